@@ -27,12 +27,12 @@ WITHOUT_QUERY = (
 )
 
 
-def inhibitions(alerts: tuple[Alert, ...] = ALERTS) -> Mapping[str, tuple[str, ...]]:
+def inhibitions() -> Mapping[str, tuple[str, ...]]:
     """Alert -> alerts that it silences for the same query, sorted."""
-    by_rule = {alert.rule: alert for alert in alerts if alert.rule}
-    by_name = {alert.name: alert for alert in alerts}
+    by_rule = {alert.rule: alert for alert in ALERTS if alert.rule}
+    by_name = {alert.name: alert for alert in ALERTS}
     silenced: dict[str, tuple[str, ...]] = {}
-    for alert in alerts:
+    for alert in ALERTS:
         explained = BY_SLUG[alert.rule].explains if alert.rule in BY_SLUG else ()
         targets = [by_rule[slug] for slug in explained if slug in by_rule] + [by_name[name] for name in alert.inhibits]
         names = {target.name for target in targets if _rank(target) <= _rank(alert)}

@@ -14,7 +14,6 @@ from ledgerops.signals.trigger import SATURATED_RATIO
 PRESSED = 0.7  # of the capacity; below it there is room for a burst
 OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
 BUSY = SATURATED_RATIO  # of the time: from here on the status is `pressured`
-HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
 LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
 HOT_KEY = MIN_HOT_SHARE  # of the rows: rule key-skew
 SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm

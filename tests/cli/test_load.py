@@ -20,10 +20,10 @@ from ledgerops.ledger.plan.manifest import read_manifest
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
 from ledgerops.load.generator.latency_samples import read_samples
-from ledgerops.load.generator.records import records
 from ledgerops.load.generator.validity import spent
 from ledgerops.servers.process import free_port
 from tests import topics
+from tests.load.generator.expected import expected_records
 from tests.programs import until
 
 PLAN = """
@@ -112,7 +112,7 @@ def test_the_metrics_are_served_on_the_address_in_the_setting_host(tmp_path, mon
 
 
 def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka, load, plan, capsys):
-    expected = {p: list(each) for p, each in records(load_plan(plan), ORIGIN, 0, COUNT).items()}
+    expected = expected_records(load_plan(plan), ORIGIN, COUNT)
     found = []
     for prefix in ("once.", "twice."):
         topic = make(kafka, prefix)
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_with_a_manifest_of_what_was_sent(kafka, plan, tmp_path):
     manifest = read_manifest(file)
 
     assert (process.returncode, err) == (0, "")
-    expected = {p: list(each) for p, each in records(load_plan(plan), ORIGIN, 0, manifest.records).items()}
+    expected = expected_records(load_plan(plan), ORIGIN, manifest.records)
     assert {p: each for p, each in expected.items() if each} == read(kafka.servers, topic)
     assert f"manifest  {file}" in out
     assert manifest.exact
@@ -368,7 +368,7 @@ def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
             process.kill()
     manifest = read_manifest(file)
     lines = sorted(line for each in folder.rglob("*.jsonl") for line in each.read_bytes().splitlines())
-    made = records(load_plan(plan), ORIGIN, 0, manifest.records, kinds=KEYLESS)
+    made = expected_records(load_plan(plan), ORIGIN, manifest.records, kinds=KEYLESS)
 
     assert (process.returncode, err) == (0, ""), out
     assert manifest.exact

@@ -8,9 +8,9 @@ from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.record_stream import PlanStream
 from ledgerops.load.generator.kafka import KafkaTarget
 from ledgerops.load.generator.pacer import produce
-from ledgerops.load.generator.records import records
 from ledgerops.servers.kafka import Kafka
 from tests.cli.test_load import ORIGIN, PLAN, make, read
+from tests.load.generator.expected import expected_records
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):
 
         sent = produce(stream, target, records=None, at_once=False, wait=wait)
         target.close()
-        expected = {p: list(each) for p, each in records(stream.plan, ORIGIN, 0, sent.records).items()}
+        expected = expected_records(stream.plan, ORIGIN, sent.records)
 
         assert said == [f"no broker answers at {broker.servers}; waiting for it", "the broker is back"]
         assert (target.acknowledged, target.refused) == (sent.produced, 0)

@@ -14,9 +14,9 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import read_manifest
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.poison import KEYLESS
-from ledgerops.load.generator.records import records
 from ledgerops.servers.process import free_port
 from load.options import metrics_port, read
+from tests.load.generator.expected import expected_records
 from tests.paths import ROOT
 
 PLAN = """
@@ -71,7 +71,7 @@ def sent(place):
 
 
 def expected(place, count):
-    made = records(load_plan(place / "mine.yaml"), 0.0, 0, count, kinds=KEYLESS)
+    made = expected_records(load_plan(place / "mine.yaml"), 0.0, count, kinds=KEYLESS)
     return sorted(value for each in made.values() for _, value in each)
 
 

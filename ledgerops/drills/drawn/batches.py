@@ -28,14 +28,8 @@ class Harm(NamedTuple):
     level: str
 
 
-def ends(checkpoint: Path) -> list[float]:
-    """When each batch that is done was done, oldest first (seconds since the epoch)."""
-    files = [file for file in (checkpoint / "commits").glob("[0-9]*") if file.name.isdecimal()]
-    return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
-
-
 def starts(checkpoint: Path) -> list[float]:
-    """When each batch was planned, oldest first."""
+    """When each batch was planned, oldest first (seconds since the epoch)."""
     files = [file for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdecimal()]
     return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
 

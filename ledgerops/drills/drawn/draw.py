@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.faults import FAULTS, Chance, Draw
 from ledgerops.drills.drawn.healthy import HEALTHY
-from ledgerops.drills.drawn.known import KNOWN
 
 DEFAULT_DRILLS = 20
 OFTEN = (  # the most frequent faults in practice are dealt twice as often
@@ -36,15 +34,6 @@ def cases(seed: int, count: int = DEFAULT_DRILLS) -> list[Case]:
     drawn += [(kind, HEALTHY) for kind in _dealt("healthy", HEALTHY, seed, healthy)]
     random.Random(f"order {seed}").shuffle(drawn)
     return [_case(kind, pool, seed, number) for number, (kind, pool) in enumerate(drawn, 1)]
-
-
-def one(kind: str, seed: int = 0, **changes: object) -> Case:
-    """A case by its kind, or by its name one of a seed or (seed 0) a known one. `changes` replace what was drawn."""
-    for case in cases(seed) if seed else KNOWN:
-        if case.name == kind:
-            return replace(case, **changes)  # type: ignore[arg-type]
-    pool = FAULTS if kind in FAULTS else HEALTHY
-    return replace(_case(kind, pool, seed, 0), **changes)  # type: ignore[arg-type]
 
 
 def _dealt(what: str, pool: Mapping[str, Draw], seed: int, count: int) -> list[str]:

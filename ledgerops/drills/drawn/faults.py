@@ -8,7 +8,6 @@ from typing import Any
 
 from ledgerops.drills.drawn.case import NO_TRIGGER_SECONDS
 
-SLOW = ("trigger-overrun", "falling-behind", "freshness-breach")
 FACTOR = {"just": 1.2, "clear": 1.8, "gross": 3.0}  # of the trigger interval
 UTILISATION = {"just": 1.15, "clear": 1.4, "gross": 2.0}
 LATER_SECONDS = 38.0

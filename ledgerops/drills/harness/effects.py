@@ -14,7 +14,7 @@ def at_once(bundle: Bundle) -> float | None:
     return bundle.times["injected"]
 
 
-def batches_outlast(seconds: float, role: str = "main", times: int = 1) -> Effect:
+def batches_outlast(seconds: float, times: int = 1) -> Effect:
     """The first batch after the injection that takes longer than `seconds`: when it had taken so long.
 
     Of a fault that grows slowly it is the first of so many `times` in a row: one may be late by chance.
@@ -22,7 +22,7 @@ def batches_outlast(seconds: float, role: str = "main", times: int = 1) -> Effec
 
     def judge(bundle: Bundle) -> float | None:
         found: list[float] = []
-        for commit in bundle.commits(role):
+        for commit in bundle.commits():
             # in a batch that was already running, only the time after the injection counts
             over = max(commit.planned, bundle.times["injected"]) + seconds
             found = [*found, over] if commit.done is None or commit.done > over else []
@@ -33,11 +33,11 @@ def batches_outlast(seconds: float, role: str = "main", times: int = 1) -> Effec
     return judge
 
 
-def nothing_done_for(seconds: float, role: str = "main") -> Effect:
+def nothing_done_for(seconds: float) -> Effect:
     """No batch ends for `seconds`: the instant at which that was so."""
 
     def judge(bundle: Bundle) -> float | None:
-        done = [commit.done for commit in bundle.commits(role) if commit.done is not None]
+        done = [commit.done for commit in bundle.commits() if commit.done is not None]
         for earlier, later in pairwise([*done, bundle.times["ended"]]):
             at = max(earlier, bundle.times["injected"]) + seconds
             if later > at:
@@ -47,11 +47,11 @@ def nothing_done_for(seconds: float, role: str = "main") -> Effect:
     return judge
 
 
-def dies(role: str = "main", times: int = 1) -> Effect:
+def dies(times: int = 1) -> Effect:
     """The query ends with an exception for the `times`th time."""
 
     def judge(bundle: Bundle) -> float | None:
-        deaths = bundle.outcome(role).get("deaths", [])
+        deaths = bundle.outcome().get("deaths", [])
         return float(deaths[times - 1]) if len(deaths) >= times else None
 
     return judge

@@ -90,6 +90,6 @@ class Lookup:
 
 
 @lru_cache(maxsize=8)
-def open_lookup(url: str, table: Table, ttl: float = TTL_SECONDS, patience: float = MAX_OUTAGE_SECONDS) -> Lookup:
+def open_lookup(url: str, table: Table, ttl: float = TTL_SECONDS) -> Lookup:
     """This process's lookup of `table`; nothing is connected before the first question. UserError for another URL."""
-    return Lookup(open_database(url, table), f"{table.name} in {safe_url(url)}", ttl=ttl, patience=patience)
+    return Lookup(open_database(url, table), f"{table.name} in {safe_url(url)}", ttl=ttl)

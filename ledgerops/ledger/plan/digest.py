@@ -8,8 +8,6 @@ collisions on purpose a sum is no protection; against faults it is.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +17,7 @@ Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 ID = "transaction_id"
-_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # as in `hashing`: SplitMix64
+_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # as in `seeded_hash`: SplitMix64
 _GOLDEN = 0x9E3779B97F4A7C15
 _NULL = np.uint64(0x6E756C6C)
 _CENTS = pa.decimal128(38, 2)
@@ -139,8 +137,3 @@ def _salt(name: str) -> int:
     for byte in name.encode():
         salt = (salt ^ byte) * 0x100000001B3 & (2**64 - 1)
     return salt | 1
-
-
-def same(one: Mapping[str, int], other: Mapping[str, int]) -> list[str]:
-    """The columns of both in which they differ."""
-    return [name for name in one if name in other and one[name] != other[name]]

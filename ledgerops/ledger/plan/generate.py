@@ -1,6 +1,6 @@
 """The embedded ledger: every transaction is a pure function of the plan and of its number in the stream.
 
-A record has a place (partition and offset, see `layout`) and carries a transaction. A duplicate is a record that
+A record has a place (partition and offset, see `partitioning`) and carries a transaction. A duplicate is a record that
 carries the transaction of an earlier record. Nothing is drawn in sequence, so any range of offsets can be made at any
 time, in any split, and gives the same rows. `balance` is a plausible figure, not the account's running sum.
 """
@@ -8,9 +8,7 @@ time, in any split, and gives the same rows. `balance` is a plausible figure, no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterator
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -29,7 +27,7 @@ from ledgerops.ledger.plan.seeded_hash import HALF_RANGE, hashes
 
 CHUNK_ROWS = 16_384  # rows a record batch: its columns fit a core's second-level cache
 
-_ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, keytable and poison
+_ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, key_distribution and poison
 _MOST_BALANCE = 15_000_000  # cents; nine tenths of the real balances are below
 
 # type, operation, and how many of 256 transactions have them: the shares of the real ledger
@@ -44,25 +42,6 @@ _KINDS = (
 _KIND_OF = np.repeat(np.arange(len(_KINDS)), [weight for _, _, weight in _KINDS])
 _TYPES = arrow.texts([kind for kind, _, _ in _KINDS])
 _OPERATIONS = arrow.texts([operation for _, operation, _ in _KINDS])
-_IS_CREDIT = np.array([kind == "Credit" for kind, _, _ in _KINDS])
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a range of offsets holds, exactly: what a verifier compares a job's output with."""
-
-    rows: int
-    distinct: int  # transactions; the other rows are copies of one of them within the range or of an earlier one
-    late: int  # rows, copies included, whose transaction happened before it was due
-    amounts: Mapping[str, Decimal]  # by type, over all rows
-    distinct_amounts: Mapping[str, Decimal]  # by type, each transaction once, with the amount that came first
-    conflicting: int = 0  # rows with another amount than their transaction's
-    future: int = 0  # rows, copies included, whose transaction is dated after it was due
-
-    @property
-    def duplicates(self) -> int:
-        """Number of rows that are copies of a transaction."""
-        return self.rows - self.distinct
 
 
 class Generator:
@@ -98,10 +77,6 @@ class Generator:
         """The rows of these records: the transactions they carry, conflicting copies with another amount."""
         kind, cents, balance = self.figures(carried)
         return self._made(carried, kind, self.cents(records, carried, cents), balance)
-
-    def transactions(self, numbers: Ints) -> pa.RecordBatch:
-        """The transactions with these numbers, as their own records carry them."""
-        return self._made(numbers, *self.figures(numbers))
 
     def figures(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """Kind, amount and balance (cents) of each transaction."""
@@ -150,37 +125,6 @@ class Generator:
             rank = table.draw(bits[mine], due[mine] - self._keys.since[i])
             accounts[mine], customers[mine] = table.account_ids[rank], table.customer_ids[rank]
         return accounts, customers
-
-
-def manifest(plan: Plan, ranges: Mapping[int, tuple[int, int]]) -> Manifest:
-    """The exact counts and sums of the rows at offsets [start, end) of each partition."""
-    generator = Generator(plan, 0.0)
-    each = [
-        generator.layout.records(partition, np.arange(start, end, dtype=np.int64))
-        for partition, (start, end) in ranges.items()
-        if end > start
-    ]
-    records = np.concatenate(each) if each else np.empty(0, np.int64)
-    numbers = generator.carried(records)
-    once = np.unique(numbers)
-    delays = generator.delays(numbers)
-    return Manifest(
-        rows=len(numbers),
-        distinct=len(once),
-        late=int(np.count_nonzero(delays > 0)),
-        amounts=_sums(generator, numbers, generator.cents(records, numbers, generator.figures(numbers)[1])),
-        distinct_amounts=_sums(generator, once, generator.figures(once)[1]),
-        conflicting=int(np.count_nonzero(generator.conflicting(records, numbers))),
-        future=int(np.count_nonzero(delays < 0)),
-    )
-
-
-def _sums(generator: Generator, numbers: Ints, cents: Ints) -> dict[str, Decimal]:
-    credit = _IS_CREDIT[generator.figures(numbers)[0]]
-    return {
-        "Credit": Decimal(int(cents[credit].sum())).scaleb(-2),
-        "Debit": Decimal(int(cents[~credit].sum())).scaleb(-2),
-    }
 
 
 def customer_ids(keys: Keys) -> list[str]:

@@ -151,10 +151,10 @@ def _check(document: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: expected {words}, got {value!r:.40}")
 
 
-def replay_manifest(stream: ReplayStream, end: int | None = None) -> Manifest:
+def replay_manifest(stream: ReplayStream) -> Manifest:
     """What a replay of the file gives, as if it had been sent."""
     summary = Summary()
-    rows = stream.rows(0, stream.total or 0 if end is None else end)
+    rows = stream.rows(0, stream.total or 0)
     summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
     return Manifest(
         source="replay",

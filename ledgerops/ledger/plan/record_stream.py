@@ -25,7 +25,6 @@ from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.poison import kinds_after
 
 Table = Literal["transactions", "debits", "credits", "ad_events"]
-TABLES: tuple[Table, ...] = ("transactions", "debits", "credits", "ad_events")
 _TYPES = {"debits": "Debit", "credits": "Credit"}
 CHUNK_RECORDS = (
     8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late

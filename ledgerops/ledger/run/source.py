@@ -195,16 +195,15 @@ def _open(
 
 
 def total_rows(source: RunSource, names: Collection[str], work_dir: Path) -> dict[str, int]:
-    """How many rows there are in all, by table, of a replay; empty when they may never end."""
+    """How many rows a replay gives in all, by table; empty for a source that has no end."""
     if source.kind != "replay":
         return {}
     from ledgerops.ledger.sources import tables
 
-    totals = {
-        name: tables.total_rows(cast("Table", name), kind="replay", data_dir=source.data, work_dir=work_dir)
+    return {
+        name: tables.replayed_rows(cast("Table", name), source.data, work_dir)
         for name in {"transactions" if name in SIDES else name for name in names}
     }
-    return {name: total for name, total in totals.items() if total is not None}
 
 
 def _digest(content: bytes) -> str:

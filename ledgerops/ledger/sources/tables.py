@@ -94,17 +94,6 @@ def prepare(
     return replay.prepare(Path(data_dir) / "transactions.csv", work_dir)
 
 
-def total_rows(
-    table: Table = "transactions",
-    *,
-    kind: Kind = "embedded",
-    plan: str | Path | Plan = "default",
-    data_dir: str | Path | None = None,
-    work_dir: Path | None = None,
-    limit: int | None = None,
-) -> int | None:
-    """How many rows the stream gives in all; None when it never ends. Raises UserError for a missing file."""
-    if kind == "embedded" and table != "customers":
-        return limit
-    rows = prepare(table, kind, plan, data_dir, work_dir).rows
-    return rows if limit is None else min(rows, limit)
+def replayed_rows(table: Table, data_dir: Path | None, work_dir: Path) -> int:
+    """How many rows a replay gives in all. Raises UserError for a missing file."""
+    return prepare(table, "replay", "default", data_dir, work_dir).rows

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ledgerops.ledger.plan.encode import json_keys, json_values
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.plan import Plan
 from ledgerops.ledger.plan.poison import REASONS, spoil
-from ledgerops.ledger.plan.record_stream import PlanStream, Rows, Stream, Table, chunks
+from ledgerops.ledger.plan.record_stream import Rows, Stream
 from ledgerops.load.generator.latency_samples import LatencySample
 
 _KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it is customer_id
@@ -20,7 +19,7 @@ _KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it 
 
 @dataclass(frozen=True)
 class Records:
-    """In the order of the stream. The poison that follows record n bears its number, too."""
+    """Records in the order of the stream. The poison that follows record n has the same number."""
 
     numbers: Ints
     partitions: list[int]
@@ -53,24 +52,3 @@ def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS, upto: int
         poison.insert(place + 1, reason)
     numbers = np.insert(rows.numbers, places + 1, rows.numbers[places]) if len(places) else rows.numbers
     return Records(numbers, partitions, keys, values, poison, upto)
-
-
-def records(
-    plan: Plan, origin: float, start: int, end: int, table: Table = "transactions", kinds: Sequence[str] = REASONS
-) -> dict[int, Iterator[tuple[bytes | None, bytes | None]]]:
-    """Key and value of every record numbered [start, end), in order, by partition.
-
-    For a sender that shares out partitions or numbers over processes: the same records, however they are split.
-    """
-    stream = PlanStream(plan, origin, table)
-    made = [encode(stream, rows, kinds) for _, rows in chunks(stream, end, start)]
-
-    def of(partition: int) -> Iterator[tuple[bytes | None, bytes | None]]:
-        for each in made:
-            yield from (
-                (key, value)
-                for key, value, mine in zip(each.keys, each.values, each.partitions, strict=True)
-                if mine == partition
-            )
-
-    return {partition: of(partition) for partition in range(stream.partitions)}

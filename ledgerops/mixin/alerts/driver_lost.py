@@ -18,7 +18,7 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import LAST_ACTIVE, lost
 from ledgerops.mixin.site import Site
 
-ACTIVE, INFO, UP = "ledgerops_query_active", "ledgerops_query_info", "up"
+ACTIVE, UP = "ledgerops_query_active", "up"
 ITS = "{job=%q, instance=%q}"
 LAST = f"last_over_time(ledgerops_query_active{ITS}[10m]) or last_over_time({LAST_ACTIVE}{ITS}[12h])"
 NAMES = (

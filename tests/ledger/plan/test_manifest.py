@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.digest import hash_values, row_hashes
-from ledgerops.ledger.plan.generate import manifest as counted
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
 from ledgerops.ledger.plan.partitioning import Layout
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
 from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
+from tests.ledger.plan.counted import counted
 
 PLAN = parse_plan(
     """

@@ -15,11 +15,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan import arrow
-from ledgerops.ledger.plan.generate import Generator, manifest
+from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.partitioning import Layout
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.ads import ad_events
 from ledgerops.ledger.sources.spark_source import LedgerReader, LedgerStreamReader, Options, register
+from tests.ledger.plan.counted import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -258,7 +259,7 @@ def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, tmp_path
     found = rows(spark.read.parquet(str(tmp_path / "out")).toArrow())
     assert found == expected(1001, origin)
     plan = parse_plan(TEXT)
-    facts = manifest(plan, {p: (0, head) for p, head in enumerate(Layout(plan.partitions).heads(1001))})
+    facts = counted(plan, {p: (0, head) for p, head in enumerate(Layout(plan.partitions).heads(1001))})
     assert (len(found), len({row["transaction_id"] for row in found})) == (facts.rows, facts.distinct)
     ends = [progress.sources[0].endOffset for progress in query.recentProgress]
     assert json.loads(ends[-1]) == offsets(251, 500, 250)

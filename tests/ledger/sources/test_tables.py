@@ -33,24 +33,14 @@ def bank(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("limit", "transactions", "customers"), [(None, 30, 3), (2, 2, 2), (99, 30, 3)])
-def test_a_replay_tells_how_many_rows_it_gives(
-    bank: Path, tmp_path: Path, limit: int | None, transactions: int, customers: int
-) -> None:
-    for table, expected in (("transactions", transactions), ("ad_events", transactions), ("customers", customers)):
-        total = tables.total_rows(table, kind="replay", data_dir=bank, work_dir=tmp_path / "work", limit=limit)
-        assert total == expected
-
-
-def test_the_embedded_source_ends_only_at_its_limit(tmp_path: Path) -> None:
-    assert tables.total_rows(work_dir=tmp_path) is None
-    assert tables.total_rows(work_dir=tmp_path, limit=500) == 500
-    assert tables.total_rows("ad_events", work_dir=tmp_path, limit=500) == 500
+def test_a_replay_tells_how_many_rows_it_gives(bank: Path, tmp_path: Path) -> None:
+    for table, expected in (("transactions", 30), ("ad_events", 30), ("customers", 3)):
+        assert tables.replayed_rows(table, bank, tmp_path / "work") == expected
 
 
 def test_embedded_customers_are_those_of_the_plan(tmp_path: Path) -> None:
     plan = load_plan("default")
-    assert tables.total_rows("customers", plan=plan, work_dir=tmp_path) == plan.keys.customers
+    assert tables.prepare("customers", "embedded", plan, None, tmp_path).rows == plan.keys.customers
 
 
 def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank: Path, tmp_path: Path) -> None:
@@ -64,7 +54,7 @@ def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank
 
 def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        tables.total_rows(kind="replay", data_dir=tmp_path / "no", work_dir=tmp_path)
+        tables.replayed_rows("transactions", tmp_path / "no", tmp_path)
     assert str(caught.value) == (
         f"cannot read {tmp_path / 'no' / 'transactions.csv'}: no such file or directory; "
         "LEDGEROPS_DATA must name the folder that holds transactions.csv"
@@ -73,7 +63,7 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
 
 def test_a_replay_without_a_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
-        tables.total_rows(kind="replay", work_dir=tmp_path)
+        tables.replayed_rows("transactions", None, tmp_path)
 
 
 def test_every_real_transaction_has_its_customer(data_dir: Path) -> None:

@@ -8,9 +8,9 @@ from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import CHUNK_RECORDS, PlanStream
 from ledgerops.load.generator.accounting import add_up
 from ledgerops.load.generator.pacer import Pacer, produce, settle
-from ledgerops.load.generator.records import records
 from ledgerops.load.generator.target import ALL, Share
 from ledgerops.load.generator.validity import judge, judge_so_far
+from tests.load.generator.expected import expected_records
 from tests.load.generator.targets import Memory
 
 PLAN = """
@@ -57,7 +57,7 @@ def at_once(share=ALL, count=COUNT, **options):
 
 
 def expected(count):
-    return {p: list(each) for p, each in records(plan(), 0.0, 0, count).items()}
+    return expected_records(plan(), 0.0, count)
 
 
 def test_everything_arrives_in_the_order_of_the_partitions():
