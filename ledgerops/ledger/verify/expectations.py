@@ -12,7 +12,7 @@ from typing import Literal
 
 from ledgerops.ledger.plan.record_stream import Rows
 
-LATENESS_SECONDS = 60.0  # seconds that the jobs wait by default; a row later than that may be missing where one waits
+LATENESS_SECONDS = 60.0  # that the jobs wait by default; a row later than that may be missing where one waits
 
 
 @dataclass(frozen=True)

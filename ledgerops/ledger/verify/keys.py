@@ -13,7 +13,7 @@ from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import MAX_EXAMPLES
 
 MAX_KEYS = 16_000_000  # 128 MB
-_MANY = np.uint64(0x9E3779B97F4A7C15)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def repeated(output: Output, key: Sequence[str]) -> tuple[int, list[str]]:
@@ -42,6 +42,6 @@ def _keys(output: Output, key: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, 
     for batch in output.batches(key):
         found = np.zeros(batch.num_rows, np.uint64)
         for column in batch.columns:
-            found = found * _MANY + hash_values(column)
+            found = found * _FACTOR + hash_values(column)
             found ^= found >> np.uint64(29)
         yield batch, found

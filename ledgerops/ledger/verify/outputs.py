@@ -16,7 +16,7 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
 
-BATCH_ROWS = 65_536  # rows
+BATCH_ROWS = 65_536
 ANSWER_SECONDS = 10.0
 QUIET_SECONDS = 30.0  # in which a topic must give its next record
 _INSTANTS = ("_time", "_start", "_end", "_at", "timestamp")

@@ -7,7 +7,7 @@ as keep that below PASS_ROWS rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +34,8 @@ class ExpectedRows:
 
 @dataclass
 class Difference:
+    """How many rows of an output are wrong, and in which way."""
+
     lost: int = 0
     late: int = 0  # of the lost: those that may be missing
     repeated: int = 0
@@ -42,18 +44,17 @@ class Difference:
     ids: dict[str, list[int]] = field(default_factory=dict)  # hashes of some ids, by what is wrong with them
 
     def note(self, what: str, ids: Hashes) -> None:
-        """Keeps hashes of ids as examples of the problem `what`, at most EXAMPLES for each problem."""
+        """Keeps hashes of ids as examples of the problem `what`, at most MAX_EXAMPLES for each problem."""
         known = self.ids.setdefault(what, [])
         known += [int(each) for each in ids[: MAX_EXAMPLES - len(known)]]
 
 
-def read(output: Output, columns: Sequence[str], show: object = None) -> Tally:
+def read(output: Output, columns: Sequence[str], show: Callable[[int], None] = lambda rows: None) -> Tally:
     """The tally of the output's rows in `columns`."""
     tally = Tally()
     for batch in output.batches(columns):
         tally.add(batch, row_hashes(batch), None)
-        if callable(show):
-            show(batch.num_rows)
+        show(batch.num_rows)
     return tally
 
 
@@ -81,7 +82,7 @@ def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
 def compare(
     output: Output, source: Sources, wanted: ExpectedRows, columns: Sequence[str], late_after: float | None
 ) -> Difference:
-    """Row by row. `late_after`: seconds of delay beyond which a row may be missing; None: none may."""
+    """Compares row by row. Beyond `late_after` seconds of delay a row may be missing; None: none may."""
     total = output.rows + wanted.tally.rows
     passes = max(1, -(-total // PASS_ROWS))
     difference = Difference()
@@ -96,12 +97,12 @@ class Sources:
 
     stream: Stream
     records: int
-    keep: object = None  # from Rows to Rows
+    keep: Callable[[Rows], Rows] = lambda rows: rows
 
     def rows(self) -> Iterator[Rows]:
         """The rows sent, in chunks in the order of the stream, after `keep`."""
         for _, rows in chunks(self.stream, self.records):
-            yield self.keep(rows) if callable(self.keep) else rows
+            yield self.keep(rows)
 
 
 def _compare_part(

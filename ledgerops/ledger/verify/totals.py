@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledgerops.ledger.plan.digest import whole_numbers
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import money
 from ledgerops.ledger.verify import keys
@@ -29,7 +30,7 @@ def check(result: Result, output: Output, kind: str, source: Sources) -> None:
     lost = sorted(customer for customer in wanted if customer not in found)
     changed = sorted(customer for customer in found if found[customer] != wanted.get(customer))
     result.lost, result.changed, result.repeated = len(lost), len(changed), 0
-    apart = sum(_money(kind, each) for each in found.values()) - sum(_money(kind, each) for each in wanted.values())
+    apart = sum(map(_cents, found.values())) - sum(map(_cents, wanted.values()))
     result.money = "equal" if not apart else f"amount {'+' if apart > 0 else ''}{money(apart)}"
     if lost:
         result.examples["lost"] = lost[:MAX_EXAMPLES]
@@ -73,8 +74,7 @@ def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
     for rows in source.rows():
         for side in ("Debit", "Credit"):
             part = rows.batch.filter(pc.equal(rows.batch.column("type"), side))
-            grouped = _grouped(part, ["amount"])
-            for customer, count, amount in zip(*grouped.to_pydict().values(), strict=True):
+            for customer, count, amount in zip(*_by_customer(part).to_pydict().values(), strict=True):
                 if customer is not None:
                     more: Figures = (count, int(amount.scaleb(2)))
                     if kind == "ratio":
@@ -84,17 +84,17 @@ def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
     return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > MIN_TRANSACTIONS}
 
 
-def _grouped(rows: pa.RecordBatch, sums: list[str]) -> pa.Table:
-    table = pa.table({name: rows.column(name) for name in ("customer_id", *sums)})
-    aggregates: list[Any] = [("customer_id", "count", pc.CountOptions(mode="all")), *((name, "sum") for name in sums)]
-    found = table.group_by("customer_id").aggregate(aggregates)
-    return found.select(["customer_id", "customer_id_count", *(f"{name}_sum" for name in sums)])
+def _by_customer(rows: pa.RecordBatch) -> pa.Table:
+    """Customer, number of rows and sum of their amounts."""
+    table = pa.table({name: rows.column(name) for name in ("customer_id", "amount")})
+    aggregates: list[Any] = [("customer_id", "count", pc.CountOptions(mode="all")), ("amount", "sum")]
+    return (
+        table.group_by("customer_id").aggregate(aggregates).select(["customer_id", "customer_id_count", "amount_sum"])
+    )
 
 
 def _found(kind: str, output: Output) -> Mapping[str, Figures]:
     """The row with the highest counts of each customer: they only grow, so it is the last."""
-    from ledgerops.ledger.plan.digest import whole_numbers
-
     names = COLUMNS[kind]
     found: dict[str, Figures] = {}
     for batch in output.batches(("customer_id", *names)):
@@ -105,5 +105,5 @@ def _found(kind: str, output: Output) -> Mapping[str, Figures]:
     return found
 
 
-def _money(kind: str, figures: Figures) -> int:
+def _cents(figures: Figures) -> int:
     return sum(figures[1::2])
