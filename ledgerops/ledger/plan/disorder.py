@@ -1,6 +1,6 @@
 """Disorder of a plan's records: which are copies, of what, and by how much a transaction's date is off.
 
-Every answer is a function of the record's number and of the sections that hold for it (`spans`).
+Every answer is a function of the record's number and of the sections that hold for it (`plan_windows`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LATE, _DUPLICATE, _CONFLICT, _FUTURE = 2, 3, 7, 8  # purposes of hashes
 
 
 class Disorder:
-    """Of one plan. `conflict_bits` is what a conflicting copy's amount is drawn by."""
+    """The disorder of one plan. `conflict_bits` is what a conflicting copy's amount is drawn by."""
 
     def __init__(self, plan: Plan) -> None:
         self._seed, self._schedule, changes = plan.seed, plan.schedule, plan.changes

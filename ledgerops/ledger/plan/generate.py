@@ -28,7 +28,7 @@ from ledgerops.ledger.plan.seeded_hash import HALF_RANGE, hashes
 CHUNK_ROWS = 16_384  # rows a record batch: its columns fit a core's second-level cache
 
 _ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, key_distribution and poison
-_MOST_BALANCE = 15_000_000  # cents; nine tenths of the real balances are below
+_MAX_BALANCE_CENTS = 15_000_000  # nine tenths of the real balances are below
 
 # type, operation, and how many of 256 transactions have them: the shares of the real ledger
 _KINDS = (
@@ -83,7 +83,7 @@ class Generator:
         bits = hashes(self.plan.seed, _BODY, numbers)
         kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
         cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
-        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF_RANGE)).astype(np.int64)
+        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MAX_BALANCE_CENTS / HALF_RANGE)).astype(np.int64)
         return kind, cents, balance
 
     def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:

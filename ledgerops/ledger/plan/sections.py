@@ -18,9 +18,8 @@ _SHAPES = {
     "sine": ("low", "high", "period"),
     "burst": ("base", "peak", "every", "length"),
 }
-MAX_RECORDS_PER_SECOND = (
-    1e9  # records a second: no machine sends so many, and sums over years of them are still numbers
-)
+#: No machine sends so many, and sums over years of them are still numbers.
+MAX_RECORDS_PER_SECOND = 1e9
 _MOST_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
 _MOST_FUTURE = 1_000_000
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import ID, row_hashes, total, whole_numbers
 
-BUCKET_SECONDS = 7_200  # seconds; windows that begin and end on whole multiples can be added up from buckets
+BUCKET_SECONDS = 7_200  # windows that begin and end on whole multiples can be added up from buckets
 HASH_MODULUS = 2**64
 
 

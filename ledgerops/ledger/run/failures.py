@@ -1,4 +1,4 @@
-"""What a query died of, in one line that says what to do."""
+"""Why a query failed, in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ledgerops.errors import UserError
 INCOMPATIBLE = re.compile(
     r"STATE_STORE_(KEY|VALUE)_SCHEMA_NOT_COMPATIBLE"
     r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
-    r"|STATE_STORE_(KEY|VALUE)_SCHEMA_EVOLUTION\w*|STATE_STORE_VALUE_SCHEMA_EVOLUTION\w*"
+    r"|STATE_STORE_(KEY|VALUE)_SCHEMA_EVOLUTION\w*"
     r"|STATE_STORE_INVALID_\w+|STATE_STORE_STATE_SCHEMA\w*|STATE_STORE_PROVIDER_\w*|StateSchemaNotCompatible"
     r"|STATEFUL_PROCESSOR_\w*|INVALID_STATE_STORE\w*"
 )
@@ -32,9 +32,8 @@ def first_line(error: str) -> str:
     if ours is not None:
         return ours.split(OURS, 1)[1]
     first = next((line for line in lines if not line.startswith("===")), "unknown error")
-    return re.sub(
-        r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first
-    )  # the name of a class says less than its message
+    # the name of a class says less than its message
+    return re.sub(r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first)
 
 
 def incompatible(job: str, checkpoint: Path, error: str) -> str | None:
