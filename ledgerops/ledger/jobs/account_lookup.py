@@ -3,12 +3,12 @@
 Reads `transactions`, and the table `accounts` of a database (`accounts` in the job's services: a PostgreSQL or SQLite
 URL); writes every transaction once, with district_id, frequency and opened_on of its account, and `known`. An account
 that the table does not hold gives null columns and `known` false. The row is the one of the time of processing, not of
-the event time, and at most TTL seconds old: each worker remembers answers for so long, "there is none" too.
+the event time, and at most TTL_SECONDS old: each worker remembers answers for so long, "there is none" too.
 State: none; the cache of a worker is lost with it, which costs one question. Watermark: none, no row is too late.
 Restart: goes on with the first batch that was not committed; a batch that is repeated asks again, so an account that
-changed meanwhile is seen as it is now. A database that is away for less than lookup.PATIENCE holds the batch up;
-longer, and the query fails with the database's name, having lost nothing.
-Upgrade: TTL and the columns of the table may change at any restart; rows already written stay.
+changed meanwhile is seen as it is now. A database that is away for less than lookup.MAX_OUTAGE_SECONDS holds the batch
+up; longer, and the query fails with the database's name, having lost nothing.
+Upgrade: TTL_SECONDS and the columns of the table may change at any restart; rows already written stay.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ account, time, or any other column. An exact copy is no conflict and is not writ
 seen from the rows: the first is only the one that came first; within a batch, the one that most of its copies say, then
 the one with the earlier event time.
 State: 64-bit hashes of each transaction_id and of what it said first, for as long as the lateness after the event time
-of its first row. Ids share GROUPS keys of state, since Spark's calls cost as much for a key with one row as for one
+of its first row. Ids share STATE_KEYS keys of state, since Spark's calls cost as much for a key with one row as for one
 with hundreds. Two ids with the same hash would be one: with a million ids in state, one chance in 37 million.
 Watermark: the largest event time seen, less the lateness. A row behind the watermark is dropped unseen, and a copy that
 comes later than the lateness after the first counts as a first itself (as in dedup_transactions). A row without an
 event time is never late, and compared with those of its own batch and with what is known then.
 Restart: the hashes come back with the checkpoint, so a copy that arrives after the restart is still compared.
-Upgrade: the lateness may change at a restart and holds for ids seen from then on; GROUPS may not. A new column of
+Upgrade: the lateness may change at a restart and holds for ids seen from then on; STATE_KEYS may not. A new column of
 `transactions` makes every copy of an older row a conflict, for the time of the lateness.
 """
 
@@ -28,6 +28,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import ledgerops
 from ledgerops.ledger.jobs.job import LATENESS, Job
+from ledgerops.ledger.jobs.json_state import JSON, STATE_KEYS
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources.workers import make_importable
 
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
         ValueState,
     )
 
-JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 OUTPUT = "transaction STRING"
-GROUPS = 256  # keys of state: more than the partitions of a large cluster, fewer than the rows of a small batch
 
 _Output = Row("transaction")
 Copy = tuple[int, int | None, str]  # content, until and transaction of a row
@@ -122,7 +121,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     )
     found = (
         rows.select(
-            F.pmod("id", F.lit(GROUPS)).cast("int").alias("group"),
+            F.pmod("id", F.lit(STATE_KEYS)).cast("int").alias("group"),
             "id",
             F.xxhash64("transaction").alias("content"),
             "until",

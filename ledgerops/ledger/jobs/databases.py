@@ -45,6 +45,8 @@ class Table:
 
 
 class Database(Protocol):
+    """A table that answers by key."""
+
     def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
         """The rows of those keys that are there, in one question. Raises Unreachable."""
         ...

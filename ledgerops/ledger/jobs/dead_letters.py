@@ -20,7 +20,7 @@ from ledgerops.ledger.jobs.job import Job
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MAX_VALUE_BYTES = 1024  # bytes: enough to recognise a record by, and no flood of large ones
+MAX_VALUE_BYTES = 1024  # enough to recognise a record by, and no flood of large ones
 
 
 def transform(rejects: DataFrame) -> DataFrame:

@@ -5,12 +5,12 @@ that has arrived, or, when none has arrived within MAX_WAIT_SECONDS, with custom
 Rows are taken as they come: a transaction that was sent twice is written twice (see dedup_transactions).
 State: the newest version of each customer, for good; each waiting transaction. Both as JSON text: Python workers are
 handed four values a row and not seventeen, and a new column does not change the layout of the state. Customers share
-GROUPS keys of state: Spark's calls and Arrow batches cost as much for a key with one row as for one with hundreds.
+STATE_KEYS keys of state: Spark's calls and Arrow batches cost as much for a key with one row as for one with hundreds.
 Watermark: none. Timers run on the clock: with event-time timers Spark drops late rows (SPARK-51758), which would lose
 transactions. A batch therefore runs at every trigger, input or none.
 Restart: customers, waiting transactions and timers come back with the checkpoint; the clock of a repeated batch is
 the one it had, so its rows are the same.
-Upgrade: MAX_WAIT_SECONDS and columns may change at a restart; the names of the states and GROUPS may not.
+Upgrade: MAX_WAIT_SECONDS and columns may change at a restart; the names of the states and STATE_KEYS may not.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.jobs.json_state import CUSTOMER_COLUMNS, JSON, STATE_KEYS
 from ledgerops.ledger.plan.schemas import CUSTOMERS, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -35,12 +36,9 @@ if TYPE_CHECKING:
         TimerValues,
     )
 
-MAX_WAIT_SECONDS = 60.0  # seconds; the generator sends a customer within seconds of its first transaction
-GROUPS = 256  # keys of state: more than the partitions of a large cluster, fewer than the rows of a small batch
+MAX_WAIT_SECONDS = 60.0  # the generator sends a customer within seconds of its first transaction
 # Spark sends a page of pairs in about the time of so many single answers: so asking for all is cheaper up to here.
 MAX_PAIRS_PER_CUSTOMER = 8
-CUSTOMER = ("sex", "first", "last", "email", "city", "state", "district_id")
-JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 ID = "customer_id STRING"
 OUTPUT = "transaction STRING, customer STRING"
 
@@ -136,7 +134,7 @@ class Enrichment(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped
 
 def transform(transactions: DataFrame, customers: DataFrame, wait: float = MAX_WAIT_SECONDS) -> DataFrame:
     """Transactions and customers in; each transaction with its customer's columns and `enriched` (boolean) out."""
-    group = F.pmod(F.xxhash64("customer_id"), F.lit(GROUPS)).cast("int").alias("group")
+    group = F.pmod(F.xxhash64("customer_id"), F.lit(STATE_KEYS)).cast("int").alias("group")
     rows = transactions.select(
         group,
         "customer_id",
@@ -161,7 +159,7 @@ def transform(transactions: DataFrame, customers: DataFrame, wait: float = MAX_W
         )
         .select(
             "transaction.*",
-            *(F.col(f"customer.{column}") for column in CUSTOMER),
+            *(F.col(f"customer.{column}") for column in CUSTOMER_COLUMNS),
             F.col("customer.updated_at").alias("customer_updated_at"),
             F.col("customer").isNotNull().alias("enriched"),
         )

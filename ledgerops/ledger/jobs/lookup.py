@@ -15,9 +15,9 @@ from functools import lru_cache
 
 from ledgerops.ledger.jobs.databases import Database, LookupFailed, Table, Unreachable, Values, open_database, safe_url
 
-TTL_SECONDS = 10.0  # seconds
-MAX_ENTRIES = 100_000  # entries a worker; some 300 bytes each
-MAX_OUTAGE_SECONDS = 120.0  # seconds; a database server is back within one minute after a restart
+TTL_SECONDS = 10.0
+MAX_ENTRIES = 100_000  # of a worker; some 300 bytes each
+MAX_OUTAGE_SECONDS = 120.0  # a database server is back within one minute after a restart
 PAUSES = (0.1, 5.0)  # seconds between two attempts: the first pause, and the longest
 
 

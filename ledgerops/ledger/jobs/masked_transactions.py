@@ -24,7 +24,7 @@ from ledgerops.ledger.sources.workers import make_importable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SHOWN_CHARACTERS = 4  # characters, as on a card's receipt
+SHOWN_CHARACTERS = 4  # as on a card's receipt
 MASKED = ("account_id", "customer_id")
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SCORED, FAILED = "risk_scores", "risk_scores.failed"
-CALL_TRANSACTIONS = 50  # transactions a call: the service takes 1000, but all of a call fail together
+CALL_TRANSACTIONS = 50  # in each call: the service takes 1000, but all of a call fail together
 LIMITS = Limits()
 ASKED = ("transaction_id", "type", "amount")  # all that is sent to the service
 OUTPUT = f"{TRANSACTIONS}, score DOUBLE, reason STRING, output STRING"

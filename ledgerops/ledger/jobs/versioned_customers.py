@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
+from ledgerops.ledger.jobs.json_state import CUSTOMER_COLUMNS, JSON
 from ledgerops.ledger.plan.schemas import CUSTOMERS, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
 
 WAIT = "10 seconds"  # of event time: short beside the lateness, long enough for a list to be worth a row
-CUSTOMER = ("sex", "first", "last", "email", "city", "state", "district_id")
-JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 FIRST_MICROS = -(2**63)  # a version without a time holds from the beginning
 VERSIONS = "since ARRAY<BIGINT>, customers ARRAY<STRING>"  # microseconds since the epoch, ascending, and JSON
 OUTPUT = f"lists ARRAY<STRING>, {VERSIONS}"
@@ -118,7 +117,7 @@ def transform(transactions: DataFrame, customers: DataFrame, lateness: str = LAT
         .select("transaction", _as_of(F.unix_micros("transaction.event_time")).alias("customer"))
         .select(
             "transaction.*",
-            *(F.col(f"customer.{column}") for column in CUSTOMER),
+            *(F.col(f"customer.{column}") for column in CUSTOMER_COLUMNS),
             F.col("customer.updated_at").alias("customer_updated_at"),
             F.col("customer").isNotNull().alias("matched"),
         )

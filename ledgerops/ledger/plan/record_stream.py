@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.plan import Plan
@@ -26,9 +27,8 @@ from ledgerops.ledger.plan.poison import kinds_after
 
 Table = Literal["transactions", "debits", "credits", "ad_events"]
 _TYPES = {"debits": "Debit", "credits": "Credit"}
-CHUNK_RECORDS = (
-    8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late
-)
+#: Records that are made at a time: 10 ms of work, so that a sender that makes them between two sends is not late.
+CHUNK_RECORDS = 8_192
 
 
 @dataclass(frozen=True)
@@ -140,19 +140,16 @@ class ReplayStream:
     """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
 
     def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
-        from ledgerops.ledger.sources import replay
+        from ledgerops.ledger.sources import arrow_file, replay
         from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
 
         rejects: list[Reject] = []
         rows = list(read_rows(file, replay.COLUMNS, replay.parse_transaction, rejects))
         if not rows:
             raise UserError(f"no usable row in {file}: {len(rejects)} rejected")
-        columns = [
-            pa.array(values, kind.type) for kind, values in zip(replay.ARROW, zip(*rows, strict=True), strict=True)
-        ]
         self.file, self.rate, self.table, self.partitions = file, rate, table, replay.PARTITIONS
         self.digest, self.rejected = content_hash(file), len(rejects)
-        self._batch = pa.RecordBatch.from_arrays(columns, schema=replay.ARROW)
+        [self._batch] = arrow_file.table_of(rows, arrow.TRANSACTIONS).to_batches()
         self._partition = np.array([replay.partition_of(row[1]) for row in rows], np.int64)
         self._first = np.zeros(len(rows), np.bool_)
         self._first[np.unique(np.array([row[0] for row in rows]), return_index=True)[1]] = True

@@ -15,6 +15,7 @@ REJECTS = (
     "reason STRING, detail STRING, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
     "key BINARY, value BINARY"
 )
+REJECTS_TABLE = "rejects"
 # by table: what a job that names it as input gets
 TABLES = {
     "transactions": TRANSACTIONS,
@@ -22,5 +23,5 @@ TABLES = {
     "debits": TRANSACTIONS,  # of type Debit
     "credits": TRANSACTIONS,  # of type Credit
     "ad_events": AD_EVENTS,
-    "rejects": REJECTS,
+    REJECTS_TABLE: REJECTS,
 }

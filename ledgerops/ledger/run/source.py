@@ -14,6 +14,7 @@ import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import Plan, load_plan
+from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ SourceKind = Literal["embedded", "replay", "kafka", "files"]
 DATA = "LEDGEROPS_DATA"
 PLAN = "default"
 ROWS = frozenset({"transactions", "customers", "debits", "credits", "ad_events"})
-REJECTS = "rejects"  # what is no row: of sources that read bytes
 SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type
 KEYS = {"transactions": "customer_id", "debits": "customer_id", "credits": "customer_id", "ad_events": "ad_id"}
 
@@ -71,7 +71,7 @@ class RunSource:
 
             found = tables_in(self.landing)
             return found | (set(SIDES) if "transactions" in found else set())
-        return ROWS | {REJECTS} if self.kind == "kafka" else ROWS
+        return ROWS | {REJECTS_TABLE} if self.kind == "kafka" else ROWS
 
     def note(self, now: float) -> RunNote:
         """The note to store with a run that starts at `now`, in seconds since the epoch."""

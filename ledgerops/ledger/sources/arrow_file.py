@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +78,13 @@ def available(total: int, rate: float, seconds: float) -> int:
     if rate == 0:
         return total
     return min(total, max(0, int(seconds * rate)))
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """The rows as a table; each has its values in the order of the schema."""
+    columns = zip(*rows, strict=True) if rows else [() for _ in schema]
+    arrays = [pa.array(values, field.type) for field, values in zip(schema, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def keep(

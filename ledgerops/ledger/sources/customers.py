@@ -1,7 +1,7 @@
 """Customers and accounts: invented ones, the bank's own from CSV, and the streaming source `ledger_customers`.
 
 A record is a function of the seed and its id alone, so the same customer has the same name in every table.
-The options of the source are those of `filesource`.
+The options of the source are those of `file_source`.
 """
 
 from __future__ import annotations
@@ -136,13 +136,17 @@ def _district(text: str) -> int:
 def generate_customers(ids: Iterable[str], seed: int = 0) -> pa.Table:
     """Invented customers with these ids, in their order, of the schema CUSTOMERS."""
     records = (customer_record(each, seed) for each in ids)
-    return _table(CUSTOMERS_ARROW, [parse_customer([record[name] for name in _CUSTOMER]) for record in records])
+    return arrow_file.table_of(
+        [parse_customer([record[name] for name in _CUSTOMER]) for record in records], CUSTOMERS_ARROW
+    )
 
 
 def generate_accounts(ids: Iterable[str], seed: int = 0) -> pa.Table:
     """Invented accounts with these ids, in their order, of the schema ACCOUNTS."""
     records = (account_record(each, seed) for each in ids)
-    return _table(ACCOUNTS_ARROW, [parse_account([record[name] for name in _ACCOUNT]) for record in records])
+    return arrow_file.table_of(
+        [parse_account([record[name] for name in _ACCOUNT]) for record in records], ACCOUNTS_ARROW
+    )
 
 
 def read_customers(folder: Path, work_dir: Path) -> pa.Table:
@@ -180,13 +184,7 @@ def _good(path: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -
         seen.add(row[0])
         return row
 
-    return _table(schema, list(read_rows(path, columns, parse_once, rejects))), rejects
-
-
-def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [() for _ in schema]
-    arrays = [pa.array(values, field.type) for field, values in zip(schema, columns, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return arrow_file.table_of(list(read_rows(path, columns, parse_once, rejects)), schema), rejects
 
 
 def prepare_customers(path: Path, folder: Path) -> Prepared:

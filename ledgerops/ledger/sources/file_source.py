@@ -82,28 +82,32 @@ def ranges(order: arrow_file.RowOrder, start: Sequence[int], end: Sequence[int])
     return splits(found)
 
 
-class BatchReader(DataSourceReader):  # type: ignore[misc]
-    """All rows at once, whatever the rate."""
+class _Rows:
+    """What both readers share: the rows of a task."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-
-    def partitions(self) -> Sequence[Split]:
-        order = arrow_file.order(self.options.path)
-        return ranges(order, [0] * len(order.positions), order.offsets(self.options.total))
 
     def read(self, partition: Split) -> Iterator[pa.RecordBatch]:
         for each in partition.slices:
             yield from arrow_file.batches(self.options.path, each.start, each.end)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class BatchReader(_Rows, DataSourceReader):  # type: ignore[misc]
+    """All rows at once, whatever the rate."""
+
+    def partitions(self) -> Sequence[Split]:
+        order = arrow_file.order(self.options.path)
+        return ranges(order, [0] * len(order.positions), order.offsets(self.options.total))
+
+
+class StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Offsets as Kafka writes them: {topic: {partition: next row}}."""
 
     def __init__(self, topic: str, options: Options) -> None:
+        super().__init__(options)
         self.topic = topic
-        self.options = options
-        self.target: int | None = None
+        self.target: int | None = None  # where Trigger.AvailableNow ends
         self.reached = 0
 
     def initialOffset(self) -> dict[str, dict[str, int]]:
@@ -127,10 +131,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def partitions(self, start: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> Sequence[Split]:
         return ranges(arrow_file.order(self.options.path), self._list(start), self._list(end))
-
-    def read(self, partition: Split) -> Iterator[pa.RecordBatch]:
-        for each in partition.slices:
-            yield from arrow_file.batches(self.options.path, each.start, each.end)
 
     def _arrived(self) -> int:
         return arrow_file.available(self.options.total, self.options.rate, time.time() - self.options.origin)

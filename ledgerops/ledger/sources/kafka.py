@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
+from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.sources import decoding
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ WAITING = {
 # A poll never has more than was fetched at once: 1 MiB of a partition, about 4,000 transactions.
 MAX_POLL_RECORDS = 10_000
 ANSWER_SECONDS = 10.0
-REJECTS = "rejects"  # the table of what is no row of any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Topics:
 
     def of(self, table: str) -> list[str]:
         """The topics that a table is read from."""
-        names = TOPICS.values() if table == REJECTS else [TOPICS[table]]
+        names = TOPICS.values() if table == REJECTS_TABLE else [TOPICS[table]]
         return [self.prefix + name for name in names]
 
 
@@ -138,7 +138,7 @@ def open_table(
 
     Of the table `rejects` it gives what is a row of no table, from all topics.
     """
-    if table != REJECTS:
+    if table != REJECTS_TABLE:
         return decoding.rows(_records(spark, topics, table, max_rows_per_trigger), table, True, observation)
     found = [decoding.rejects(_records(spark, topics, each, max_rows_per_trigger), each, True) for each in TOPICS]
     return reduce(lambda some, more: some.unionByName(more), found)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.sources import decoding
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ PATTERN = "*.jsonl"
 # Spark passes over files that are older than the newest one it has seen by more than this, silently; the
 # default, a week, would lose what a producer hands in late. What it costs is memory: some 100 bytes for each file.
 MAX_FILE_AGE = "3650d"
-REJECTS = "rejects"
 
 
 def tables_in(folder: Path) -> frozenset[str]:
@@ -32,7 +32,7 @@ def tables_in(folder: Path) -> frozenset[str]:
     found = {name for name in FOLDERS if (folder / name).is_dir()}
     if not found:
         raise UserError(f"nothing to read in {folder}: it has none of the folders {', '.join(FOLDERS)}")
-    return frozenset({*found, REJECTS})
+    return frozenset({*found, REJECTS_TABLE})
 
 
 def open_table(
@@ -42,7 +42,7 @@ def open_table(
 
     Of the table `rejects` it gives what is a row of no table, from all folders. Its `topic` is folder and file.
     """
-    if table != REJECTS:
+    if table != REJECTS_TABLE:
         return decoding.rows(_lines(spark, folder, table, max_files_per_trigger), table, False, observation)
     found = [decoding.rejects(_lines(spark, folder, each, max_files_per_trigger), each, False) for each in FOLDERS]
     return reduce(lambda some, more: some.unionByName(more), found)

@@ -1,6 +1,6 @@
 """The data source `ledger_replay`: the transactions of a CSV, delivered at a chosen rate, in five partitions.
 
-`prepare` checks the CSV once; the options of the source are those of `filesource`.
+`prepare` checks the CSV once; the options of the source are those of `file_source`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources import arrow_file
 from ledgerops.ledger.sources.arrow_file import Prepared
@@ -34,18 +35,6 @@ COLUMNS = (
     "fulldatewithtime",
     "customer_id",
 )
-ARROW = pa.schema(
-    {
-        "transaction_id": pa.string(),
-        "account_id": pa.string(),
-        "customer_id": pa.string(),
-        "event_time": pa.timestamp("us", tz="UTC"),
-        "type": pa.string(),
-        "operation": pa.string(),
-        "amount": pa.decimal128(18, 2),
-        "balance": pa.decimal128(18, 2),
-    }
-)
 _AMOUNT = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,2})?")  # what DECIMAL(18,2) holds without rounding
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}.*")
 
@@ -56,7 +45,7 @@ def partition_of(account_id: str) -> int:
 
 
 def parse_transaction(fields: Sequence[str]) -> tuple[Any, ...]:
-    """The values of a row in the order of `ARROW`, from the texts of `COLUMNS`; ValueError says what is wrong."""
+    """The values of a row in the order of arrow.TRANSACTIONS, from the texts of `COLUMNS`; ValueError says why not."""
     trans_id, account_id, kind, operation, amount, balance, _, at, customer_id = fields
     for column, value in (("trans_id", trans_id), ("account_id", account_id), ("customer_id", customer_id)):
         if not value.strip():
@@ -102,10 +91,7 @@ def prepare(csv: Path, folder: Path) -> Prepared:
     def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
         rejects: list[Reject] = []
         rows = list(read_rows(csv, COLUMNS, parse_transaction, rejects))
-        columns = zip(*rows, strict=True) if rows else [() for _ in ARROW]
-        arrays = [pa.array(values, field.type) for field, values in zip(ARROW, columns, strict=True)]
-        table = pa.Table.from_arrays(arrays, schema=ARROW)
-        return table, [partition_of(row[1]) for row in rows], rejects
+        return arrow_file.table_of(rows, arrow.TRANSACTIONS), [partition_of(row[1]) for row in rows], rejects
 
     return arrow_file.keep(folder, csv.name, content_hash(csv), PARTITIONS, make)
 

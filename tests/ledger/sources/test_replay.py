@@ -280,11 +280,10 @@ def written(folder: Path) -> list[str]:
 def test_the_columns_are_those_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from ledgerops.ledger.plan.schemas import TRANSACTIONS
+    from ledgerops.ledger.plan import arrow, schemas
 
-    assert (
-        from_arrow_schema(replay.ARROW).simpleString() == spark.createDataFrame([], TRANSACTIONS).schema.simpleString()
-    )
+    by_arrow = from_arrow_schema(arrow.TRANSACTIONS)
+    assert by_arrow.simpleString() == spark.createDataFrame([], schemas.TRANSACTIONS).schema.simpleString()
 
 
 @pytest.mark.spark
