@@ -14,7 +14,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,8 +24,6 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.cli.arg_types import whole
 from ledgerops.common.format import counted
 from ledgerops.errors import UserError
-
-DATA = "LEDGEROPS_DATA"
 
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
@@ -50,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="FOLDER",
-        help=f"load customers.csv and accounts.csv from this folder (default ${DATA})",
+        help="load customers.csv and accounts.csv from this folder (default $LEDGEROPS_DATA)",
     )
     source.add_argument("--plan", metavar="NAME|PATH", help="load generated customers and accounts for this load plan")
     add("--check", action="store_true", help="only report which topics exist; create and load nothing")
@@ -59,11 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.kafka import read_client
     from ledgerops.ledger.sources import topics
+    from ledgerops.ledger.sources.csv_file import data_folder
 
     client = read_client(args.bootstrap_servers, args.kafka_config)
     if args.check:
         return _check(client, args.prefix)
-    data = args.data or (Path(os.environ[DATA]) if os.environ.get(DATA) and not args.plan else None)
+    data = args.data or (None if args.plan else data_folder())
     if args.postgres and not (data or args.plan):
         raise UserError("nothing to load into Postgres; give --data FOLDER or --plan PLAN")
     tables = _tables(data, args.plan) if data or args.plan else {}

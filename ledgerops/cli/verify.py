@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,12 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ledgerops.ledger.sources.csv_file import data_folder
     from ledgerops.ledger.verify.check import VerifyInput
     from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
     from ledgerops.ledger.verify.locate import find_manifest
     from ledgerops.ledger.verify.report import lines
 
-    data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
+    data = args.data or data_folder()
     places = _places(args)
     manifest = find_manifest(args.run_folder, args.manifest, data)
     results = _check(places, VerifyInput(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.run.failures import first_line
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def check_master(master: str) -> None:
             socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
             return
         except OSError as error:
-            reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
+            reasons.append(f"{host}:{port}: {os_reason(error)}")
     if reasons:
         raise UserError(f"cannot reach the Spark master {master} ({'; '.join(reasons)}); is it running?")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -68,10 +67,10 @@ def _given_accounts(url: str) -> str:
 
 
 def _local_accounts(work_dir: Path, source: RunSource) -> str:
-    from ledgerops.ledger.run.source import DATA
     from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
+    from ledgerops.ledger.sources.csv_file import DATA, data_folder
 
-    data = source.data or (Path(os.environ[DATA]) if source.plan is None and os.environ.get(DATA) else None)
+    data = source.data or (data_folder() if source.plan is None else None)
     if data is not None:
         return url_of(accounts_of_csv(data, work_dir))
     if source.plan is not None:

@@ -16,6 +16,7 @@ from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import Plan, load_plan
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
+from ledgerops.ledger.sources.csv_file import DATA, data_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ledgerops.ledger.sources.tables import Table
 
 SourceKind = Literal["embedded", "replay", "kafka", "files"]
-DATA = "LEDGEROPS_DATA"
 PLAN = "default"
 ROWS = frozenset({"transactions", "customers", "debits", "credits", "ad_events"})
 SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type
@@ -91,7 +91,7 @@ def choose_source(
 
     Kafka is not asked yet: see `describe_topics`.
     """
-    data = environ.get(DATA)
+    data = data_folder(environ)
     if kind is None:
         kind = "replay" if data and plan is None else "embedded"
     if kind == "embedded":
@@ -100,28 +100,36 @@ def choose_source(
         name = plan or PLAN
         loaded = load_plan(name, scale or 1.0)
         return RunSource(kind, name, _digest(loaded.text.encode()), plan=loaded)
-    if kind in ("kafka", "files"):
-        if plan is not None or scale is not None or rate is not None:
-            raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which sets its own rate")
-        if kind == "kafka":
-            if kafka is None:
-                raise UserError("--source kafka needs --bootstrap-servers HOST:PORT")
-            return RunSource(kind, kafka.client.servers, "", kafka=kafka)
-        if landing is None:
-            raise UserError("--source files needs --landing FOLDER")
-        source = RunSource(kind, str(landing), _digest(os.path.realpath(landing).encode()), landing=landing)
-        source.offered  # noqa: B018  # raises UserError for a folder that is not there
-        return source
-    if plan is not None or scale is not None:
-        raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")
-    if not data:
+    if kind == "replay":
+        if plan is not None or scale is not None:
+            raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")
+        return _replay(data, rate)
+    if plan is not None or scale is not None or rate is not None:
+        raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which sets its own rate")
+    if kind == "files":
+        return _landing(landing)
+    if kafka is None:
+        raise UserError("--source kafka needs --bootstrap-servers HOST:PORT")
+    return RunSource(kind, kafka.client.servers, "", kafka=kafka)
+
+
+def _replay(data: Path | None, rate: float | None) -> RunSource:
+    if data is None:
         raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
-    file = Path(data) / "transactions.csv"
+    file = data / "transactions.csv"
     try:
-        return RunSource(kind, str(file), _digest(file.read_bytes()), data=Path(data), rate=rate)
+        return RunSource("replay", str(file), _digest(file.read_bytes()), data=data, rate=rate)
     except OSError as error:
-        reason = os_reason(error)
-        raise UserError(f"cannot read {file}: {reason}; {DATA} names the folder that holds it") from None
+        raise UserError(f"cannot read {file}: {os_reason(error)}; {DATA} names the folder that holds it") from None
+
+
+def _landing(folder: Path | None) -> RunSource:
+    from ledgerops.ledger.sources.landing import tables_in
+
+    if folder is None:
+        raise UserError("--source files needs --landing FOLDER")
+    tables_in(folder)  # raises UserError for a folder without tables
+    return RunSource("files", str(folder), _digest(os.path.realpath(folder).encode()), landing=folder)
 
 
 def describe_topics(source: RunSource, names: Collection[str]) -> RunSource:

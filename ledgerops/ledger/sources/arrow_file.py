@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ledgerops.common.files import replacing
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.sources.csv_file import Reject, keep_rejects, rejected
 
 BATCH_ROWS = 65_536
@@ -111,7 +111,7 @@ def keep(
             raise UserError(f"no usable row in {name}: {len(rejects)} rejected, see {folder / 'rejects.jsonl'}")
         _write(path, table, np.asarray(partition), partitions, len(rejects))
     except OSError as problem:
-        raise UserError(f"cannot write {folder}: {(problem.strerror or str(problem)).lower()}") from problem
+        raise UserError(f"cannot write {folder}: {os_reason(problem)}") from problem
     return describe(path)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
 from ledgerops.common.files import write_text
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
+DATA = "LEDGEROPS_DATA"  # names the folder of transactions.csv, customers.csv and accounts.csv
 REJECTS = "rejects.jsonl"
 
 T = TypeVar("T")
@@ -26,6 +28,11 @@ class Reject:
     line: int
     reason: str
     text: str
+
+
+def data_folder(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the files to replay that the environment names; None if it names none."""
+    return Path(environ[DATA]) if environ.get(DATA) else None
 
 
 def read_rows(
@@ -89,8 +96,7 @@ def content_hash(path: Path) -> str:
 
 
 def _unreadable(path: Path, problem: OSError) -> str:
-    reason = (problem.strerror or str(problem)).lower()
-    return f"cannot read {path}: {reason}; LEDGEROPS_DATA must name the folder that holds {path.name}"
+    return f"cannot read {path}: {os_reason(problem)}; {DATA} must name the folder that holds {path.name}"
 
 
 def keep_rejects(folder: Path, name: str, content: str, rejects: Sequence[Reject]) -> None:

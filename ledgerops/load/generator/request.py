@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from ledgerops.ledger.plan.manifest import MAX_RECORDS, Manifest
 from ledgerops.ledger.plan.plan import load_plan, parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Table
 from ledgerops.ledger.plan.sections import MAX_RECORDS_PER_SECOND
+from ledgerops.ledger.sources.csv_file import data_folder
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import Sampler, every, part_of
@@ -159,7 +159,7 @@ def read_request(options: Namespace) -> LoadRequest:
     )
     scale = given("rate_scale")
     if options.plan == REPLAY:
-        data = given("data") or os.environ.get("LEDGEROPS_DATA")
+        data = given("data") or data_folder()
         if not data:
             raise UserError("nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv")
         request = replace(request, data=str(data), rate=REPLAY_RATE * (scale or 1.0))
