@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from ledgerops.cli import source_sink_args
 from ledgerops.cli.arg_types import cores, factor, interval, port, rate, seconds, shared_folder, spark_property, whole
 from ledgerops.cli.run_summary import announce, sum_up
-from ledgerops.common.format import clock
+from ledgerops.common.format import clock, counted
 from ledgerops.errors import UserError, os_reason
 
 TRIGGER_SECONDS = 5.0
@@ -227,8 +227,7 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
     from ledgerops.ledger.run.app import start_run
 
     began = time.monotonic()
-    jobs = "1 job" if len(setup.jobs) == 1 else f"{len(setup.jobs)} jobs"
-    with _progress(f"starting Spark and {jobs}"):
+    with _progress(f"starting Spark and {counted(len(setup.jobs), 'job')}"):
         running = start_run(setup)
     try:
         stop.calm()
@@ -269,7 +268,7 @@ def _show(running: ActiveRun, args: argparse.Namespace, stop: Stop) -> None:
                 stop.ask("a job cannot read its state")
             elif running.over:
                 stop.ask("no query is running")
-            elif running.dry():
+            elif running.caught_up():
                 stop.ask("caught up" if args.until_caught_up else "processed everything")
             elif now >= end:
                 return False

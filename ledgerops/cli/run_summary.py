@@ -30,12 +30,12 @@ def announce(running: ActiveRun, took: float, start: str | None) -> None:
         print(f"resuming the run that began {since} ago; --fresh starts over")
         if start is not None:
             print(f"--start {start} applies only to jobs without a checkpoint; the others resume from theirs")
-    for name, number in setup.held().items():
+    for name, number in setup.kept_partitions().items():
         print(f"{name} keeps the {number} shuffle partitions of its checkpoint; --cores does not change them")
-    refused = running.refused()
-    if refused:
+    rejected = running.rejected_rows()
+    if rejected:
         print(
-            f"skipped {counted(refused, 'unreadable row')} of the data files: "
+            f"skipped {counted(rejected, 'unreadable row')} of the data files: "
             f"see {_short(setup.folder.work / 'rejects.jsonl')}"
         )
     print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)

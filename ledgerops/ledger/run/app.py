@@ -1,4 +1,4 @@
-"""Jobs at work: the Spark session, the watch on it and the queries, from start to orderly end."""
+"""A run of jobs: the Spark session, the watch on it and the queries, from the start to an orderly end."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ class RunSetup:
         return {name for job in self.jobs for name in job.services}
 
     @property
-    def watched(self) -> dict[str, str]:
-        """What the watch must know to ask the source how far the queries are behind."""
+    def watch_options(self) -> dict[str, str]:
+        """The options with which the watch asks the source how far the queries are behind."""
         if self.source.kafka is None:
             return {}
         config = {"kafka_config": str(self.kafka_config.resolve())} if self.kafka_config else {}
         return {"kafka_servers": self.source.kafka.client.servers, **config}
 
-    def held(self) -> dict[str, int]:
-        """The jobs whose checkpoint has another number of shuffle partitions than the session: theirs counts."""
+    def kept_partitions(self) -> dict[str, int]:
+        """The number of shuffle partitions of each checkpoint that has another than the session, by job: it stays."""
         found = {}
         for job in self.jobs:
             number = BatchLog(self.folder.checkpoints / job.name).newest.shuffle_partitions
@@ -107,27 +107,27 @@ class ActiveRun:
         watch: Watch,
         queries: Sequence[StreamingQuery],
         services: Services,
-        headway: CatchUpCheck | None = None,
+        catch_up: CatchUpCheck | None = None,
     ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
         self._services = services
         self._totals = total_rows(setup.source, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
-        self._headway = headway
+        self._catch_up = catch_up
 
     def status(self) -> dict[str, Any]:
-        """The status document of now."""
+        """The present status document."""
         return self.watch.status()
 
     @property
     def over(self) -> bool:
-        """Whether no query is left, because each failed or read all there was."""
+        """Whether no query runs any more: each has failed or read all there was."""
         return not any(query.isActive for query in self.queries)
 
-    def dry(self) -> bool:
+    def caught_up(self) -> bool:
         """Whether every query has processed all rows of a bounded source, or all that were there at the start."""
-        if self._headway is not None:
-            return self._headway.over()
+        if self._catch_up is not None:
+            return self._catch_up.done()
         if not self._totals:
             return False
         for query in self.queries:
@@ -137,12 +137,12 @@ class ActiveRun:
                     self._done.add(str(query.name))
         return len(self._done) == len(self.queries)
 
-    def refused(self) -> int:
-        """How many rows of the data files were not readable; they are kept in the work folder's rejects.jsonl."""
+    def rejected_rows(self) -> int:
+        """How many rows of the data files could not be read; they are in the work folder's rejects.jsonl."""
         return len(rejected(self.setup.folder.work))
 
     def failures(self) -> dict[str, str]:
-        """What each failed query says, by name, in one line."""
+        """Why each failed query failed, in one line, by name."""
         causes = {}
         for query in self.queries:
             error = query.exception()
@@ -151,7 +151,7 @@ class ActiveRun:
         return causes
 
     def incompatible(self) -> str | None:
-        """What to say when the state of a job is of another version of it; the run cannot go on then."""
+        """The message for a job that cannot read its state, which another version of it wrote; None without one."""
         for query in self.queries:
             if not query.isActive and (error := query.exception()) is not None:
                 name = str(query.name)
@@ -193,7 +193,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
                 port=setup.port,
                 recording=str(folder.recording) if setup.record else None,
                 expected_queries=tuple(job.name for job in setup.jobs),
-                **setup.watched,
+                **setup.watch_options,
             )
             _check_watch(watch, setup.port)
             inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
@@ -207,8 +207,8 @@ def start_run(setup: RunSetup) -> ActiveRun:
             services.close()
             raise
     bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
-    headway = CatchUpCheck(queries, folder.checkpoints, ends) if bounded else None
-    return ActiveRun(setup, spark, watch, queries, services, headway)
+    catch_up = CatchUpCheck(queries, folder.checkpoints, ends) if bounded else None
+    return ActiveRun(setup, spark, watch, queries, services, catch_up)
 
 
 def _start_one(

@@ -1,4 +1,4 @@
-"""Whether a run has read all that there was when it began, by what its checkpoints say."""
+"""Whether a run has read all that there was when it began, according to its checkpoints."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ NOTHING_NEW = "Waiting for data to arrive"  # what a query's status says when a 
 class CatchUpCheck:
     """`heads` are where the topics ended at the start; empty for a landing folder, where no file may be left.
 
-    A query is done when a batch has reached the heads, and another one or a trigger without input has followed: a
+    A query has caught up when a batch has reached the heads, and another one or a trigger without input has followed: a
     watermark that the last rows moved closes its windows only then.
     """
 
     def __init__(self, queries: Sequence[StreamingQuery], checkpoints: Path, heads: Mapping[Place, int]) -> None:
         self._queries, self._checkpoints, self._heads = queries, checkpoints, heads
         self._reached: dict[str, int] = {}  # by query, the batch that reached the heads
-        self._done: set[str] = set()
+        self._caught_up: set[str] = set()
 
-    def over(self) -> bool:
-        """Whether every query is done; one that has failed will read no more."""
+    def done(self) -> bool:
+        """Whether every query has caught up, or failed and will read no more."""
         for query in self._queries:
             name = str(query.name)
-            if name not in self._done and (not query.isActive or self._is_done(query, name)):
-                self._done.add(name)
-        return len(self._done) == len(self._queries)
+            if name not in self._caught_up and (not query.isActive or self._has_caught_up(query, name)):
+                self._caught_up.add(name)
+        return len(self._caught_up) == len(self._queries)
 
-    def _is_done(self, query: StreamingQuery, name: str) -> bool:
+    def _has_caught_up(self, query: StreamingQuery, name: str) -> bool:
         status = query.status
         if status["isTriggerActive"] or status["message"].startswith("Initializing"):
             return False
