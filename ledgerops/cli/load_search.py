@@ -67,7 +67,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.load.test import search_report
     from ledgerops.load.test.html import search_page
     from ledgerops.load.test.search import Settings
-    from ledgerops.load.test.search_run import Options, SearchRun, begun, ended
+    from ledgerops.load.test.search_run import Options, SearchRun, open_folder, publish_folder
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
@@ -84,19 +84,19 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         )
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"
-    made = begun(folder)
+    unfinished = open_folder(folder)
     with loadtest_args.Shown() as shown:
-        campaign = SearchRun(options, settings, made, shown, perform)
+        searching = SearchRun(options, settings, unfinished, shown, perform)
         print(
-            f"about {campaign.trials} trials of {trial:g} s, some {clock(campaign.budget)} min; objectives: "
+            f"about {searching.trials} trials of {trial:g} s, some {clock(searching.budget_seconds)} min; objectives: "
             f"{', '.join(each.text for each in settings.slos)}",
             file=sys.stderr,
         )
-        found = campaign.found()
-    answer = search_report.SearchSummary(options, settings, found, campaign.began, time.time() - campaign.began)
+        found = searching.found()
+    answer = search_report.SearchSummary(options, settings, found, searching.began, time.time() - searching.began)
     document, page = search_report.document(answer), search_page(answer)
-    loadtest_args.write(made, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
-    ended(made, folder)
+    loadtest_args.write(unfinished, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
+    publish_folder(unfinished, folder)
     if args.json:
         print(json.dumps(document))
     else:

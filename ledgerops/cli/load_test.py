@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ledgerops.load.test.trial import Trial
 
 DURATION_SECONDS = 60.0
-WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
+WARM_UP_SECONDS = 20.0  # of a plan: compiling, and the backlog of the first batches
 LOCAL = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
 
 
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--warm-up",
         type=seconds,
         metavar="TIME",
-        help=f"length of the warm-up, which is not measured (default {WARM_UP:.0f}s for a plan)",
+        help=f"length of the warm-up, which is not measured (default {WARM_UP_SECONDS:.0f}s for a plan)",
     )
     loadtest_args.add_arguments(parser)
     parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
@@ -129,7 +129,7 @@ def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[S
     from ledgerops.load.test import result
     from ledgerops.load.test.html import page
 
-    outcome = result.examined(trial, title, slos)
+    outcome = result.examine_trial(trial, title, slos)
     folder = trial.folder
     document = result.document(outcome)
     loadtest_args.write(folder, "test", document, result.COLUMNS, result.rows(outcome), page(outcome))
@@ -148,8 +148,8 @@ def _folder(args: argparse.Namespace, names: Sequence[str]) -> Path:
 
 def _sent(args: argparse.Namespace) -> Trial:
     """What jobs made of a load that was sent to Kafka. Raises UserError."""
-    from ledgerops.load.test.external_load import judged, sent_load
-    from ledgerops.load.test.trial import make
+    from ledgerops.load.test.external_load import read_sent_load, trial_of
+    from ledgerops.load.test.trial import make_folder
 
     if args.recording is None:
         raise UserError("--manifest needs --recording PLACE, the recording of the jobs that read the load")
@@ -158,10 +158,10 @@ def _sent(args: argparse.Namespace) -> Trial:
     if given:
         raise UserError(f"--manifest judges what was sent: {', '.join(given)} cannot be combined with it")
     names = args.job or []
-    sent = sent_load(args.manifest, args.samples)
+    sent = read_sent_load(args.manifest, args.samples)
     folder = _folder(args, names)
-    trial = judged(sent, args.recording, folder, names, args.warm_up or WARM_UP)
-    make(folder)
+    trial = trial_of(sent, args.recording, folder, names, args.warm_up or WARM_UP_SECONDS)
+    make_folder(folder)
     return trial
 
 
@@ -178,9 +178,9 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
     if args.plan is not None:
         plan = load_plan(args.plan, args.rate_scale)
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
-        return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP
+        return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP_SECONDS
     rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)
-    least = plans.warm_up(trigger)
+    least = plans.warm_up_seconds(trigger)
     if args.warm_up is not None and args.warm_up < least:
         raise UserError(
             f"--warm-up {args.warm_up:g}s: too short; a fixed rate needs {least:g}s at this trigger interval"

@@ -30,9 +30,10 @@ OVERLOAD = "input-overload"
 SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "catching-up"})
 # what bounds the capacity rather than what changed: behind an overload they say what to improve
 LIMITS = frozenset({"python-bound", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"})
-PEAK_SECONDS = 10.0  # seconds: a load that lasts as long counts as offered
-FULL_PER_WARM_UP_BATCH = 4  # batches of full load for each of the warm-up: a fit wants a tenth of them at either end
-NEAR_CAPACITY_SHARE = 0.85  # of the capacity by the fit: from there on its error decides
+PEAK_SECONDS = 10.0  # a load that lasts as long counts as offered
+#: Batches of full load that a fit takes for each batch of the warm-up: it needs a tenth of all at either end.
+FULL_PER_WARM_UP_BATCH = 4
+NEAR_CAPACITY_SHARE = 0.85  # of the capacity by the fit: above it the error of the fit decides
 MIN_PROCESSED_SHARE = 0.97  # of what was offered: less was processed than that, and the query falls behind
 
 
@@ -88,7 +89,7 @@ def _findings(investigation: Investigation, measured: Measured) -> Findings:
 
 
 def _situation(view: QueryView, measured: Measured) -> Situation:
-    """With the calm batches of the warm-up, where the others are all of one size: a line needs two ends.
+    """The situation, with the small batches of the warm-up where all others have one size: a line needs two ends.
 
     The diagnosis leaves out what begins in the first seconds of a run, which here are the only small batches. They are
     a little slow still, so the rate comes out some percent too high.
@@ -98,9 +99,9 @@ def _situation(view: QueryView, measured: Measured) -> Situation:
         return known
     batches = [each for each in measured.done if each.last > each.first][COLD_BATCHES:]
     small = [each for each in batches if each.batch.ended < measured.begin]
-    large = [each for each in batches if each.batch.ended >= measured.begin][
-        -FULL_PER_WARM_UP_BATCH * len(small) or None :
-    ]
+    large = [each for each in batches if each.batch.ended >= measured.begin]
+    if small:
+        large = large[-FULL_PER_WARM_UP_BATCH * len(small) :]
     line = fit([each.last - each.first for each in small + large], [each.batch.duration for each in small + large])
     return known if isinstance(line, str) else replace(known, fit=line, reason="")
 
@@ -119,14 +120,14 @@ def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Es
 
 
 def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
-    """Whether more was offered, for at least PEAK_SECONDS, than is sustainable, fits into a batch, or was processed."""
+    """The overload, if more was offered for PEAK_SECONDS than is sustainable, fits into a batch, or was processed."""
     offered = peak(measured)
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
         factor = offered / sustainable.value
         return Cause(
             OVERLOAD, f"offered {factor:.2g} times the sustainable rate of {format.count(sustainable.value)} rows/s"
         )
-    middle, trigger = measured.batch(0.5), measured.trigger
+    middle, trigger = measured.batch_seconds(0.5), measured.trigger
     near = sustainable is not None and offered > NEAR_CAPACITY_SHARE * sustainable.value
     if near and trigger and middle is not None and middle > trigger:
         # the line is some percent too high: the batches themselves say that so many rows do not fit

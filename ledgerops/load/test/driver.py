@@ -1,7 +1,7 @@
 """A driver of its own for one trial: `python -m ledgerops.load.test.driver SPEC.json`.
 
-The clock of the plan begins when Spark is there and not before: what came due while a JVM started would be a backlog
-that no measurement asked for. Reading is open loop, without a cap on a batch's rows. Written into the folder: run.json
+The clock of the plan starts only after Spark has: what came due while a JVM started would be a backlog that no
+measurement asked for. Reading is open loop, without a cap on a batch's rows. Written into the folder: run.json
 with the origin, the recording, and at the end `ended.json` with what failed.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 
-LEAD_SECONDS = 3.0  # seconds from Spark's start to the plan's: queries start meanwhile
+LEAD_SECONDS = 3.0  # from Spark's start to the plan's: queries start meanwhile
 ENDED = "ended.json"
 NAME = "run"  # of the run's folder within the trial's
 
@@ -45,7 +45,7 @@ class Spec:
 
 
 def run(spec: Spec) -> int:
-    """0 after a clean run, 1 when a query failed. Raises UserError when it could not start."""
+    """Runs the jobs to the end of the plan. Returns 0, or 1 if a query failed. Raises UserError if it cannot start."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.plan.plan import parse_plan
@@ -87,16 +87,12 @@ def run(spec: Spec) -> int:
             while not stop.asked and not running.over and (left := origin + spec.seconds - time.time()) > 0:
                 stop.wait(min(0.25, left))
             failures = running.failures()
-            _tell(Path(spec.folder), time.time(), failures)
+            write_json(Path(spec.folder) / ENDED, {"at": time.time(), "failures": failures})
             running.stop()
         finally:
             running.close()
             folder.close()
     return 1 if failures else 0
-
-
-def _tell(folder: Path, at: float, failures: dict[str, str]) -> None:
-    write_json(folder / ENDED, {"at": at, "failures": failures})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, fit
 from ledgerops.load.test.plan_batches import PlanBatch
 
-COLD_BATCHES = 2  # batches that pay for the start
+COLD_BATCHES = 2  # that take longer because code is compiled
 
 
 def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:

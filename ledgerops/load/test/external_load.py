@@ -1,8 +1,8 @@
 """A load that `ledgerops load` sent to Kafka, and the recording of the jobs that read it meanwhile.
 
 The manifest has the plan and the instant at which its schedule began, so every row's due time is known as it is of the
-embedded source. The jobs must have been there when the load began. Poison has offsets, too, and is spread evenly over
-the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
+embedded source. The jobs must have been running when the load began. Poison has offsets, too, and is spread evenly
+over the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ledgerops.ledger.plan.manifest import Manifest, read_manifest
 from ledgerops.ledger.plan.plan import Plan, parse_plan
 from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
-from ledgerops.load.test.recorded import recorded
+from ledgerops.load.test.recorded import read_recorded
 from ledgerops.load.test.trial import Trial, TrialRequest
 from ledgerops.model.records import Progress
 
 MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
-WAYS = {"generator": ("scheduled", "created"), "to the broker": ("scheduled", "acknowledged")}
+SENDING_LEGS = {"generator": ("scheduled", "created"), "to the broker": ("scheduled", "acknowledged")}
 
 
 @dataclass(frozen=True, slots=True)
 class SentLoad:
-    """One load. `ways`: seconds of each leg before the job, by the generator's samples; empty without them."""
+    """One load. `sending_legs`: seconds of each leg before the job, by the generator's samples; empty without them."""
 
     manifest: Manifest
     plan: Plan
     file: Path
-    ways: Mapping[str, Weighted]
+    sending_legs: Mapping[str, Weighted]
 
     @property
     def last(self) -> float:
@@ -68,8 +68,8 @@ class SentLoad:
         return None
 
 
-def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
-    """Raises UserError for what is no manifest of a plan that was sent to Kafka, on time and completely."""
+def read_sent_load(file: Path, samples: Path | None = None) -> SentLoad:
+    """The load of a manifest. Raises UserError unless it is of a plan that was sent to Kafka on time and completely."""
     manifest = read_manifest(file)
     if manifest.text is None or manifest.origin is None or manifest.topic is None:
         raise UserError(f"cannot judge by {file}: only a plan that was sent to Kafka has a due time for each record")
@@ -86,35 +86,35 @@ def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
         raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
-    return SentLoad(manifest, plan, file, {} if samples is None else _ways(samples))
+    return SentLoad(manifest, plan, file, {} if samples is None else _sending_legs(samples))
 
 
-def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
-    """The trial that jobs made of the load; all of the recording without names. Raises UserError for what is not there.
+def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
+    """The trial that jobs made of the load; of all jobs without names. Raises UserError if one is not in the recording.
 
     The trigger interval is the recording's: the shortest, where jobs have several.
     """
-    known = recorded(place)
+    known = read_recorded(recording)
     missing = [job for job in jobs if job not in known.batches]
     if missing or not known.batches:
         there = ", ".join(sorted(known.batches)) or "none"
-        raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; it has batches of {there}")
+        raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {recording}; it has batches of {there}")
     names = tuple(jobs) or tuple(sorted(known.batches))
     if load.last <= warm_up:
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give a shorter --warm-up")
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}
-    return Trial(folder, wanted, load.manifest.origin, failed, place, load)
+    return Trial(folder, wanted, load.manifest.origin, failed, recording, load)
 
 
-def _ways(file: Path) -> dict[str, Weighted]:
+def _sending_legs(file: Path) -> dict[str, Weighted]:
     """Seconds of each leg of a record before the job reads it, from when it was due."""
     from ledgerops.load.generator.latency_samples import read_samples
 
-    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    times: dict[str, list[float]] = {name: [] for name in SENDING_LEGS}
     for sample in read_samples(file):
-        for name, way in WAYS.items():
+        for name, way in SENDING_LEGS.items():
             begin, end = (sample.get(each) for each in way)
             if begin is not None and end is not None:
                 times[name].append(max(0.0, end - begin))

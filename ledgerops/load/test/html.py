@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ledgerops.analysis.html.render import render
 from ledgerops.common import format
 from ledgerops.load.test.plots import job_plot, search_plot
-from ledgerops.load.test.result import JobResult, Result, seconds, spark, ways
+from ledgerops.load.test.result import JobResult, Result, seconds, sending_legs, spark_version
 from ledgerops.load.test.search_report import SearchSummary, middle, percent
 from ledgerops.load.test.slo import PERCENTILES, broken
 from ledgerops.model.spark_progress import format_instant
@@ -30,7 +30,7 @@ def page(result: Result) -> str:
         result=result,
         began=None if trial.origin is None else format_instant(trial.origin),
         trigger=seconds(trial.wanted.trigger),
-        spark=None if trial.wanted.cores is None else spark(trial.wanted.cores),
+        spark=None if trial.wanted.cores is None else spark_version(trial.wanted.cores),
         percentiles=list(PERCENTILES),
         plots=[job_plot(each, trial.origin or 0.0) for each in result.jobs],
         legs=[list(_legs(each, result)) for each in result.jobs],
@@ -43,10 +43,10 @@ def _legs(job: JobResult, result: Result) -> Iterator[tuple[str, list[str]]]:
     measured = job.measured
     for leg, name in LEGS.items():
         yield name, [seconds(getattr(measured, leg).at(share)) for share in PERCENTILES.values()]
-    for way, weighted in ways(result).items():
+    for way, weighted in sending_legs(result).items():
         name = f"before its batch, from the generator's samples: {way}"
         yield name, [seconds(weighted.at(share)) for share in PERCENTILES.values()]
-    yield "batch duration", [seconds(measured.batch(share)) for share in PERCENTILES.values()]
+    yield "batch duration", [seconds(measured.batch_seconds(share)) for share in PERCENTILES.values()]
 
 
 def _figures(job: JobResult) -> Iterator[tuple[str, str]]:
@@ -60,7 +60,7 @@ def _figures(job: JobResult) -> Iterator[tuple[str, str]]:
         used = measured.offered / sustainable.value if sustainable.value else 0.0
         yield "sustainable rate, from these batches", f"{value} rows/s ({low} to {high}); offered {used:.0%} of it"
     yield "highest lag", seconds(measured.lag)
-    slope = measured.line
+    slope = measured.age_slope
     yield "lag growth", format.UNKNOWN if slope is None else f"{slope[0]:+.1%} ± {slope[1]:.1%} of the load"
     yield "highest state", f"{format.count(measured.state_rows)} rows, {format.size(measured.state_bytes)}"
     yield "batches", str(len(measured.inside))
@@ -80,7 +80,7 @@ def search_page(searched: SearchSummary) -> str:
         began=format_instant(searched.began),
         took=format.clock(searched.took),
         trials=sum(len(each.trials) for each in found.rates),
-        spark=spark(searched.options.cores),
+        spark=spark_version(searched.options.cores),
         plot=search_plot(searched),
         rates=[
             {
@@ -89,8 +89,8 @@ def search_page(searched: SearchSummary) -> str:
                 "figures": [
                     percent(middle(rate, lambda trial: trial.slope)),
                     seconds(middle(rate, lambda trial: trial.latency.at(0.99))),
-                    seconds(middle(rate, lambda trial: trial.batch(0.5))),
-                    seconds(middle(rate, lambda trial: trial.batch(0.95))),
+                    seconds(middle(rate, lambda trial: trial.batch_seconds(0.5))),
+                    seconds(middle(rate, lambda trial: trial.batch_seconds(0.95))),
                 ],
             }
             for rate in found.rates

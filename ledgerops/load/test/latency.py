@@ -75,7 +75,7 @@ class Rows:
         return cls(arrivals.instants(rows), np.full(count, start), np.full(count, end), np.full(count, each))
 
     @classmethod
-    def together(cls, parts: Iterable[Rows]) -> Rows:
+    def joined(cls, parts: Iterable[Rows]) -> Rows:
         """All parts joined, in their order."""
         known = [cls.none(), *parts]
         return cls(

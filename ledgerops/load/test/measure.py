@@ -1,5 +1,5 @@
 """What a run did, measured against the plan: the plan says when every row was due, the offsets of each batch say when
-it was finished. Spark's own rates, its notion of lag and its clock for rows are not asked.
+it was finished. Spark's own rates, lag and event times are not used.
 
 A row is finished when the batch that contains it ends; its latency counts from when it was due, not from when it was
 read, so that a query which reads late cannot hide it (coordinated omission). Offsets stand for the first n rows of the
@@ -22,10 +22,10 @@ from ledgerops.load.test.latency import Arrivals, Rows, Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.model.records import StateOperator
 
-LEAST_BATCHES = 5  # finished in the measured part; of fewer neither a slope nor a percentile means anything
+MIN_BATCHES = 5  # finished in the measured part; with fewer neither a slope nor a percentile means anything
 INTERVAL_ERRORS = 1.645  # standard errors: the ends of a 90 % interval
 MAX_SLOPE_INTERVAL = 0.10  # half an interval of the slope wider than this says nothing about a growth of one percent
-MIN_LAG_SECONDS = 0.2  # seconds of lag: below it there is nothing that grows
+MIN_LAG_SECONDS = 0.2  # below it no lag grows
 
 
 class BatchFigures(NamedTuple):
@@ -60,8 +60,8 @@ class Measured:
         """Why the run gives no figures; empty if it does."""
         if self.error:
             return self.error
-        if len(self.inside) < LEAST_BATCHES:
-            return f"{len(self.inside)} batches ended in {self.end - self.begin:.0f} s, {LEAST_BATCHES} are needed"
+        if len(self.inside) < MIN_BATCHES:
+            return f"{len(self.inside)} batches ended in {self.end - self.begin:.0f} s, {MIN_BATCHES} are needed"
         return ""
 
     @cached_property
@@ -91,26 +91,26 @@ class Measured:
     def rows(self) -> Rows:
         """The rows that were due in the measured part.
 
-        What is not finished at the end is as old as it is then, at least. Rows younger than the median of the finished
-        ones are left out: every run leaves some, and they are not a result yet.
+        A row that is not finished at the end counts with its age then, the least that its latency can be. Those younger
+        than the median latency are left out: every run ends with some of them.
         """
         if self.unknown_because:
             return Rows.none()
         batches = [each for each in self.done if each.batch.ended <= self.end]
-        read = Rows.together(self._taken(each) for each in batches)
+        read = Rows.joined(self._rows_of(each) for each in batches)
         finished = read.where((read.due >= self.begin) & (read.due < self.end))
         usual = finished.latency.at(0.5) or 0.0
         first = max(self.finished, math.ceil(self.arrivals.count(self.begin)))
         last = math.floor(self.arrivals.count(self.end - usual))
-        return Rows.together([finished, self._left(first, last)])
+        return Rows.joined([finished, self._unfinished(first, last)])
 
-    def _left(self, first: int, last: int) -> Rows:
-        """Rows that no batch has finished. The one at work began when the last had ended, with what was due then."""
+    def _unfinished(self, first: int, last: int) -> Rows:
+        """Rows that no batch has finished. The batch in progress has those due when the last one ended."""
         began = max((each.batch.ended for each in self.done if each.batch.ended <= self.end), default=self.end)
         left = Rows.of(self.arrivals, first, last, self.end, self.end)
         return replace(left, start=np.where(left.due <= began, began, self.end))
 
-    def _taken(self, each: PlanBatch) -> Rows:
+    def _rows_of(self, each: PlanBatch) -> Rows:
         return Rows.of(self.arrivals, each.first, each.last, each.batch.started, each.batch.ended)
 
     @cached_property
@@ -128,9 +128,9 @@ class Measured:
         """Seconds from the start of a row's batch to its end."""
         return self.rows.working
 
-    def of(self, each: PlanBatch) -> BatchFigures:
-        """What one batch did to its rows."""
-        rows = self._taken(each)
+    def batch_figures(self, each: PlanBatch) -> BatchFigures:
+        """The ages and latencies of the rows of one batch."""
+        rows = self._rows_of(each)
         first, following = self.arrivals.instants(np.array([float(each.first), float(each.last)]))
         ended = each.batch.ended
         return BatchFigures(
@@ -157,10 +157,10 @@ class Measured:
         firsts = self.arrivals.instants(np.array([float(each.first) for each in self.inside]))
         known = zip(self.inside, firsts, strict=True)
         peaks = [each.batch.ended - float(due) for each, due in known if each.last > each.first]
-        return max([self.left, *peaks])
+        return max([self.final_age, *peaks])
 
     @cached_property
-    def left(self) -> float:
+    def final_age(self) -> float:
         """The age of the oldest row that is not finished at the end."""
         return max(0.0, self.end - float(self.arrivals.instants(np.array([float(self.finished)]))[0]))
 
@@ -173,16 +173,15 @@ class Measured:
         second make the plain slope of a 30 s run jump by one percent either way. None where the interval is wider than
         MAX_SLOPE_INTERVAL.
         """
-        line = self.line
-        if line is None:
+        if self.age_slope is None:
             return None
-        middle, half = line
+        middle, half = self.age_slope
         if half > MAX_SLOPE_INTERVAL and middle - half <= 0 and max(age for _, age in self.ages) > MIN_LAG_SECONDS:
             return None
         return max(0.0, middle - half) if middle >= 0 else min(0.0, middle + half)
 
     @cached_property
-    def line(self) -> tuple[float, float] | None:
+    def age_slope(self) -> tuple[float, float] | None:
         """The slope of the ages and half its 90 % interval."""
         if self.unknown_because:
             return None
@@ -196,8 +195,8 @@ class Measured:
         error = math.sqrt(float((rest**2).sum()) / (len(at) - 2) / spread)
         return slope, INTERVAL_ERRORS * error
 
-    def batch(self, share: float) -> float | None:
-        """Seconds that such a share of the batches do not exceed."""
+    def batch_seconds(self, share: float) -> float | None:
+        """The duration that so large a share of the batches do not exceed; 0.5 gives the median."""
         times = np.array(sorted(each.batch.duration for each in self.inside))
         return None if self.unknown_because else Weighted.of(times, np.ones(len(times))).at(share)
 

@@ -9,21 +9,26 @@ from ledgerops.ledger.plan.phases import Floats
 from ledgerops.ledger.plan.plan import Plan, parse_plan
 
 KEYS = "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}"
-WARM_UP_SHARE = 0.3  # of the rate in the calm beginning: code is compiled, workers are there, and nothing is left over
-LEAST_CALM, CALM_BATCHES = 14.0, 4  # seconds, or so many batches: the first ones take several times what they should
-SETTLING_BATCHES = 3  # batches at full load until the first of them no longer counts
-SLOWEST, STEPS, LEAST_STEP = 500.0, 10, 3.0  # rows a second, doubled to 256,000, each for so many seconds
-MAX_RATE = 10_000_000.0  # rows a second; beyond it a plan is a slip of the pen
+# A plan at a rate begins calmly, with a share of it: code is compiled, workers start, and no backlog is left over.
+CALM_SHARE = 0.3
+MIN_CALM_SECONDS = 14.0
+MIN_CALM_BATCHES = 4  # the first ones take several times as long as the others
+SETTLING_BATCHES = 3  # at full load, until the first of them no longer counts
+# A plan that doubles the rate
+FIRST_RATE = 500.0  # rows a second
+DOUBLINGS = 10  # to 256,000 rows a second
+MIN_STEP_SECONDS = 3.0
+MAX_RATE = 10_000_000.0  # rows a second; a higher one is a typing error
 
 
 class Due:
-    """When the rows of a plan are due whose clock stood at zero at `origin` (seconds since the epoch)."""
+    """When the rows of a plan are due; its clock stood at zero at `origin` (seconds since the epoch)."""
 
     def __init__(self, plan: Plan, origin: float) -> None:
         self.schedule, self.origin = plan.schedule, origin
 
     def count(self, at: float) -> float:
-        """The integral of the rate until then."""
+        """How many rows are due by then: the integral of the rate."""
         return float(self.schedule.cumulative(np.array([at - self.origin]))[0])
 
     def instants(self, rows: Floats) -> Floats:
@@ -35,29 +40,32 @@ def at_rate(rate: float, trigger: float) -> Plan:
     """A plan that stays at `rate` rows a second, after a calm beginning. Raises UserError for an absurd rate."""
     if not 0 < rate <= MAX_RATE:
         raise UserError(f"invalid rate of {rate:g} rows/s; give a rate above 0 and at most {MAX_RATE:,.0f}")
-    return _plan(f"{rate:g} rows/s", (WARM_UP_SHARE * rate, calm(trigger)), (rate, None))
+    return _plan(f"{rate:g} rows/s", (CALM_SHARE * rate, calm_seconds(trigger)), (rate, None))
 
 
-def calm(trigger: float) -> float:
+def calm_seconds(trigger: float) -> float:
     """Seconds of the calm beginning."""
-    return max(LEAST_CALM, CALM_BATCHES * trigger)
+    return max(MIN_CALM_SECONDS, MIN_CALM_BATCHES * trigger)
 
 
-def warm_up(trigger: float) -> float:
-    """Seconds of a plan at a rate that are not measured: the calm, and what full load needs to settle."""
-    return calm(trigger) + SETTLING_BATCHES * trigger
+def warm_up_seconds(trigger: float) -> float:
+    """Seconds of a plan at a rate that are not measured: the calm beginning, and the time to settle at full load."""
+    return calm_seconds(trigger) + SETTLING_BATCHES * trigger
 
 
-def probing(trigger: float) -> Plan:
-    """A load that doubles again and again: batches of all sizes, by which a capacity is estimated."""
-    length = max(LEAST_STEP, 1.5 * trigger)
-    rates = [SLOWEST * 2**step for step in range(STEPS)]
-    return _plan("a load that doubles", *((rate, length) for rate in rates))
+def doubling(trigger: float) -> Plan:
+    """A load that doubles again and again: batches of all sizes, from which a capacity is estimated."""
+    rates = [FIRST_RATE * 2**step for step in range(DOUBLINGS)]
+    return _plan("a load that doubles", *((rate, _step_seconds(trigger)) for rate in rates))
 
 
-def probing_seconds(trigger: float) -> float:
-    """How long it rises."""
-    return STEPS * max(LEAST_STEP, 1.5 * trigger)
+def doubling_seconds(trigger: float) -> float:
+    """How long the load of `doubling` lasts."""
+    return DOUBLINGS * _step_seconds(trigger)
+
+
+def _step_seconds(trigger: float) -> float:
+    return max(MIN_STEP_SECONDS, 1.5 * trigger)
 
 
 def _plan(title: str, *phases: tuple[float, float | None]) -> Plan:

@@ -56,7 +56,7 @@ def job_plot(job: JobResult, origin: float) -> Markup:
 
 def _panels(job: JobResult, low: float, high: float) -> Iterator[Panel]:
     measured, done = job.measured, job.measured.done
-    known = [(each, measured.of(each)) for each in done]
+    known = [(each, measured.batch_figures(each)) for each in done]
     step = (high - low) / OFFERED_POINTS
     offered = [
         (float(at), max(0.0, measured.arrivals.count(at) - measured.arrivals.count(at - step)) / step)
@@ -73,7 +73,7 @@ def _panels(job: JobResult, low: float, high: float) -> Iterator[Panel]:
     yield Panel("rows per second", format.count, 1.0, lines, limit=limit)
     # the lag falls when a batch ends, and grows until the next one does
     age = [point for each, of in known for point in ((each.batch.ended, of.peak), (each.batch.ended, of.left))]
-    age = [point for point in age if point[0] <= measured.end] + [(measured.end, measured.left)]
+    age = [point for point in age if point[0] <= measured.end] + [(measured.end, measured.final_age)]
     limit = _objective(job.outcomes, ("lag",))
     yield Panel("lag: age of the oldest unprocessed row", format.duration, 1.0, [Line("lag", "l1", age)], limit=limit)
     legs = [
@@ -112,7 +112,7 @@ class Measure(NamedTuple):
 MEASURES = (
     Measure("p99 latency since the due time", "p99 latency", lambda m: m.latency.at(0.99), format.duration, 1.0),
     Measure("growth of the lag, share of the load", "lag slope", lambda m: m.slope, lambda v: f"{100 * v:g}%", 0.05),
-    Measure("median batch duration", "batch", lambda m: m.batch(0.5), format.duration, 1.0),
+    Measure("median batch duration", "batch", lambda m: m.batch_seconds(0.5), format.duration, 1.0),
 )
 
 

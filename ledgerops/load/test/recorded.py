@@ -13,15 +13,15 @@ from ledgerops.model.spark_progress import BadRecord, parse_progress
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """By query; one that did not fail, or whose plan does not tell its interval, is not there."""
+    """By query. One that did not fail has no entry in `failed`, one without a known interval none in `intervals`."""
 
     batches: dict[str, list[Progress]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)  # what it says, in one line
+    failed: dict[str, str] = field(default_factory=dict)  # the reason, in one line
     intervals: dict[str, float] = field(default_factory=dict)  # seconds
 
 
-def recorded(place: Path) -> Recorded:
-    """Torn and foreign lines are passed over. Raises UserError for no recording."""
+def read_recorded(place: Path) -> Recorded:
+    """What a recording holds. Skips damaged and unknown lines. Raises UserError if it is not a recording."""
     found = Recorded()
     for seen in recording.read(place):
         if seen.kind == "progress":

@@ -69,7 +69,7 @@ class Result:
         return all(each.passed for each in self.jobs)
 
 
-def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
+def examine_trial(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
     """Measures, judges and diagnoses a trial that is over."""
     runs = list(trial.measured().values())
     found = examine(trial.recording, runs)
@@ -78,9 +78,9 @@ def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
 
 
 def text(result: Result) -> str:
-    """For a person: a line a job, and the figures."""
+    """The result as text: a line for each job, with its figures below."""
     lines = []
-    for name, samples in ways(result).items():
+    for name, samples in sending_legs(result).items():
         lines += [
             f"{name}  p50 {seconds(samples.at(0.5))}, p99 {seconds(samples.at(0.99))}, by the generator's samples"
         ]
@@ -97,17 +97,19 @@ def text(result: Result) -> str:
                 f"{name} {seconds(getattr(measured, leg).at(PERCENTILES[name]))}" for name in ("p50", "p99", "max")
             ]
             lines += [f"  {leg:8} {', '.join(values)}"]
-        lines += [f"  {'batch':8} median {seconds(measured.batch(0.5))}, p95 {seconds(measured.batch(0.95))}"]
+        lines += [
+            f"  {'batch':8} median {seconds(measured.batch_seconds(0.5))}, p95 {seconds(measured.batch_seconds(0.95))}"
+        ]
     return "\n".join(lines) + "\n"
 
 
-def ways(result: Result) -> Mapping[str, Weighted]:
+def sending_legs(result: Result) -> Mapping[str, Weighted]:
     """Seconds of each leg of a record before a job reads it, of a load with samples."""
-    return {} if result.trial.sent is None else result.trial.sent.ways
+    return {} if result.trial.sent is None else result.trial.sent.sending_legs
 
 
 def seconds(value: float | None) -> str:
-    """With three digits: two rates differ in the third."""
+    """A number of seconds as text, with three digits: two rates differ in the third."""
     return shown("seconds", value)
 
 
@@ -127,7 +129,7 @@ def document(result: Result) -> dict[str, Any]:
         "environment": environment(trial.wanted.cores),
         "sending_seconds": {
             name: {share: samples.at(PERCENTILES[share]) for share in PERCENTILES}
-            for name, samples in ways(result).items()
+            for name, samples in sending_legs(result).items()
         },
         "jobs": [_job(each) for each in result.jobs],
     }
@@ -145,7 +147,7 @@ def environment(cores: int | None) -> dict[str, Any]:
     }
 
 
-def spark(cores: int) -> str:
+def spark_version(cores: int) -> str:
     """`Spark 4.0.1 on 2 of 8 cores`"""
     return f"Spark {version('pyspark')} on {cores} of {os.cpu_count()} cores"
 
@@ -188,13 +190,13 @@ def outcome(each: Outcome) -> dict[str, Any]:
 
 
 def figures_of(measured: Measured) -> dict[str, Any]:
-    """All that was measured of one run."""
-    line = measured.line
+    """All figures of one run, as JSON."""
+    line = measured.age_slope
     return {
         "offered_rows_per_second": measured.offered,
         "processed_ratio": measured.processed,
         "batches": len(measured.inside),
-        "batch_seconds": {name: measured.batch(PERCENTILES[name]) for name in ("p50", "p95", "max")},
+        "batch_seconds": {name: measured.batch_seconds(PERCENTILES[name]) for name in ("p50", "p95", "max")},
         **{
             f"{leg}_seconds": {name: getattr(measured, leg).at(share) for name, share in PERCENTILES.items()}
             for leg in LEGS
@@ -216,7 +218,7 @@ def rows(result: Result) -> Iterator[tuple[str | float | None, ...]]:
         for before, done in zip([None, *measured.done], measured.done, strict=False):
             batch = done.batch
             cycle = batch.ended - (before.batch.ended if before else batch.started)
-            latency = measured.of(done)
+            latency = measured.batch_figures(done)
             span = (batch.ended - cycle, batch.ended)
             offered = measured.arrivals.count(span[1]) - measured.arrivals.count(span[0])
             yield (

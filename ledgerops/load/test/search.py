@@ -20,7 +20,7 @@ from ledgerops.load.test.slo import Outcome, Slo, broken, judge
 
 STEP_FACTOR = 2.0  # a bound that does not hold is moved by this factor until one is found
 MAX_FALL_FACTOR = 32.0  # of the first rate: where so little fails, too, it is not the rate that fails it
-MAX_TRIALS = 40  # trials; a search that has not ended by then never will
+MAX_TRIALS = 40  # a search that has not ended by then never will
 RATE_DIGITS = 3  # of a rate: more are never measured
 ROUNDING_RATIO = 1.05  # of the precision: what rounded rates may miss it by
 
@@ -93,21 +93,21 @@ class _Search:
         self.count = 0
 
     def found(self) -> SearchResult:
-        first = self._begin()
+        first = self._first_rate()
         if first is None:
-            return self._stopped("no starting point: no batch ended in the first trial; give --min and --max")
+            return self._result("no starting point: no batch ended in the first trial; give --min and --max")
         while self.count < MAX_TRIALS:
             low, high = self._ends()
             rate, why = self._next(low, high, first)
             if rate is not None:
                 self._try(rate, why)
             elif not self._confirm([each for each in (low, high) if each is not None]):
-                return self._stopped(self._reason(low, high))
-        return self._stopped(
+                return self._result(self._reason(low, high))
+        return self._result(
             f"no answer after {MAX_TRIALS} trials: the same rate holds and fails; give a longer --trial"
         )
 
-    def _begin(self) -> float | None:
+    def _first_rate(self) -> float | None:
         settings = self.settings
         if self.estimate is None and settings.low is not None and settings.high is not None:
             return rounded(math.sqrt(settings.low * settings.high))
@@ -169,7 +169,7 @@ class _Search:
             return f"{low.rate:,.0f} rows/s held and {why}"
         return ""
 
-    def _stopped(self, reason: str) -> SearchResult:
+    def _result(self, reason: str) -> SearchResult:
         low, high = self._ends()
         return SearchResult(sorted(self.rates.values(), key=lambda each: each.rate), low, high, self.estimate, reason)
 
@@ -187,7 +187,7 @@ def rounded(rate: float) -> float:
     return float(f"{rate:.{RATE_DIGITS}g}")
 
 
-def planned(settings: Settings, estimated: bool) -> int:
+def planned_trials(settings: Settings, estimated: bool) -> int:
     """How many trials a search takes when nothing surprises: to find both ends, to halve, and to repeat."""
     bracket = 3 if estimated else 4
     return int(estimated) + bracket + 2 * (settings.repeat - 1)

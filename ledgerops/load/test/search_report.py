@@ -63,8 +63,8 @@ def _row(rate: Rate) -> list[str]:
         str(len(rate.trials)),
         percent(middle(rate, lambda each: each.slope)),
         seconds(middle(rate, lambda each: each.latency.at(0.99))),
-        seconds(middle(rate, lambda each: each.batch(0.5))),
-        seconds(middle(rate, lambda each: each.batch(0.95))),
+        seconds(middle(rate, lambda each: each.batch_seconds(0.5))),
+        seconds(middle(rate, lambda each: each.batch_seconds(0.95))),
         verdict,
     ]
 
@@ -127,8 +127,8 @@ def _figures(measured: Measured) -> tuple[float | None, ...]:
     values = (
         measured.slope,
         measured.latency.at(0.99),
-        measured.batch(0.5),
-        measured.batch(0.95),
+        measured.batch_seconds(0.5),
+        measured.batch_seconds(0.95),
         measured.processed,
         measured.state_bytes,
     )

@@ -15,17 +15,17 @@ from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.search import Rate, SearchResult, Settings, planned, search
+from ledgerops.load.test.search import Rate, SearchResult, Settings, planned_trials, search
 from ledgerops.load.test.trial import Say, Trial, TrialRequest, perform
 
-SPARK_START_SECONDS = 12.0  # seconds that Spark takes to start and to stop, for the estimate shown beforehand
+SPARK_START_SECONDS = 12.0  # that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
 
 Perform = Callable[[TrialRequest, Path, Say], Trial]
 
 
-class Progress(Protocol):
-    """What is shown of a search while it runs."""
+class SearchProgress(Protocol):
+    """Shows how far a search is while it runs."""
 
     def begin(self, trial: int, of: int, what: str) -> None:
         """A trial begins; `of` is how many there will probably be."""
@@ -39,7 +39,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Of every trial of a search; seconds."""
+    """What all trials of a search have in common. `trigger` and `seconds` (the measured part) are in seconds."""
 
     job: str
     trigger: float
@@ -51,40 +51,37 @@ class SearchRun:
     """`folder` gets one folder a trial. Raises UserError when a trial cannot even begin."""
 
     def __init__(
-        self, options: Options, settings: Settings, folder: Path, progress: Progress, perform: Perform = perform
+        self, options: Options, settings: Settings, folder: Path, progress: SearchProgress, perform: Perform = perform
     ) -> None:
         self.options, self.settings, self.folder = options, settings, folder
         self.progress, self.perform = progress, perform
         self.count = 0
         self.began = time.time()
-        self.estimates = settings.low is None or settings.high is None
+        self.needs_estimate = settings.low is None or settings.high is None
 
     @property
     def trials(self) -> int:
         """How many there will be when nothing surprises."""
-        return planned(self.settings, self.estimates)
+        return planned_trials(self.settings, self.needs_estimate)
 
     @property
-    def budget(self) -> float:
-        """Seconds that they will take."""
-        warm_up = plans.warm_up(self.options.trigger)
-        probe = (
-            SPARK_START_SECONDS + LEAD_SECONDS + plans.probing_seconds(self.options.trigger) if self.estimates else 0.0
-        )
-        return probe + (self.trials - self.estimates) * (
-            SPARK_START_SECONDS + LEAD_SECONDS + warm_up + self.options.seconds
-        )
+    def budget_seconds(self) -> float:
+        """How long all trials will take."""
+        options, start = self.options, SPARK_START_SECONDS + LEAD_SECONDS
+        probe = start + plans.doubling_seconds(options.trigger) if self.needs_estimate else 0.0
+        trial = start + plans.warm_up_seconds(options.trigger) + options.seconds
+        return probe + (self.trials - self.needs_estimate) * trial
 
     def found(self) -> SearchResult:
         """Estimates, then searches."""
-        begin = self._estimate() if self.estimates else None
+        begin = self._estimate() if self.needs_estimate else None
         return search(self._run, self.settings, begin, self.progress.end)
 
     def _estimate(self) -> float | None:
         trigger = self.options.trigger
-        plan = plans.probing(trigger)
+        plan = plans.doubling(trigger)
         wanted = TrialRequest(
-            (self.options.job,), plan, 0.0, plans.probing_seconds(trigger), trigger, self.options.cores
+            (self.options.job,), plan, 0.0, plans.doubling_seconds(trigger), trigger, self.options.cores
         )
         measured = self._trial(wanted, "an estimate, by a load that doubles")
         if measured.error is not None:
@@ -93,7 +90,7 @@ class SearchRun:
 
     def _run(self, rate: float, why: str) -> Measured:
         options = self.options
-        warm_up = plans.warm_up(options.trigger)
+        warm_up = plans.warm_up_seconds(options.trigger)
         plan = plans.at_rate(rate, options.trigger)
         wanted = TrialRequest((options.job,), plan, warm_up, options.seconds, options.trigger, options.cores)
         return self._trial(wanted, f"{rate:,.0f} rows/s, {why}")
@@ -111,15 +108,15 @@ class SearchRun:
 
 
 def tidy(trial: Trial) -> None:
-    """Removes what a trial wrote besides its recording and its logs: some hundred megabytes each."""
+    """Removes what a trial wrote except its recording and its logs: some hundred megabytes."""
     for name in BULKY:
         shutil.rmtree(trial.folder / NAME / name, ignore_errors=True)
 
 
-def begun(folder: Path) -> Path:
-    """A new folder beside the one of an earlier search, whose answer is good until there is another. Raises UserError.
+def open_folder(folder: Path) -> Path:
+    """Makes a folder for a new search beside that of an earlier one, whose answer is valid until then.
 
-    What a search that did not end left there is removed.
+    Removes what a search that did not end has left there. Raises UserError.
     """
     made = folder.with_name(f"{folder.name}-unfinished")
     with _writing(made):
@@ -129,8 +126,8 @@ def begun(folder: Path) -> Path:
     return made
 
 
-def ended(made: Path, folder: Path) -> None:
-    """Gives a search that has ended its folder; what an earlier one left there is moved aside. Raises UserError."""
+def publish_folder(made: Path, folder: Path) -> None:
+    """Gives a finished search its folder; that of an earlier search is moved aside. Raises UserError."""
     with _writing(folder):
         if folder.exists():
             folder.rename(folder.with_name(f"{folder.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))

@@ -68,9 +68,9 @@ MEASURES: dict[str, Measure] = {
         for leg, summary in LEGS.items()
         for name, share in PERCENTILES.items()
     },
-    "batch": Measure("seconds", "median duration of a batch", lambda m: m.batch(0.5)),
-    "p95 batch": Measure("seconds", "95th percentile of the batch duration", lambda m: m.batch(0.95)),
-    "max batch": Measure("seconds", "the longest batch", lambda m: m.batch(1.0)),
+    "batch": Measure("seconds", "median duration of a batch", lambda m: m.batch_seconds(0.5)),
+    "p95 batch": Measure("seconds", "95th percentile of the batch duration", lambda m: m.batch_seconds(0.95)),
+    "max batch": Measure("seconds", "the longest batch", lambda m: m.batch_seconds(1.0)),
     "state": Measure("bytes", "peak memory of all state operators", lambda m: m.state_bytes),
     "state rows": Measure("rows", "peak number of rows in all state operators", lambda m: m.state_rows),
     "state growth": Measure(
@@ -154,9 +154,8 @@ def default_slos(freshness: float) -> list[Slo]:
     as Spark's guide asks; state that fills at an even pace may be on its way to a watermark's bound, one that fills
     ever faster is not (10 % of the rows is beyond what windows that open and close do to the median batch).
     """
-    return [parse(text) for text in ("lag slope <= 1%", f"p99 latency < {freshness:g}s", "batch < trigger")] + [
-        parse("state growth < 10%")
-    ]
+    texts = ("lag slope <= 1%", f"p99 latency < {freshness:g}s", "batch < trigger", "state growth < 10%")
+    return [parse(text) for text in texts]
 
 
 def parse(text: str) -> Slo:

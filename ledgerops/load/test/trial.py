@@ -22,13 +22,12 @@ from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import PlanBatch, done
 from ledgerops.load.test.plans import Due
-from ledgerops.load.test.recorded import recorded
+from ledgerops.load.test.recorded import read_recorded
 from ledgerops.model.records import Progress
 
-MAX_START_SECONDS = 180.0  # seconds that Spark and the jobs may take to start on a busy machine
-MAX_END_SECONDS = (
-    45.0  # seconds to stop queries between two batches and to complete the recording; then the driver is killed
-)
+MAX_START_SECONDS = 180.0  # that Spark and the jobs may take to start on a busy machine
+#: A driver that needs longer to stop its queries between two batches and to complete the recording is killed.
+MAX_END_SECONDS = 45.0
 SPEC, ERRORS, TRIAL = "spec.json", "driver.err", "trial.json"
 
 Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
@@ -50,7 +49,7 @@ class Sent(Protocol):
     """A load that was sent from outside: `ledgerops.load.test.external_load`."""
 
     @property
-    def ways(self) -> Mapping[str, Weighted]:
+    def sending_legs(self) -> Mapping[str, Weighted]:
         """Seconds of each leg of a record before a job reads it."""
 
     def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
@@ -59,19 +58,19 @@ class Sent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A trial that is over, by its folder: what is asked of it is read from its files."""
+    """A trial that is over; its figures are read from the files in its folder."""
 
     folder: Path
     wanted: TrialRequest
     origin: float | None  # None: it did not start
     errors: dict[str, str]  # job -> why it failed, in one line
-    place: Path | None = None  # of a recording that was made elsewhere
+    given_recording: Path | None = None  # made elsewhere, not in `folder`
     sent: Sent | None = None  # what its jobs read; None: the embedded source
 
     @property
     def recording(self) -> Path:
         """Folder of the recording that was made during the trial."""
-        return self.place or self.folder / NAME / "recording"
+        return self.given_recording or self.folder / NAME / "recording"
 
     @property
     def begin(self) -> float:
@@ -86,7 +85,7 @@ class Trial:
     def measured(self) -> dict[str, Measured]:
         """What each job did."""
         there = self.origin is not None and self.recording.exists()
-        batches = recorded(self.recording).batches if there else {}
+        batches = read_recorded(self.recording).batches if there else {}
         return {
             job: Measured(
                 job,
@@ -119,8 +118,8 @@ class Trial:
 
 
 def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
-    """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
-    make(folder)
+    """Runs a trial to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
+    make_folder(folder)
     assert wanted.trigger is not None and wanted.cores is not None
     spec = Spec(
         wanted.jobs,
@@ -137,14 +136,14 @@ def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
     code, origin = driver.returncode, _origin(folder)
     errors = _failures(folder)
     if code and not errors:
-        errors = dict.fromkeys(wanted.jobs, _last_words(folder, code))
+        errors = dict.fromkeys(wanted.jobs, _last_line(folder, code))
     trial = Trial(folder, wanted, origin, errors)
     (folder / TRIAL).write_text(json.dumps(trial.document(), indent=1) + "\n", "utf-8")
     return trial
 
 
-def make(folder: Path) -> None:
-    """The folder of a trial. Raises UserError."""
+def make_folder(folder: Path) -> None:
+    """Makes the folder of a trial. Raises UserError if it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -153,7 +152,7 @@ def make(folder: Path) -> None:
 
 @contextmanager
 def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The driver's process, ended by its handle in any case: a trial must not load the next one's machine."""
+    """The driver's process, which is ended in any case: it must not load the machine during the next trial."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
     command = [sys.executable, "-m", "ledgerops.load.test.driver", str(folder / SPEC)]
     with (folder / ERRORS).open("wb") as errors:
@@ -166,7 +165,7 @@ def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _end(driver: subprocess.Popen[bytes]) -> None:
-    """In order if it can, with all that it started if it cannot."""
+    """Stops the driver, or kills it with all that it started if it does not stop in time."""
     try:
         if driver.poll() is None:
             driver.terminate()
@@ -180,7 +179,7 @@ def _end(driver: subprocess.Popen[bytes]) -> None:
 
 
 def _watch(driver: subprocess.Popen[bytes], wanted: TrialRequest, folder: Path, say: Say) -> None:
-    """Until the driver has ended, or had more time than it can need."""
+    """Reports progress until the driver has ended, or has had more time than it can need."""
     whole = wanted.warm_up + wanted.seconds
     limit, origin = time.monotonic() + MAX_START_SECONDS + whole + MAX_END_SECONDS, None
     while driver.poll() is None and time.monotonic() < limit:
@@ -212,7 +211,7 @@ def _failures(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _last_words(folder: Path, code: int) -> str:
+def _last_line(folder: Path, code: int) -> str:
     """The last line that the driver wrote, with how it ended."""
     how = f"the driver was killed by signal {-code}" if code < 0 else f"the driver exited with code {code}"
     for file in (folder / ERRORS, folder / NAME / "spark.log"):

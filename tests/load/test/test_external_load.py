@@ -12,7 +12,7 @@ from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
-from ledgerops.load.test.external_load import judged, sent_load
+from ledgerops.load.test.external_load import read_sent_load, trial_of
 from ledgerops.load.test.trial import TrialRequest
 from tests.load.test.simulated import ORIGIN, System
 
@@ -47,7 +47,7 @@ def recording(folder, system=None):
 
 
 def test_due_times_are_the_manifests(tmp_path):
-    trial = judged(sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", (), 20.0)
+    trial = trial_of(read_sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", (), 20.0)
     found = trial.measured()["daily_counts"]
     embedded = System(noise=0.0).measured(PLAN, SECONDS - 20.0)
     assert found.latency.at(0.99) == pytest.approx(embedded.latency.at(0.99), abs=0.05)
@@ -57,19 +57,23 @@ def test_due_times_are_the_manifests(tmp_path):
 
 def test_what_a_topic_held_before_is_not_of_this_load(tmp_path):
     used = System(noise=0.0, base=1_000_000)
-    trial = judged(sent_load(manifest(tmp_path)), recording(tmp_path, used), tmp_path / "t", ("daily_counts",), 20.0)
+    trial = trial_of(
+        read_sent_load(manifest(tmp_path)), recording(tmp_path, used), tmp_path / "t", ("daily_counts",), 20.0
+    )
     assert trial.measured()["daily_counts"].latency.at(0.99) == pytest.approx(3.2, abs=0.1)
 
 
 def test_poison_has_offsets_and_is_no_row(tmp_path):
     good = round(RECORDS / 1.02)
     file = manifest(tmp_path, records=good, poison={"invalid_json": RECORDS - good}, origin=ORIGIN)
-    trial = judged(sent_load(file), recording(tmp_path), tmp_path / "t", (), 20.0)
+    trial = trial_of(read_sent_load(file), recording(tmp_path), tmp_path / "t", (), 20.0)
     assert trial.measured()["daily_counts"].done[-1].last == pytest.approx(good, rel=0.03)
 
 
 def test_more_than_was_sent_is_refused(tmp_path):
-    trial = judged(sent_load(manifest(tmp_path, records=RECORDS // 2)), recording(tmp_path), tmp_path / "t", (), 5.0)
+    trial = trial_of(
+        read_sent_load(manifest(tmp_path, records=RECORDS // 2)), recording(tmp_path), tmp_path / "t", (), 5.0
+    )
     with pytest.raises(UserError, match=r"read from transactions: the topic also has records of another load$"):
         trial.measured()
 
@@ -77,7 +81,7 @@ def test_more_than_was_sent_is_refused(tmp_path):
 def test_a_load_that_is_invalid_tells_nothing_of_the_jobs(tmp_path):
     file = manifest(tmp_path, sent={"valid": False, "invalid_because": "p99 lateness was 2 s"})
     with pytest.raises(UserError) as told:
-        sent_load(file)
+        read_sent_load(file)
     assert str(told.value) == (
         f"cannot judge by {file}: the load is INVALID (p99 lateness was 2 s), so it does not measure the jobs"
     )
@@ -86,7 +90,7 @@ def test_a_load_that_is_invalid_tells_nothing_of_the_jobs(tmp_path):
 def test_a_load_of_which_nobody_knows_what_arrived_is_refused(tmp_path):
     file = manifest(tmp_path, exact=False)
     with pytest.raises(UserError) as told:
-        sent_load(file)
+        read_sent_load(file)
     assert str(told.value) == (
         f"cannot judge by {file}: records were rejected or their delivery is unknown, so the rows that a "
         "job read are not known; repeat the load"
@@ -96,14 +100,14 @@ def test_a_load_of_which_nobody_knows_what_arrived_is_refused(tmp_path):
 def test_a_load_that_was_sent_at_once_has_no_due_times(tmp_path):
     file = manifest(tmp_path, sent={"planned": RECORDS})
     with pytest.raises(UserError, match=r"the load was sent with --at-once, not on schedule$"):
-        sent_load(file)
+        read_sent_load(file)
 
 
 def test_more_records_than_the_plan_has_are_refused(tmp_path):
     plan = parse_plan("phases: [{shape: constant, rate: 10, duration: 10s}, {shape: constant, rate: 0}]")
-    assert sent_load(manifest(tmp_path, text=plan.text, records=100)).last == pytest.approx(10.0)
+    assert read_sent_load(manifest(tmp_path, text=plan.text, records=100)).last == pytest.approx(10.0)
     with pytest.raises(UserError, match=r"its plan has fewer than 101 records$"):
-        sent_load(manifest(tmp_path, text=plan.text, records=101))
+        read_sent_load(manifest(tmp_path, text=plan.text, records=101))
 
 
 SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
@@ -113,23 +117,23 @@ SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1,
 def test_samples_without_a_leg_are_read(tmp_path, changes):
     file = tmp_path / "samples.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
-    assert sent_load(manifest(tmp_path), file).ways["to the broker"].at(0.5) == pytest.approx(0.2)
+    assert read_sent_load(manifest(tmp_path), file).sending_legs["to the broker"].at(0.5) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("changes", [{"source": "replay", "text": None, "origin": None}, {"topic": None}])
 def test_a_load_without_due_times_or_topic_is_refused(tmp_path, changes):
     with pytest.raises(UserError, match=r"only a plan that was sent to Kafka has a due time for each record$"):
-        sent_load(manifest(tmp_path, **changes))
+        read_sent_load(manifest(tmp_path, **changes))
 
 
 def test_a_job_that_is_not_in_the_recording_is_named(tmp_path):
     with pytest.raises(UserError, match=r"^no batch of large_credits in .*; it has batches of daily_counts$"):
-        judged(sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", ("large_credits",), 20.0)
+        trial_of(read_sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", ("large_credits",), 20.0)
 
 
 def test_a_load_shorter_than_its_warm_up_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"took 80 s, all of it warm-up; give a shorter --warm-up$"):
-        judged(sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", (), 90.0)
+        trial_of(read_sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", (), 90.0)
 
 
 def test_the_command_judges_and_writes_a_report(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pytest
 from ledgerops.load.test import plans, search_report
 from ledgerops.load.test.html import page, search_page
 from ledgerops.load.test.plots import job_plot
-from ledgerops.load.test.result import COLUMNS, document, examined, rows, text
+from ledgerops.load.test.result import COLUMNS, document, examine_trial, rows, text
 from ledgerops.load.test.search import Settings, search
 from ledgerops.load.test.search_run import Options
 from ledgerops.load.test.slo import default_slos, parse
@@ -29,7 +29,7 @@ def result(tmp_path):
         system = system or System(noise=0.03)
         wanted = TrialRequest(("daily_counts",), plans.at_rate(rate, 2.0), 20.0, seconds, 2.0)
         trial = system.perform(wanted, tmp_path / f"{rate:g}", lambda what, share: None)
-        return examined(trial, f"{rate:,.0f} rows/s", SLOS)
+        return examine_trial(trial, f"{rate:,.0f} rows/s", SLOS)
 
     return make
 

@@ -38,7 +38,7 @@ def steady(count=10, duration=0.5, **changes):
 
 def test_latency_counts_from_the_due_time_by_the_offsets():
     run = measured(steady())
-    # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has begun
+    # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has open_folder
     assert run.latency.at(0.5) == pytest.approx(1.5, abs=0.05)
     assert run.latency.at(1.0) == pytest.approx(2.5, abs=0.05)
     assert run.latency.at(0.01) == pytest.approx(0.5, abs=0.05)
@@ -46,7 +46,7 @@ def test_latency_counts_from_the_due_time_by_the_offsets():
 
 def test_batches_without_rows_leave_the_oldest_row_unfinished():
     run = measured([read(n, 0, 0, 2.0 * (n + 1)) for n in range(10)])
-    assert run.lag == run.left == pytest.approx(20.0, abs=0.02)
+    assert run.lag == run.final_age == pytest.approx(20.0, abs=0.02)
 
 
 def test_the_two_legs_of_a_row_make_up_its_latency():
@@ -106,7 +106,7 @@ def test_the_lag_of_a_steady_run_does_not_grow():
 def test_the_slope_of_the_lag_is_what_is_left_over_of_each_row():
     """100 rows/s come, 80 are read: the age of the oldest grows by 0.2 s a second."""
     run = measured([read(n, 160 * n, 160 * (n + 1), 2.0 * (n + 1)) for n in range(9)])
-    middle, half = run.line
+    middle, half = run.age_slope
     assert middle == pytest.approx(0.2, abs=0.001)
     assert half < 0.001
     assert run.slope == pytest.approx(0.2, abs=0.002)
@@ -121,7 +121,7 @@ def test_batches_that_vary_are_no_growth():
 
 def test_the_slope_is_what_chance_leaves_of_the_line():
     run = System(noise=0.1).measured(plans.at_rate(30_000, 2.0))
-    middle, half = run.line
+    middle, half = run.age_slope
     assert half > 0.01
     assert run.slope == pytest.approx(max(0.0, middle - half))
 
@@ -138,7 +138,7 @@ def test_batches_wilder_than_any_line_say_nothing_of_the_growth():
         wild.append(read(number, last, int(100 * at), at, took))
         at, last = at + took, int(100 * at)
     run = measured(wild, end=at)
-    assert run.line[1] > 0.1
+    assert run.age_slope[1] > 0.1
     assert run.slope is None
 
 
@@ -186,7 +186,9 @@ def test_where_two_sources_read_the_plan_the_slower_counts():
 
 def test_a_measure_without_batches_is_none():
     run = measured([])
-    assert [run.latency.at(0.5), run.lag, run.slope, run.batch(0.5), run.state_bytes, run.processed] == [None] * 6
+    assert [run.latency.at(0.5), run.lag, run.slope, run.batch_seconds(0.5), run.state_bytes, run.processed] == [
+        None
+    ] * 6
 
 
 def test_a_percentile_is_weighted_by_rows():

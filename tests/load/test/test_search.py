@@ -7,7 +7,7 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.load.test import plans
-from ledgerops.load.test.search import Rate, Settings, planned, search
+from ledgerops.load.test.search import Rate, Settings, planned_trials, search
 from ledgerops.load.test.slo import default_slos, judge, parse
 from tests.load.test.simulated import System
 
@@ -184,7 +184,7 @@ def test_the_plan_of_trials_is_about_what_it_takes():
     lab = Lab(System(noise=0.0))
     settings = Settings(SLOS)
     search(lab.run, settings, 25_000.0)
-    assert abs(len(lab.tried) + 1 - planned(settings, estimated=True)) <= 3
+    assert abs(len(lab.tried) + 1 - planned_trials(settings, estimated=True)) <= 3
 
 
 def test_the_median_of_three_decides_each_objective():
