@@ -25,7 +25,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, read, table
+from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, read, say, table
 
 
 class Part(NamedTuple):
@@ -218,7 +218,7 @@ def _wrapped(text: str) -> str:
 
 def _in_own_process(part: Part, kept: Path) -> bool:
     """So that what one part leaves in memory is not another's, and one that fails costs no other its figures."""
-    _say(f"{part.name}: {part.title}")
+    say(f"{part.name}: {part.title}")
     command = [sys.executable, "-m", "load.bench", "--here", "--only", part.name, "--kept", str(kept)]
     return subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode == 0
 
@@ -227,12 +227,8 @@ def _measure(part: Part) -> Measured:
     module, _, name = part.make.partition(":")
     began = time.monotonic()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    lines = list(getattr(importlib.import_module(f"load.bench.{module}"), name)(_say))
+    lines = list(getattr(importlib.import_module(f"load.bench.{module}"), name)(say))
     return Measured(part.name, at, round(time.monotonic() - began, 1), machine(), lines)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

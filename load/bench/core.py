@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -29,7 +30,7 @@ from load.bench.lines import Line, least, limit
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
-LOOKS = 5  # batches between two samples of the machine and the broker
+SAMPLE_EVERY_BATCHES = 5  # of the machine and the broker
 ROCKSDB = [row[0] for row in CUSTOM if row[0].startswith("rocksdb")]
 
 
@@ -66,26 +67,7 @@ def progress(query: int, batch: int, partitions: int = PARTITIONS, at: float | N
                 "min": format_instant(at - 3),
                 "watermark": format_instant(at - 62),
             },
-            "stateOperators": [
-                {
-                    "operatorName": "stateStoreSave",
-                    "numRowsTotal": 4500,
-                    "numRowsUpdated": 1500,
-                    "allUpdatesTimeMs": 60,
-                    "numRowsRemoved": 1500,
-                    "allRemovalsTimeMs": 10,
-                    "commitTimeMs": 90,
-                    "memoryUsedBytes": 1_700_000,
-                    "numRowsDroppedByWatermark": 0,
-                    "numShufflePartitions": 2,
-                    "numStateStoreInstances": 2,
-                    "customMetrics": {
-                        **{name: (batch + index) % 900 for index, name in enumerate(ROCKSDB)},
-                        "SnapshotLastUploaded.partition_0_default": batch,
-                        "SnapshotLastUploaded.partition_1_default": batch,
-                    },
-                }
-            ],
+            "stateOperators": [_state_operator(batch)],
             "sources": [
                 {
                     "description": "KafkaV2[Subscribe[transactions]]",
@@ -103,6 +85,27 @@ def progress(query: int, batch: int, partitions: int = PARTITIONS, at: float | N
     )
 
 
+def _state_operator(batch: int) -> dict[str, Any]:
+    return {
+        "operatorName": "stateStoreSave",
+        "numRowsTotal": 4500,
+        "numRowsUpdated": 1500,
+        "allUpdatesTimeMs": 60,
+        "numRowsRemoved": 1500,
+        "allRemovalsTimeMs": 10,
+        "commitTimeMs": 90,
+        "memoryUsedBytes": 1_700_000,
+        "numRowsDroppedByWatermark": 0,
+        "numShufflePartitions": 2,
+        "numStateStoreInstances": 2,
+        "customMetrics": {
+            **{name: (batch + index) % 900 for index, name in enumerate(ROCKSDB)},
+            "SnapshotLastUploaded.partition_0_default": batch,
+            "SnapshotLastUploaded.partition_1_default": batch,
+        },
+    }
+
+
 def around(batch: int, partitions: int, query: int = 0) -> Iterator[tuple[Kind, bytes]]:
     """What the collectors add after a batch: the plan, the tasks, the machine, and the broker's heads."""
     run, at = f"run-{query:04}", T0 + 2 * batch
@@ -111,7 +114,7 @@ def around(batch: int, partitions: int, query: int = 0) -> Iterator[tuple[Kind, 
         yield "plan", orjson.dumps(plan)
     stages = [_stage(2 * batch, at + 0.1, 5, False), _stage(2 * batch + 1, at + 0.4, 2, True)]
     yield "tasks", orjson.dumps(TaskSummary(run, batch, tuple(stages), 0.2))
-    if batch % LOOKS == 0:
+    if batch % SAMPLE_EVERY_BATCHES == 0:
         executor = Executor("driver", True, 2, 0, 0, batch * 7, batch * 0.9, batch * 0.01, 2**27, 2**29, 2**28)
         processes = [
             Process("driver_jvm", batch * 0.8, 2**30, 80, 200),

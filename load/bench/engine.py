@@ -1,9 +1,9 @@
 """The ledger's jobs against the engine that runs them: our job, the same in a few lines of PySpark, and Flink SQL.
 
 All rows are there at the start and nothing is written, so that decoding and the job itself are compared. All three
-keep their state where our job does, and PySpark has our settings of the session: what is judged is the job. Where that
+keep their state where our job does, and PySpark has our session settings, so that the job alone is judged. Where that
 is RocksDB, the other two are also measured at their own defaults, with state in memory. Figures are CPU seconds of all
-processes but the broker; what a JVM compiles is in them, as all kinds take turns in the same JVMs.
+processes but the broker. They include what a JVM compiles, since all kinds take turns in the same JVMs.
 """
 
 from __future__ import annotations
@@ -124,10 +124,11 @@ def engine(say: Callable[[str], None], rows: int = ROWS, rounds: int = ROUNDS) -
         spark = session(Path(name), {"spark.jars": ",".join(map(str, connector_jars()))})
         flink = _flink(Path(name), kafka.servers, say)
         try:
-            ways = {source: _ways(spark, Path(name), source, kafka, flink, rows) for source in (KAFKA, EMBEDDED)}
+            ways = Ways(spark, Path(name), kafka, flink, rows)
             ahead: list[bool] = []
-            for source, jobs in ways.items():
-                for job, kinds in jobs.items():
+            for source in (KAFKA, EMBEDDED):
+                for job in JOBS:
+                    kinds = ways.of(job, source)
                     seen = _rounds(kinds, rows, rounds, MAX_SECONDS[source], _prefixed(say, job), _is_decided)
                     yield _line(job, source, seen)
                     if FLINK in seen:
@@ -192,64 +193,77 @@ def _line(job: str, source: str, seen: Mapping[str, list[float]]) -> Line:
     return Line(f"`{job}`, from {source}", figure, noise.floor, f"<= {MAX_OF_PLAIN}", holds)
 
 
-def _ways(
-    spark: Any, folder: Path, source: str, kafka: Any, flink: Flink | None, rows: int
-) -> dict[str, dict[str, Callable[[], float]]]:
-    """By job and kind: runs once and returns CPU seconds."""
-    from pyspark.sql import functions as F
+class Ways:
+    """The ways to run a job: each reads `rows` rows once and returns the CPU seconds that this took."""
 
-    from ledgerops.ledger.jobs import find_job
-    from ledgerops.ledger.plan.schemas import TABLES
-    from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, provider_of, temporary_conf
-    from ledgerops.ledger.sources.kafka import Topics, open_table
+    def __init__(self, spark: Any, folder: Path, kafka: Any, flink: Flink | None, rows: int) -> None:
+        self.spark, self.folder, self.kafka, self.flink, self.rows = spark, folder, kafka, flink, rows
 
-    def decoded(topic: str) -> Any:
-        records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
-        records = records.option("subscribe", topic).option("startingOffsets", "earliest")
-        values = records.option("maxOffsetsPerTrigger", rows // BATCHES).load().select(F.col("value").cast("string"))
-        return values.select(F.from_json("value", TABLES[topic]).alias("row")).select("row.*")
+    def of(self, job: str, source: str) -> dict[str, Callable[[], float]]:
+        """By kind, for one job on one source."""
+        from pyspark.sql import functions as F
 
-    def one(job: str, plain: Callable[[Any, Any], Any], query: str) -> dict[str, Callable[[], float]]:
-        topic = TOPICS.get(job, "transactions")
-        opened = embedded(spark, (topic,))
+        from ledgerops.ledger.jobs import find_job
+        from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, provider_of
 
-        known, in_heap = find_job(job), find_job(job).short_state
-        store = {PROVIDER: provider_of(known, {}) or ROCKSDB}
+        plain, _, query = JOBS[job]
+        ours, topic = find_job(job), TOPICS.get(job, "transactions")
+        store = {PROVIDER: provider_of(ours, {}) or ROCKSDB}
 
-        def bare(table: Any) -> float:
-            with temporary_conf(spark, store):
-                return _run(plain(table, F), folder)
-
-        def at_defaults() -> float:
-            with _spark_defaults(spark):
-                return _run(plain(decoded(topic), F), folder)
-
-        def ours(table: Any) -> float:
-            with temporary_conf(spark, store):
-                return _run(known.transform(table), folder)
-
-        def opened_topic() -> Any:
-            return open_table(spark, Topics(kafka.client), topic, rows // BATCHES, "rejected")
-
-        def made() -> Any:
-            return opened(folder, rows, rows // BATCHES)[topic]
+        def simple(table: Any) -> Any:
+            return plain(table, F)
 
         if source == EMBEDDED:
-            return {OURS: lambda: ours(made()), PLAIN: lambda: bare(made()), AGAIN: lambda: ours(made())}
+            return {
+                OURS: lambda: self._in_store(store, ours.transform, self._embedded(topic)),
+                PLAIN: lambda: self._in_store(store, simple, self._embedded(topic)),
+                AGAIN: lambda: self._in_store(store, ours.transform, self._embedded(topic)),
+            }
         kinds = {
-            OURS: lambda: ours(opened_topic()),
-            PLAIN: lambda: bare(decoded(topic)),
-            AGAIN: lambda: ours(opened_topic()),
+            OURS: lambda: self._in_store(store, ours.transform, self._checked(topic)),
+            PLAIN: lambda: self._in_store(store, simple, self._decoded(topic)),
+            AGAIN: lambda: self._in_store(store, ours.transform, self._checked(topic)),
         }
+        flink, is_large = self.flink, ours.stateful and not ours.short_state
         if flink is not None:
-            kinds[FLINK] = lambda: flink.insert(job, query, "hashmap" if in_heap else "rocksdb")
-        if known.stateful and not in_heap:
-            kinds[DEFAULTS] = at_defaults
-            if flink is not None:
-                kinds[FLINK_DEFAULTS] = lambda: flink.insert(job, query, "hashmap")
+            kinds[FLINK] = lambda: flink.insert(job, query, "hashmap" if ours.short_state else "rocksdb")
+        if is_large:
+            kinds[DEFAULTS] = lambda: self._at_defaults(simple, topic)
+        if is_large and flink is not None:
+            kinds[FLINK_DEFAULTS] = lambda: flink.insert(job, query, "hashmap")
         return kinds
 
-    return {job: one(job, plain, query) for job, (plain, _, query) in JOBS.items()}
+    def _in_store(self, store: Mapping[str, str], transform: Callable[..., Any], table: Any) -> float:
+        from ledgerops.ledger.run.start import temporary_conf
+
+        with temporary_conf(self.spark, store):
+            return _run(transform(table), self.folder)
+
+    def _at_defaults(self, transform: Callable[[Any], Any], topic: str) -> float:
+        with _spark_defaults(self.spark):
+            return _run(transform(self._decoded(topic)), self.folder)
+
+    def _embedded(self, topic: str) -> Any:
+        return embedded(self.spark, (topic,))(self.folder, self.rows, self.rows // BATCHES)[topic]
+
+    def _checked(self, topic: str) -> Any:
+        """The rows of a topic as our jobs read them: a record that is no row is refused and counted."""
+        from ledgerops.ledger.sources.kafka import Topics, open_table
+
+        return open_table(self.spark, Topics(self.kafka.client), topic, self.rows // BATCHES, "rejected")
+
+    def _decoded(self, topic: str) -> Any:
+        """The rows of a topic by a typed from_json."""
+        from pyspark.sql import functions as F
+
+        from ledgerops.ledger.plan.schemas import TABLES
+
+        records = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka.servers)
+        records = records.option("subscribe", topic).option("startingOffsets", "earliest")
+        values = (
+            records.option("maxOffsetsPerTrigger", self.rows // BATCHES).load().select(F.col("value").cast("string"))
+        )
+        return values.select(F.from_json("value", TABLES[topic]).alias("row")).select("row.*")
 
 
 @contextmanager

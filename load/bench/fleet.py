@@ -31,7 +31,7 @@ from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import published
 from ledgerops.servers.process import Process, free_port
 from load.bench.fleet_table import MIN_SCRAPES, Watched, lines_of
-from load.bench.growth import Fed
+from load.bench.growth import FedWorker
 from load.bench.lines import Line
 from load.bench.outage import peak_memory
 
@@ -52,7 +52,7 @@ class Drivers:
 
     def __init__(self, queries: int, partitions: int, folder: Path) -> None:
         self.gone: set[str] = set()
-        self._fed = Fed(queries, partitions, folder).remember(BATCHES)
+        self._fed = FedWorker(queries, partitions, folder).remember(BATCHES)
         self.advance()
         drivers = self
 
@@ -89,7 +89,7 @@ class Drivers:
 
     @property
     def series(self) -> int:
-        """Of one driver."""
+        """Number of series of one driver."""
         return len(SAMPLE.findall(self._text))
 
     @property
@@ -146,12 +146,12 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def value(self, expression: str) -> float:
-        """Of an expression with one sample; 0 without any."""
+        """The value of an expression that has one sample; 0 without a sample."""
         found = self.get("query", query=expression)["result"]
         return float(found[0]["value"][1]) if found else 0.0
 
     def total(self, name: str) -> float:
-        """Its own metric of this name, summed; 0 before it has a sample."""
+        """The sum of one of Prometheus' own metrics; 0 before it has a sample."""
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=300) as answer:
             text = answer.read().decode()
         return sum(float(value) for found, value in SAMPLE.findall(text) if found == name)
@@ -165,20 +165,20 @@ class Prometheus:
         self._process.stop()
 
 
-def watch(prometheus: Prometheus, drivers: Drivers, over: Callable[[float], bool]) -> Watched:
-    """Reads what scraping and evaluating cost while the drivers go on, until `over` says so of the seconds so far."""
+def watch(prometheus: Prometheus, drivers: Drivers, is_over: Callable[[float], bool]) -> Watched:
+    """Reads what scraping and evaluating cost while the drivers run, until `is_over` is true of the seconds so far."""
     found = Watched()
     missed = prometheus.total("prometheus_rule_group_iterations_missed_total")
     cpu = prometheus.total("process_cpu_seconds_total")
     appended = prometheus.total("prometheus_tsdb_head_samples_appended_total")
     began, since = time.monotonic(), datetime.now(UTC)
-    while not over(found.seconds):
-        _turn(prometheus, drivers)
+    while not is_over(found.seconds):
+        _wait_an_interval(prometheus, drivers)
         for group in prometheus.get("rules")["groups"]:
             found.skipped.add(group["name"])
-            _longest(found.slowest, group, since)
+            _keep_longest(found.slowest, group, since)
             for rule in group["rules"]:
-                _longest(found.rules, rule, since)
+                _keep_longest(found.rules, rule, since)
         found.seconds = time.monotonic() - began
     found.skipped -= found.slowest.keys()
     took = max(found.seconds, 1e-9)
@@ -198,14 +198,14 @@ def watch(prometheus: Prometheus, drivers: Drivers, over: Callable[[float], bool
     return found
 
 
-def _turn(prometheus: Prometheus, drivers: Drivers) -> None:
-    """A batch of each query, and the rest of an evaluation's interval."""
+def _wait_an_interval(prometheus: Prometheus, drivers: Drivers) -> None:
+    """Lets each query have a batch, and waits for the rest of an evaluation's interval."""
     began = time.monotonic()
     drivers.advance()
     time.sleep(max(0.0, prometheus.site.evaluation_seconds - (time.monotonic() - began)))
 
 
-def _longest(known: dict[str, float], evaluated: Mapping[str, Any], since: datetime) -> None:
+def _keep_longest(known: dict[str, float], evaluated: Mapping[str, Any], since: datetime) -> None:
     """Keeps the longest evaluation of a group or rule among those that began after `since`."""
     if datetime.fromisoformat(evaluated["lastEvaluation"]) >= since:
         known[evaluated["name"]] = max(known.get(evaluated["name"], 0.0), evaluated["evaluationTime"])
@@ -216,13 +216,13 @@ def settled(prometheus: Prometheus, drivers: int, queries: int) -> Callable[[flo
     up = f'up{{job="{prometheus.site.job}"}}'
     scraped = f"count(sum_over_time({up}[{MAX_START_SECONDS:.0f}s]) >= {MIN_SCRAPES})"
 
-    def over(seconds: float) -> bool:
+    def is_over(seconds: float) -> bool:
         if seconds > MAX_START_SECONDS:
             raise UserError(f"not all drivers were scraped {MIN_SCRAPES} times within {MAX_START_SECONDS:.0f} s")
         judged = prometheus.value("count(query:freshness:seconds)")
         return judged >= drivers * queries and prometheus.value(scraped) >= drivers
 
-    return over
+    return is_over
 
 
 def fleet(

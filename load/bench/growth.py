@@ -2,7 +2,7 @@
 
 The real worker is fed, event by event, on this thread: parse, record to disk, all rules, snapshot. The time is the
 thread's own on a core, since what a busy machine takes away is not the observer's. In a driver several events share a
-turn, so this is the dear case.
+turn, so this is the expensive case.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ledgerops.runtime.snapshot import published
 from load.bench.core import T0, around, progress
 from load.bench.lines import NO, YES, Line, limit
 
-QUERIES, PARTITIONS, HISTORIES = (1, 10, 50, 100), (5, 50, 500), (10, 50, 200)
-WIDE = 80  # partitions of a source with which 50 queries have 10,000 series and more
-BATCHES = 200  # that are remembered at most: history's own bound
-MEASURED = 900  # events
-MOST = 5.0  # ms an event, at p99
-SHARE = 0.25  # of a core, for 50 queries at a batch a second
+QUERIES, PARTITIONS, HISTORY_BATCHES = (1, 10, 50, 100), (5, 50, 500), (10, 50, 200)
+WIDE_PARTITIONS = 80  # of a source, with which 50 queries have 10,000 series and more
+BATCHES = 200  # the most that a history keeps
+MEASURED_EVENTS = 900
+MAX_P99_MS = 5.0  # of an event
+MAX_CORE_SHARE = 0.25  # of a core, for 50 queries at a batch a second
 
 
-class _Fed(EventQueue):
+class _FedQueue(EventQueue):
     """A queue that returns the events handed to it, with their own times."""
 
     def __init__(self, stats: SelfStats) -> None:
@@ -49,8 +49,8 @@ class _Fed(EventQueue):
 
 
 @dataclass
-class Fed:
-    """A worker with so many queries, and batches behind them; `spent` has ms of each event that was measured."""
+class FedWorker:
+    """A worker that is fed events of so many queries; `spent` has the milliseconds of each measured event."""
 
     queries: int
     partitions: int
@@ -63,13 +63,13 @@ class Fed:
     steady: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.queue, self.registry = _Fed(self.stats), QueryRegistry(self.judge)
+        self.queue, self.registry = _FedQueue(self.stats), QueryRegistry(self.judge)
         self.recorder = Recorder(self.folder / "recording")
         self.worker = Worker(
             self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now, steady=self.steady
         )
 
-    def remember(self, batches: int) -> Fed:
+    def remember(self, batches: int) -> FedWorker:
         """Fills the histories; rules and snapshots have their turn in the last two batches."""
         import orjson
 
@@ -86,7 +86,7 @@ class Fed:
         self.recorder.close()  # it goes on in a new segment
         return self
 
-    def measure(self, events: int = MEASURED) -> Fed:
+    def measure(self, events: int = MEASURED_EVENTS) -> FedWorker:
         """Feeds whole batches of all queries until so many events were taken."""
         gc.collect()
         while len(self.spent) < events:
@@ -145,7 +145,7 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
 
 
-def growth(say: Callable[[str], None], events: int = MEASURED) -> Iterator[Line]:
+def growth(say: Callable[[str], None], events: int = MEASURED_EVENTS) -> Iterator[Line]:
     """An event's and a scrape's cost over each size, the others being 1 query, 5 partitions and 200 batches."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -154,22 +154,22 @@ def growth(say: Callable[[str], None], events: int = MEASURED) -> Iterator[Line]
             "source partitions", PARTITIONS, [_fed(folder, say, events, partitions=size) for size in PARTITIONS]
         )
         yield from _sweep(
-            "remembered batches", HISTORIES, [_fed(folder, say, events, batches=size) for size in HISTORIES]
+            "remembered batches", HISTORY_BATCHES, [_fed(folder, say, events, batches=size) for size in HISTORY_BATCHES]
         )
         yield from _series(folder, say)
 
 
 def _fed(
     folder: Path, say: Callable[[str], None], events: int, queries: int = 1, partitions: int = 5, batches: int = BATCHES
-) -> tuple[Fed, float]:
+) -> tuple[FedWorker, float]:
     """The worker after its events, and the ms of a scrape of what it has then."""
     where = folder / f"{queries}-{partitions}-{batches}"
-    fed = Fed(queries, partitions, where).remember(batches).measure(events)
+    fed = FedWorker(queries, partitions, where).remember(batches).measure(events)
     say(f"{queries} queries, {partitions} partitions, {batches} batches: {fed.mean:.2f} ms an event")
     return fed, fed.scrape()[0]
 
 
-def _sweep(what: str, sizes: Sequence[int], found: Sequence[tuple[Fed, float]]) -> Iterator[Line]:
+def _sweep(what: str, sizes: Sequence[int], found: Sequence[tuple[FedWorker, float]]) -> Iterator[Line]:
     named = ", ".join(map(str, sizes))
     means, scrapes = [fed.mean for fed, _ in found], [took for _, took in found]
     for subject, costs in (("an event", means), ("a scrape", scrapes)):
@@ -182,24 +182,26 @@ def _sweep(what: str, sizes: Sequence[int], found: Sequence[tuple[Fed, float]]) 
         f"an event with {named} {what}: p99",
         f"{', '.join(f'{tail:.2f}' for tail in tails)} ms",
         budget="<= 5 ms each",
-        holds=YES if max(tails) <= MOST else NO,
+        holds=YES if max(tails) <= MAX_P99_MS else NO,
     )
     for size, (fed, _) in zip(sizes, found, strict=True):
         if what == "queries" and size == 50:
             a_batch = statistics.fmean(fed.spent) * len(fed.spent) / _batches_of(fed)
             share = 50 * a_batch / 1000
-            yield limit("50 queries at a batch a second: share of a core", share, f"{share:.1%}", SHARE, "< 25 %")
+            yield limit(
+                "50 queries at a batch a second: share of a core", share, f"{share:.1%}", MAX_CORE_SHARE, "< 25 %"
+            )
 
 
-def _batches_of(fed: Fed) -> float:
+def _batches_of(fed: FedWorker) -> float:
     """Batches of single queries among the measured events: each has a progress, its tasks, and every fifth two more."""
     return len(fed.spent) / (2 + 2 / 5)
 
 
 def _series(folder: Path, say: Callable[[str], None]) -> Iterator[Line]:
     sizes, costs, figures = [], [], []
-    for queries, partitions in ((1, 5), (10, 5), (50, 5), (50, WIDE)):
-        took, size, series = Fed(queries, partitions, folder / f"{queries}-{partitions}").remember(12).scrape()
+    for queries, partitions in ((1, 5), (10, 5), (50, 5), (50, WIDE_PARTITIONS)):
+        took, size, series = FedWorker(queries, partitions, folder / f"{queries}-{partitions}").remember(12).scrape()
         say(f"{series:,} series: {took:.1f} ms a scrape")
         sizes.append(series)
         costs.append(took)

@@ -126,6 +126,11 @@ def _spread(values: Sequence[float]) -> float:
     return (medians[RESAMPLES * 95 // 100] - medians[RESAMPLES * 5 // 100]) / 2
 
 
+def say(text: str) -> None:
+    """Reports progress, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def table(lines: Sequence[Line]) -> str:
     """A Markdown table; columns that no line uses are left out."""
     columns = [("what", "what"), ("measured", "figure"), ("noise floor", "noise"), ("budget", "budget")]

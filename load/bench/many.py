@@ -22,7 +22,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.finding import Verdict
 from ledgerops.signals.query_view import QueryView
 from load.bench.core import PARTITIONS, T0, around, progress
-from load.bench.growth import Fed
+from load.bench.growth import FedWorker
 from load.bench.lines import Line, limit
 
 QUERIES = (50, 500)
@@ -81,7 +81,7 @@ def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURE
     """Runs the worker through `warm` and then `measured` simulated seconds."""
     judges, spent = Counted(), 0.0
     with tempfile.TemporaryDirectory() as name:
-        fed = Fed(queries, PARTITIONS, Path(name), judge=judges, steady=lambda: fed.now)
+        fed = FedWorker(queries, PARTITIONS, Path(name), judge=judges, steady=lambda: fed.now)
         events = list(_events(queries, warm + measured))
         before: tuple[int, float] | None = None
         for at, taken in _turns(events, T0 + warm + measured):

@@ -128,37 +128,17 @@ def scene(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         pages = Receiver(receiver_seconds)
         stack.callback(pages.close)
-        port, address = free_port(), f"127.0.0.1:{free_port()}"
-        (folder / "senders").write_text(f"{pages.url}/pages\n")
-        config = alertmanager(Site())
-        config["route"] |= waits or {}
-        config["route"]["routes"] = [*({"receiver": "notify", **route} for route in routes), *config["route"]["routes"]]
-        config["receivers"][0]["webhook_configs"][0]["url"] = f"http://127.0.0.1:{port}/alerts"
-        (folder / "alertmanager.yml").write_text(document(config))
-        command = [
-            sys.executable,
-            "-m",
-            "ledgerops",
-            "notify",
-            "--port",
-            str(port),
-            "--queue",
-            str(folder / "queue.db"),
-        ]
-        command += ["--senders", str(folder / "senders"), "--exporter", f"http://127.0.0.1:{free_port()}"]
-        notify = Process("notify", command, folder / "notify.log")
+        notify, notify_url = _start_notify(folder, f"{pages.url}/pages")
         stack.callback(notify.stop)
-        command = [program, f"--config.file={folder / 'alertmanager.yml'}", f"--storage.path={folder / 'data'}"]
-        command += [f"--web.listen-address={address}", "--cluster.listen-address="]
-        sender = Process("Alertmanager", command, folder / "alertmanager.log")
+        sender, sender_url = _start_alertmanager(program, folder, f"{notify_url}/alerts", routes, waits or {})
         stack.callback(sender.stop)
-        notify.wait_until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), START_SECONDS)
-        sender.wait_until(lambda: answers(f"http://{address}/-/ready"), START_SECONDS)
+        notify.wait_until(lambda: answers(f"{notify_url}/healthz"), START_SECONDS)
+        sender.wait_until(lambda: answers(f"{sender_url}/-/ready"), START_SECONDS)
         began = time.monotonic()
         for wait, alerts in steps:
             time.sleep(wait)
             for first in range(0, len(alerts), 250):
-                _post(f"http://{address}/api/v2/alerts", alerts[first : first + 250])
+                _post(f"{sender_url}/api/v2/alerts", alerts[first : first + 250])
         while time.monotonic() - began < max_seconds:
             last = pages.got[-1][0] if pages.got else began
             if len(pages.got) >= owed and time.monotonic() - last >= quiet_seconds:
@@ -166,9 +146,33 @@ def scene(
             time.sleep(0.1)
         found.delays = [at - began for at, _ in pages.got]
         found.texts = [text for _, text in pages.got]
-        found.refused = _refused(f"http://127.0.0.1:{port}/metrics")
+        found.refused = _refused(f"{notify_url}/metrics")
         found.notify_bytes, found.alertmanager_bytes = peak_memory(notify.pid), peak_memory(sender.pid)
     return found
+
+
+def _start_notify(folder: Path, service: str) -> tuple[Process, str]:
+    """The real notify, which sends pages to the URL `service`, and its own URL."""
+    port = free_port()
+    (folder / "senders").write_text(f"{service}\n")
+    command = [sys.executable, "-m", "ledgerops", "notify", "--port", str(port), "--queue", str(folder / "queue.db")]
+    command += ["--senders", str(folder / "senders"), "--exporter", f"http://127.0.0.1:{free_port()}"]
+    return Process("notify", command, folder / "notify.log"), f"http://127.0.0.1:{port}"
+
+
+def _start_alertmanager(
+    program: str, folder: Path, webhook: str, routes: Sequence[dict[str, Any]], waits: Mapping[str, str]
+) -> tuple[Process, str]:
+    """An Alertmanager with the generated configuration, which sends to the URL `webhook`, and its own URL."""
+    address = f"127.0.0.1:{free_port()}"
+    config = alertmanager(Site())
+    config["route"] |= waits
+    config["route"]["routes"] = [*({"receiver": "notify", **route} for route in routes), *config["route"]["routes"]]
+    config["receivers"][0]["webhook_configs"][0]["url"] = webhook
+    (folder / "alertmanager.yml").write_text(document(config))
+    command = [program, f"--config.file={folder / 'alertmanager.yml'}", f"--storage.path={folder / 'data'}"]
+    command += [f"--web.listen-address={address}", "--cluster.listen-address="]
+    return Process("Alertmanager", command, folder / "alertmanager.log"), f"http://{address}"
 
 
 class Receiver:

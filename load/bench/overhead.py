@@ -25,20 +25,20 @@ Say = Callable[[str], None]
 WINDOWED = "daily_counts"
 ROWS, ROUNDS = 1_500_000, 5  # of the windowed job, whose budget the design sets as a median of five
 MAX_SECONDS = 1500.0  # of its rounds: those after the fifth end with this
-ASKED = 2  # rounds of these with `instrument` as well, which has no budget
-# One of each other kind: stateless, deduplicating, joining two streams, and transformWithState in Python.
+INSTRUMENTED_ROUNDS = 2  # with `instrument` as well, which has no budget
+# Jobs of other kinds: stateless, deduplicating, joining two streams, and transformWithState in Python.
 KINDS = {
     "stateless": "large_credits",
     "deduplicating": "dedup_transactions",
     "joining": "debit_credit_pairs",
     "transformWithState": "enriched_transactions",
 }
-FEW = 3  # rounds of these
+OTHER_ROUNDS = 3
 MAX_JOB_SECONDS = 60.0  # of the rounds of one of them
-FEW_BATCHES = 5  # of a run of these
-SECONDS = 3.0  # that the rows of a run take, besides what its batches cost without any; from two runs of the warm-up
+OTHER_BATCHES = 5  # of a run
+RUN_SECONDS = 3.0  # that the rows of a run take, without what a batch costs in any case; from two runs of the warm-up
 WARM_ROWS = 150_000
-FEWEST, MOST = 50_000, 5_000_000
+MIN_ROWS, MAX_ROWS = 50_000, 5_000_000
 # Judged by CPU seconds, which other programs do not change: where the CPU is the limit, 2 % more of it is 2 % less
 # throughput. Equal runs differ by more than that, so the threads in which the observer works are measured as well.
 MAX_CPU_RATIO = 1.02
@@ -54,7 +54,7 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
         for kind in (ATTACHED, INSTRUMENTED):  # warms the JVM, the Python workers and our own code
             runs.run(kind, rows)
         seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_SECONDS)
-        asked = runs.rounds((BARE, AGAIN, INSTRUMENTED), rows, ASKED, say)
+        asked = runs.rounds((BARE, AGAIN, INSTRUMENTED), rows, INSTRUMENTED_ROUNDS, say)
         grown = resident() - before
         spark.stop()
     yield from _compared(WINDOWED, seen)
@@ -69,7 +69,7 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
 
 
 def jobs(
-    say: Say, names: Sequence[str] = tuple(KINDS.values()), seconds: float = SECONDS, rounds: int = FEW
+    say: Say, names: Sequence[str] = tuple(KINDS.values()), seconds: float = RUN_SECONDS, rounds: int = OTHER_ROUNDS
 ) -> Iterator[Line]:
     """One job of each other kind, for a few rounds, in a session of its own each."""
     from ledgerops.ledger.jobs import find_job
@@ -84,17 +84,17 @@ def jobs(
 def _job(
     spark: Any, folder: Path, name: str, inputs: Sequence[str], say: Say, seconds: float, rounds: int
 ) -> Iterator[Line]:
-    runs = Runs(spark, folder, name, embedded(spark, inputs), batches=FEW_BATCHES)
-    runs.run(ATTACHED, FEWEST)
-    few, many = runs.run(ATTACHED, FEWEST), runs.run(BARE, WARM_ROWS)
-    rows = enough((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
+    runs = Runs(spark, folder, name, embedded(spark, inputs), batches=OTHER_BATCHES)
+    runs.run(ATTACHED, MIN_ROWS)
+    few, many = runs.run(ATTACHED, MIN_ROWS), runs.run(BARE, WARM_ROWS)
+    rows = rows_for((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
     say(f"{name}: {rows:,} rows a run")
     yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_JOB_SECONDS))
 
 
-def enough(rate: float, seconds: float) -> int:
+def rows_for(rate: float, seconds: float) -> int:
     """Rows for a run of about so many seconds, round."""
-    return int(min(MOST, max(FEWEST, round(rate * seconds, -4))))
+    return int(min(MAX_ROWS, max(MIN_ROWS, round(rate * seconds, -4))))
 
 
 def _cpu_seconds(runs: Sequence[Run]) -> list[float]:

@@ -24,20 +24,21 @@ from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Estimate, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.model.records import Progress
-from load.bench.lines import machine
+from load.bench.lines import machine, say
 
 JOBS = ("daily_counts", "masked_transactions")  # a windowed count with state, and a Python UDF over each row
-CALIBRATION = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
-LIGHT = 0.3  # of an interval goes into rows: a moderate load, of which the double fits as well
-FASTEST = 100_000.0  # rows a second at most
-TRIGGER, OTHER = 2.0, 4.0
-LOAD = 2.0
-SWING = 0.7  # of the rate, either way
-PERIOD = 11.0  # seconds of a swing: no multiple of a trigger interval
+CALIBRATION_ROWS = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
+LIGHT_SHARE = 0.3  # of an interval goes into rows: a moderate load, twice of which fits as well
+MAX_RATE = 100_000.0  # rows a second
+TRIGGER_SECONDS, OTHER_TRIGGER_SECONDS = 2.0, 4.0
+LOAD_FACTOR = 2.0
+SWING_SHARE = 0.7  # of the rate, either way
+PERIOD_SECONDS = 11.0  # of a swing: no multiple of a trigger interval
 ROUNDS = 2
-COLD = 2  # batches of a run that pay for its start
-SECONDS = {"base": 30.0, "load": 12.0, "trigger": 16.0}
-CAPS = (1.5, 3.0, 6.0)  # of the rows that come in an interval, for batches that fill it; between them is interpolated
+COLD_BATCHES = 2  # of a run, which take longer because it has just started
+RUN_SECONDS = {"base": 30.0, "load": 12.0, "trigger": 16.0}
+#: Sizes of the batches from which the sustainable rate is interpolated, in rows that come in an interval.
+CAP_FACTORS = (1.5, 3.0, 6.0)
 FULL_BATCHES = 2  # of each cap, besides the first
 
 
@@ -61,7 +62,7 @@ class Check(NamedTuple):
         return self.predicted.low <= self.measured <= self.predicted.high
 
 
-class Runs:
+class RecordedRuns:
     """Runs of jobs in one session, each with a recording of its own."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
@@ -70,9 +71,10 @@ class Runs:
 
     def steady(self, job: str, rate: float, trigger: float, seconds: float) -> Path:
         """The recording of a run at a load that swings about `rate`."""
+        low, high = rate * (1 - SWING_SHARE), rate * (1 + SWING_SHARE)
         plan = (
             "seed: 7\nstart: now\nphases:\n"
-            f"  - {{shape: sine, low: {rate * (1 - SWING)}, high: {rate * (1 + SWING)}, period: {PERIOD}s}}\n"
+            f"  - {{shape: sine, low: {low}, high: {high}, period: {PERIOD_SECONDS}s}}\n"
             "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}\n"
         )
         return self._run(job, plan, time.time(), trigger, seconds)
@@ -81,10 +83,10 @@ class Runs:
         """Median seconds of a batch of so many rows, when all of them wait for it and batches run back to back."""
         total = rows * (FULL_BATCHES + 1)
         plan = (
-            f"seed: 7\nstart: now\nphases:\n  - {{shape: constant, rate: {FASTEST}}}\n"
+            f"seed: 7\nstart: now\nphases:\n  - {{shape: constant, rate: {MAX_RATE}}}\n"
             "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}\n"
         )
-        recorded = self._run(job, plan, time.time() - total / FASTEST - 60, None, None, rows, total)
+        recorded = self._run(job, plan, time.time() - total / MAX_RATE - 60, None, None, rows, total)
         [view], _, _ = read_views(str(recorded))
         return _middle([batch for batch in view.batches[1:] if batch.rows >= 0.95 * rows])
 
@@ -131,9 +133,9 @@ class Runs:
 
 
 def _batches(recorded: Path) -> list[Progress]:
-    """The batches with rows of a run, without the two that pay for its start: the JVM is warm."""
+    """The batches with rows of a run, without the first two, which take longer because the query has just started."""
     [view], _, _ = read_views(str(recorded))
-    return [batch for batch in view.batches[COLD:] if batch.rows > 0]
+    return [batch for batch in view.batches[COLD_BATCHES:] if batch.rows > 0]
 
 
 def _middle(batches: Sequence[Progress]) -> float:
@@ -148,32 +150,42 @@ def _at_interval(points: Sequence[tuple[float, float]], seconds: float) -> float
     return n + (seconds - t) / (longer - t) * (more - n) if longer > t else n
 
 
-def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
+def checks(runs: RecordedRuns, job: str, refused: list[str]) -> Iterator[Check]:
     """Rounds of all settings, one after the other, so that what else the machine does falls on all of them."""
-    small, large = CALIBRATION
+    small, large = CALIBRATION_ROWS
     runs.full(job, small)  # warms the JVM, the Python workers and our own code
     cost = (runs.full(job, large) - runs.full(job, small)) / (large - small)
-    rate = min(FASTEST, max(1000.0, round(LIGHT / cost, -3))) if cost > 0 else FASTEST
-    _say(f"{job}: {rate:,.0f} rows/s")
+    rate = min(MAX_RATE, max(1000.0, round(LIGHT_SHARE / cost, -3))) if cost > 0 else MAX_RATE
+    say(f"{job}: {rate:,.0f} rows/s")
     settings = {
-        "load": (Question(load=LOAD), LOAD * rate, TRIGGER, f"batch time at {LOAD:g} times the load"),
-        "trigger": (Question(trigger=OTHER), rate, OTHER, f"batch time at a trigger of {OTHER:g} s"),
+        "load": (
+            Question(load=LOAD_FACTOR),
+            LOAD_FACTOR * rate,
+            TRIGGER_SECONDS,
+            f"batch time at {LOAD_FACTOR:g} times the load",
+        ),
+        "trigger": (
+            Question(trigger=OTHER_TRIGGER_SECONDS),
+            rate,
+            OTHER_TRIGGER_SECONDS,
+            f"batch time at a trigger of {OTHER_TRIGGER_SECONDS:g} s",
+        ),
     }
     base: list[list[Progress]] = []
     seen: dict[str, list[Progress]] = {name: [] for name in settings}
-    sizes: dict[float, list[float]] = {cap: [] for cap in CAPS}
+    sizes: dict[float, list[float]] = {cap: [] for cap in CAP_FACTORS}
     for _ in range(ROUNDS):
-        recorded = runs.steady(job, rate, TRIGGER, SECONDS["base"])
+        recorded = runs.steady(job, rate, TRIGGER_SECONDS, RUN_SECONDS["base"])
         base.append(_batches(recorded))
         for name, (_, load, trigger, _) in settings.items():
-            seen[name] += _batches(runs.steady(job, load, trigger, SECONDS[name]))
-        for cap in CAPS:
-            sizes[cap].append(runs.full(job, int(cap * rate * TRIGGER)))
+            seen[name] += _batches(runs.steady(job, load, trigger, RUN_SECONDS[name]))
+        for cap in CAP_FACTORS:
+            sizes[cap].append(runs.full(job, int(cap * rate * TRIGGER_SECONDS)))
     known = _known(recorded, [batch for each in base for batch in each], rate)
     if known.fit is None:
         refused.append(f"{job}: {known.reason}")
         return
-    _say(f"{job}: {known.fit.overhead:.2f} s + rows / {1 / known.fit.slope:,.0f}")
+    say(f"{job}: {known.fit.overhead:.2f} s + rows / {1 / known.fit.slope:,.0f}")
     again = answer(_known(recorded, base[0], rate), Question()).batch
     if again is not None:
         yield _said(Check(job, "batch time of the same again, by the first run alone", "s", again, _middle(base[-1])))
@@ -187,9 +199,11 @@ def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
         elif not seen[name]:
             refused.append(f"{job}, {question.text}: no batch began in time once the run was warm")
     if now.sustainable is not None:
-        points = [(cap * rate * TRIGGER, statistics.median(took)) for cap, took in sizes.items()]
-        measured = _at_interval(points, TRIGGER) / TRIGGER
-        yield _said(Check(job, f"sustainable rate at a trigger of {TRIGGER:g} s", "rows/s", now.sustainable, measured))
+        points = [(cap * rate * TRIGGER_SECONDS, statistics.median(took)) for cap, took in sizes.items()]
+        measured = _at_interval(points, TRIGGER_SECONDS) / TRIGGER_SECONDS
+        yield _said(
+            Check(job, f"sustainable rate at a trigger of {TRIGGER_SECONDS:g} s", "rows/s", now.sustainable, measured)
+        )
 
 
 def _known(recorded: Path, batches: Sequence[Progress], rate: float) -> Situation:
@@ -213,7 +227,7 @@ def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
         first = next((place for place, batch in enumerate(batches) if batch.rows > large), 0)
         line = fit([batch.rows for batch in batches[:first]], [batch.duration for batch in batches[:first]])
         if isinstance(line, str):
-            _say(f"{view.query}: {line}")
+            say(f"{view.query}: {line}")
             continue
         for batch in batches[first:]:
             rows = batch.rows
@@ -222,14 +236,8 @@ def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
 
 
 def _said(check: Check) -> Check:
-    _say(
-        f"{check.job}, {check.what}: {check.predicted} {check.unit}, measured {check.measured:.3f}, {check.error:+.0%}"
-    )
+    say(f"{check.job}, {check.what}: {check.predicted} {check.unit}, measured {check.measured:.3f}, {check.error:+.0%}")
     return check
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def table(found: Sequence[Check]) -> str:
@@ -267,7 +275,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = args.keep or Path(name)
         spark = session(folder)
-        runs = Runs(spark, folder)
+        runs = RecordedRuns(spark, folder)
         for job in JOBS:
             found += checks(runs, job, refused)
         spark.stop()

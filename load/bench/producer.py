@@ -24,7 +24,7 @@ from load.bench.lines import Line, compare
 RECORDS = 1_000_000
 ROUNDS = 3
 ROOT = Path(__file__).resolve().parents[2]  # where `load` can be imported
-SAMPLE = 10_000  # records in the tool's file
+SAMPLE_RECORDS = 10_000  # in the tool's file
 TOOL = "org.apache.kafka.tools.ProducerPerformance"
 SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec")
 PLAN = "default"
@@ -158,7 +158,7 @@ def _sample(file: Path) -> float:
     from ledgerops.load.generator.records import encode
 
     stream = PlanStream(load_plan(PLAN), time.time() - 10 * 86400)
-    values = [v for _, rows in chunks(stream, SAMPLE) for v in encode(stream, rows, ()).values if v is not None]
+    values = [v for _, rows in chunks(stream, SAMPLE_RECORDS) for v in encode(stream, rows, ()).values if v is not None]
     file.write_bytes(b"\n".join(values) + b"\n")
     return statistics.fmean(map(len, values))
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from load.bench.growth import Fed
+from load.bench.growth import FedWorker
 from load.bench.lines import Line
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ STEPS = {"parse": "decode and take in", "record": "record", "judge": "signals an
 def profile(say: Callable[[str], None], queries: int = QUERIES, events: int = EVENTS) -> Iterator[Line]:
     """Yields the lines of the part: shares of time over `events` events and five scrapes with `queries` queries."""
     with tempfile.TemporaryDirectory() as name:
-        fed = Fed(queries, PARTITIONS, Path(name)).remember(60)
+        fed = FedWorker(queries, PARTITIONS, Path(name)).remember(60)
         before = dict(fed.stats.worker_seconds)
         fed.measure(events)
         spent = {step: seconds - before.get(step, 0.0) for step, seconds in fed.stats.worker_seconds.items()}

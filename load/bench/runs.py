@@ -18,7 +18,7 @@ from typing import Any
 from load.bench.usage import Cpu, Meter, heap
 
 SCRAPE_SECONDS = 5.0
-EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
+MAX_EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
 BATCHES = 10  # of a run, by default
 BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
 Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
@@ -139,7 +139,7 @@ class Runs:
         try:
             yield
             # an event arrives some moments after its batch has ended
-            self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(EVENTS_MS)
+            self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(MAX_EVENTS_MS)
         finally:
             stop.set()
             scraper.join()

@@ -26,17 +26,17 @@ from typing import Any, NamedTuple
 
 from ledgerops.agent.exporter import Exporter
 from ledgerops.common.http_server import Server
-from load.bench.lines import KEPT, NO, Line, Measured, compare, limit, machine, table
+from load.bench.lines import KEPT, NO, Line, Measured, compare, limit, machine, say, table
 from load.bench.session import session
 from load.bench.usage import Meter
 
-PER_SECOND = 200
+SCRAPES_PER_SECOND = 200
 CLIENTS = 128  # four times as many as wait for an answer at most
 ROUNDS = 2  # of a bare, two scraped and a bare window
-SECONDS = 15.0  # of a window
+WINDOW_SECONDS = 15.0  # of a window
 STORM_SECONDS = 600.0  # of the window in which the exporter's threads are measured
-WARM_SECONDS = 30.0
-ROWS = 400_000  # of a batch
+WARM_UP_SECONDS = 30.0
+BATCH_ROWS = 400_000  # of a batch
 MAX_SHARE = 0.02  # CPU seconds of the exporter's threads, of those of the job without them
 SCRAPER = """
 import itertools, socket, sys, threading, time
@@ -99,7 +99,10 @@ class Window(NamedTuple):
 
 
 def scrapes(
-    say: Callable[[str], None], rounds: int = ROUNDS, seconds: float = SECONDS, storm_seconds: float = STORM_SECONDS
+    say: Callable[[str], None],
+    rounds: int = ROUNDS,
+    seconds: float = WINDOW_SECONDS,
+    storm_seconds: float = STORM_SECONDS,
 ) -> Iterator[Line]:
     """Yields the lines of the part."""
     import ledgerops
@@ -114,13 +117,13 @@ def scrapes(
         query = _saturated(spark, Path(name))
         stack.callback(query.stop)
         _await_batch(query, 2)
-        time.sleep(WARM_SECONDS)
+        time.sleep(WARM_UP_SECONDS)
         seen: dict[bool, list[Window]] = {False: [], True: []}
         for number in range(rounds):
             for scraped in (False, True, True, False):
                 seen[scraped].append(_window(query, seconds, exporter, scraped))
             say(f"round {number + 1} of {rounds}")
-        say(f"{storm_seconds:.0f} s with {PER_SECOND} scrapes a second")
+        say(f"{storm_seconds:.0f} s with {SCRAPES_PER_SECOND} scrapes a second")
         storm = _window(query, storm_seconds, exporter, True)
     yield from _lines(seen[False], seen[True], storm, storm_seconds)
 
@@ -128,7 +131,9 @@ def scrapes(
 def _saturated(spark: Any, folder: Path) -> Any:
     from pyspark.sql import functions as F
 
-    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).option("numPartitions", 2).load()
+    rows = (
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", BATCH_ROWS).option("numPartitions", 2).load()
+    )
     counts = rows.groupBy((F.col("value") % 1000).alias("key")).count()
     stream = counts.writeStream.format("noop").outputMode("update").queryName("saturated")
     return stream.option("checkpointLocation", str(folder / "checkpoint")).start()
@@ -148,7 +153,7 @@ def _window(query: Any, seconds: float, exporter: Exporter, scraped: bool) -> Wi
     """From the end of one batch to that of another, at least so many seconds later."""
     scraper = None
     if scraped:
-        command = [sys.executable, "-c", SCRAPER, str(exporter.port), str(1 / PER_SECOND), str(CLIENTS)]
+        command = [sys.executable, "-c", SCRAPER, str(exporter.port), str(1 / SCRAPES_PER_SECOND), str(CLIENTS)]
         scraper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     first = _await_batch(query, query.lastProgress.batchId + 1)
     meter, ours, began = Meter(), ExporterMeter(exporter), time.monotonic()
@@ -156,7 +161,7 @@ def _window(query: Any, seconds: float, exporter: Exporter, scraped: bool) -> Wi
         time.sleep(0.1)
     last = _await_batch(query, query.lastProgress.batchId + 1)
     total, used, took = meter.used().total, ours.used(), time.monotonic() - began
-    cost = total / ((last - first) * ROWS / 1e6)
+    cost = total / ((last - first) * BATCH_ROWS / 1e6)
     printed = scraper.communicate()[0].split() if scraper is not None else []
     return Window(
         cost, used / (total - used), used / took, (total - used) / took, os.getloadavg()[2], *map(int, printed)
@@ -165,7 +170,7 @@ def _window(query: Any, seconds: float, exporter: Exporter, scraped: bool) -> Wi
 
 def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: float) -> Iterator[Line]:
     yield limit(
-        f"the exporter's threads with {PER_SECOND} scrapes a second: CPU seconds, of those of the job",
+        f"the exporter's threads with {SCRAPES_PER_SECOND} scrapes a second: CPU seconds, of those of the job",
         storm.share,
         f"{storm.share:.2%}",
         MAX_SHARE,
@@ -194,7 +199,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     began, at = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    lines = list(scrapes(lambda text: print(text, file=sys.stderr, flush=True), storm_seconds=args.storm))
+    lines = list(scrapes(say, storm_seconds=args.storm))
     Measured("scrapes", at, round(time.monotonic() - began, 1), machine(), lines).write(args.kept)
     print(table(lines))
     return 1 if any(line.holds == NO for line in lines) else 0

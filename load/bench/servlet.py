@@ -21,7 +21,7 @@ from load.bench.session import session
 
 QUERIES = 10
 SCRAPES = 100
-WARM = 100  # of each: the JVM compiles what it serves with
+WARM_UP_SCRAPES = 100  # of each: the JVM compiles what it serves with
 PAUSE_SECONDS = 0.5  # between rounds of two scrapes: an exporter answers an address five times a second
 TRIGGER = "60 seconds"  # the first batch runs at once, and then there is quiet
 READY_SECONDS = 120.0
@@ -99,7 +99,7 @@ def _await(running: list[Any]) -> None:
 
 def _interleaved(ours: str, theirs: str, scrapes: int) -> tuple[Page, Page, Page]:
     """Ours, ours again, and theirs, in turn."""
-    for _ in range(WARM):
+    for _ in range(WARM_UP_SCRAPES):
         time.sleep(PAUSE_SECONDS)
         _fetch(ours)
         _fetch(theirs)

@@ -32,18 +32,18 @@ from ledgerops.cli.arg_types import seconds
 from ledgerops.common import format
 from ledgerops.errors import UserError
 from load.bench import soak_samples
-from load.bench.lines import KEPT, NO, YES, Line, Measured, machine
+from load.bench.lines import KEPT, NO, YES, Line, Measured, machine, say
 from load.bench.soak_churn import Churn
 from load.bench.soak_samples import Sample, Scraper
-from load.bench.soak_verdict import FEWEST, WARM_SHARE, Flatness, bounded, grows, table, warm
+from load.bench.soak_verdict import MIN_SAMPLES, WARM_UP_SHARE, Flatness, bounded, first_judged, grows, table
 
-HOUR = 3600.0
+HOUR_SECONDS = 3600.0
 SAMPLE_SECONDS = 10.0
 CHURN_SECONDS = 3.0
-SEGMENT, TOTAL = 256 * 1024, 1024 * 1024  # bytes of the recording: small, so that it rotates within minutes
-QUEUE = 400  # events: two turns of the worker
-SHARE = 0.05  # of the median, by which a figure may grow while it is judged
-SHORTEST = SAMPLE_SECONDS * (FEWEST + 1) / (1 - WARM_SHARE)
+SEGMENT_BYTES, TOTAL_BYTES = 256 * 1024, 1024 * 1024  # of the recording: small, so that it rotates within minutes
+MAX_QUEUE_EVENTS = 400  # two turns of the worker
+MAX_GROWTH_SHARE = 0.05  # of the median, by which a figure may grow while it is judged
+MIN_SECONDS = SAMPLE_SECONDS * (MIN_SAMPLES + 1) / (1 - WARM_UP_SHARE)
 
 
 def judge(samples: Sequence[Sample]) -> list[Flatness]:
@@ -54,12 +54,12 @@ def judge(samples: Sequence[Sample]) -> list[Flatness]:
         return [float(getattr(sample, name)) for sample in samples]
 
     return [
-        grows("memory of the Python driver", "MiB", at, column("memory"), SHARE),
-        grows("threads of the driver", "", at, column("threads"), SHARE),
-        grows("file handles of the driver", "", at, column("handles"), SHARE),
-        grows("series on /metrics", "", at, column("series"), SHARE),
-        bounded("recording on disk", "MiB", at, column("recording"), (TOTAL + SEGMENT) / 2**20),
-        bounded("events in the worker's queue", "", at, column("queue"), QUEUE),
+        grows("memory of the Python driver", "MiB", at, column("memory"), MAX_GROWTH_SHARE),
+        grows("threads of the driver", "", at, column("threads"), MAX_GROWTH_SHARE),
+        grows("file handles of the driver", "", at, column("handles"), MAX_GROWTH_SHARE),
+        grows("series on /metrics", "", at, column("series"), MAX_GROWTH_SHARE),
+        bounded("recording on disk", "MiB", at, column("recording"), (TOTAL_BYTES + SEGMENT_BYTES) / 2**20),
+        bounded("events in the worker's queue", "", at, column("queue"), MAX_QUEUE_EVENTS),
         bounded("events dropped", "", at, column("dropped"), 0),
         grows("a scrape", "ms", at, column("scrape"), None),
         grows("queries that run", "", at, column("queries"), None),
@@ -82,8 +82,8 @@ def soak(length: float, samples: list[Sample], done: Counter[str]) -> None:
             spark,
             port=0,
             recording=str(folder / "recording"),
-            recording_segment_bytes=SEGMENT,
-            recording_total_bytes=TOTAL,
+            recording_segment_bytes=SEGMENT_BYTES,
+            recording_total_bytes=TOTAL_BYTES,
         )
         if watch.url is None:
             raise UserError(f"cannot attach: {watch.error}")
@@ -115,7 +115,7 @@ def _run(length: float, churn: Churn, scraper: Scraper, recording: Path, samples
                 raise UserError("the query that was left alone has ended; see Spark's log")
             samples.append(soak_samples.read_sample(now, scraper, recording, churn.alive))
             next_sample += SAMPLE_SECONDS
-            _say(f"{now / 60:.1f} min: {samples[-1]}")
+            say(f"{now / 60:.1f} min: {samples[-1]}")
         time.sleep(0.1)
 
 
@@ -123,7 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the soak and writes its samples. Returns 0, 1 if a figure grows, or 2 if the soak could not be judged."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--duration", type=seconds, default=HOUR, metavar="TIME", help="90s, 10m, 1h (default 1h)")
+    length.add_argument(
+        "--duration", type=seconds, default=HOUR_SECONDS, metavar="TIME", help="90s, 10m, 1h (default 1h)"
+    )
     length.add_argument("--minutes", type=float, metavar="N", help="the same in minutes")
     parser.add_argument(
         "--out", type=Path, default=Path("runs") / "soak", metavar="FOLDER", help="samples.csv goes there"
@@ -141,15 +143,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _soaked(args: argparse.Namespace) -> int:
     wanted = args.duration if args.minutes is None else args.minutes * 60
-    if not SHORTEST <= wanted < float("inf"):
-        raise UserError(f"a soak of {wanted:g} s is too short; give at least {SHORTEST / 60:.1f} minutes")
+    if not MIN_SECONDS <= wanted < float("inf"):
+        raise UserError(f"a soak of {wanted:g} s is too short; give at least {MIN_SECONDS / 60:.1f} minutes")
     samples: list[Sample] = []
     done: Counter[str] = Counter()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     try:
         soak(wanted, samples, done)
     except KeyboardInterrupt:
-        _say("ended early")
+        say("ended early")
     finally:
         soak_samples.write(samples, args.out / "samples.csv")
     try:
@@ -208,14 +210,10 @@ def picture(samples: Sequence[Sample]) -> str:
         elapsed_ticks(0.0, at[-1], unit_seconds=60.0),
         "minutes",
         "figures of the soak over time",
-        bands=[Band(0.0, at[warm(at)], "warm-up", "warm-up, not judged")],
+        bands=[Band(0.0, at[first_judged(at)], "warm-up", "warm-up, not judged")],
         panel_height=48.0,
     )
     return svg(figure, standalone=True)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

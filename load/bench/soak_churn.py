@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 SLOTS = 8  # names, used again and again: as in a driver whose queries are restarted
-FAILS_AFTER = 300  # rows: some seconds
+FAILS_AFTER_ROWS = 300  # after some seconds
 TRIGGER = "2 seconds"
 Act = Literal["start", "stop", "fail", "restart"]
 ACTS: tuple[Act, ...] = ("start", "stop", "fail", "restart")
@@ -93,7 +93,7 @@ class Churn:
         rows = self.spark.readStream.format("rate").option("rowsPerSecond", 50).load()
         if failing:
             failing_row = F.raise_error(F.lit("the soak lets it fail")).cast("boolean")
-            rows = rows.where(F.when(F.col("value") < FAILS_AFTER, F.lit(True)).otherwise(failing_row))
+            rows = rows.where(F.when(F.col("value") < FAILS_AFTER_ROWS, F.lit(True)).otherwise(failing_row))
         if slot % 2:  # every second one keeps state
             rows = rows.withWatermark("timestamp", "4 seconds").groupBy(F.window("timestamp", "2 seconds")).count()
         return (

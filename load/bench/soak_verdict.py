@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from ledgerops.signals.theil_sen import pair_slopes
 
-WARM_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
+WARM_UP_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
 Z = 1.96  # of a 95 % interval
-FEWEST = 10  # samples after the warm-up; fewer say nothing
+MIN_SAMPLES = 10  # after the warm-up; fewer say nothing
 
 
 class Slope(NamedTuple):
@@ -30,7 +30,7 @@ class Flatness(NamedTuple):
     median: float
     highest: float
     growth: float  # over the judged time, by the slope
-    an_hour: float  # the same slope over an hour
+    per_hour: float  # the same slope over an hour
     allowed: str
     flat: bool | None  # None: reported, not judged
     sure: bool  # whether the growth differs from none
@@ -59,7 +59,7 @@ def theil_sen(times: Sequence[float], values: Sequence[float]) -> Slope:
     return Slope(statistics.median(slopes), slopes[low], slopes[high])
 
 
-def warm(times: Sequence[float], share: float = WARM_SHARE) -> int:
+def first_judged(times: Sequence[float], share: float = WARM_UP_SHARE) -> int:
     """Index of the first sample that is judged."""
     if not times:
         return 0
@@ -70,12 +70,12 @@ def warm(times: Sequence[float], share: float = WARM_SHARE) -> int:
 def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float], share: float | None) -> Flatness:
     """Flat when the growth over the judged time is at most `share` of the median, or does not differ from none.
 
-    With `share` None the figure is reported and not judged. Raises ValueError with fewer than FEWEST judged samples.
+    With `share` None the figure is reported and not judged. Raises ValueError for fewer than MIN_SAMPLES to judge.
     """
-    start = warm(times)
+    start = first_judged(times)
     x, y = times[start:], values[start:]
-    if len(x) < FEWEST:
-        raise ValueError(f"{len(x)} samples after the warm-up, {FEWEST} are needed; run longer")
+    if len(x) < MIN_SAMPLES:
+        raise ValueError(f"{len(x)} samples after the warm-up, {MIN_SAMPLES} are needed; run longer")
     slope, middle = theil_sen(x, y), statistics.median(y)
     growth = slope.value * (x[-1] - x[0])
     sure = slope.low > 0
@@ -100,7 +100,7 @@ def table(found: Sequence[Flatness]) -> str:
     for each in found:
         unit = f" {each.unit}" if each.unit else ""
         cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]
-        cells += [f"{each.growth:+,.2f}{unit}{each.share}", f"{each.an_hour:+,.2f}{unit}"]
+        cells += [f"{each.growth:+,.2f}{unit}{each.share}", f"{each.per_hour:+,.2f}{unit}"]
         cells += [each.allowed, words[each.flat]]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from load.bench.growth import Fed, exponent
+from load.bench.growth import FedWorker, exponent
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_one_size_shows_no_growth():
 
 
 def test_the_worker_is_fed_whole_batches_and_nothing_of_it_fails(tmp_path):
-    fed = Fed(queries=3, partitions=4, folder=tmp_path).remember(6).measure(10)
+    fed = FedWorker(queries=3, partitions=4, folder=tmp_path).remember(6).measure(10)
     took, size, series = fed.scrape()
 
     assert len(fed.worker.snapshot.queries) == 3

@@ -1,6 +1,6 @@
 import pytest
 
-from load.bench.overhead import FEWEST, MOST, enough
+from load.bench.overhead import MAX_ROWS, MIN_ROWS, rows_for
 from load.bench.producer import parse
 from load.bench.profile import ROOT, by_function, by_module, shares
 from load.bench.servlet import count
@@ -28,10 +28,10 @@ def test_series_are_lines_that_are_no_comment():
 
 
 @pytest.mark.parametrize(
-    ("rate", "rows"), [(100_004.0, 500_000), (1.0, FEWEST), (1e9, MOST)], ids=["fitting", "slow", "fast"]
+    ("rate", "rows"), [(100_004.0, 500_000), (1.0, MIN_ROWS), (1e9, MAX_ROWS)], ids=["fitting", "slow", "fast"]
 )
 def test_a_run_takes_rows_for_its_seconds_within_bounds(rate, rows):
-    assert enough(rate, 5.0) == rows
+    assert rows_for(rate, 5.0) == rows
 
 
 def test_a_profile_is_summed_up_by_our_modules_and_functions():

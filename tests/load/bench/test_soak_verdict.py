@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from load.bench.soak_verdict import bounded, grows, table, theil_sen, warm
+from load.bench.soak_verdict import bounded, first_judged, grows, table, theil_sen
 
 TIMES = [10.0 * number for number in range(60)]
 JITTER = [random.Random(seed).uniform(-1, 1) for seed in range(60)]
@@ -37,7 +37,7 @@ def test_a_leak_is_told_with_its_growth_over_the_judged_time():
 
     assert found.flat is False
     assert found.growth == pytest.approx(0.05 * 440, rel=0.1)
-    assert found.an_hour == pytest.approx(180, rel=0.1)
+    assert found.per_hour == pytest.approx(180, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_too_few_samples_say_nothing():
 
 
 def test_the_warm_up_is_a_quarter_of_the_time():
-    assert TIMES[warm(TIMES)] == 150.0
-    assert warm([]) == 0
+    assert TIMES[first_judged(TIMES)] == 150.0
+    assert first_judged([]) == 0
 
 
 def test_the_table_says_what_was_allowed():
