@@ -1,0 +1,1 @@
+"""Load tests with locust, benchmarks, and trials of other versions of Spark and Python."""

@@ -1,0 +1,1 @@
+"""The load generator, and load tests of the jobs."""

@@ -1,0 +1,1 @@
+"""The benchmarks: `make bench`, `make soak` and `make predict`."""

@@ -1,4 +1,4 @@
-"""The truth about a query's batches: by the files of its checkpoint, which no diagnosis reads."""
+"""The truth about a query's batches, from the files of its checkpoint, which no diagnosis reads."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 from ledgerops.drills.drawn.case import Case
 
-OVER = 1.04  # times the interval: that a batch outlasts it
+OVER_RATIO = 1.04  # of a batch to its interval, which it then outlasts
 MIN_COSTLY_SECONDS = 1.0  # of a batch of a query that runs back to back
 MIN_STUCK_SECONDS = 15.0
-GROWTH = 1.5
+GROWTH_RATIO = 1.5
 OUTLASTS = "outlasts its trigger"  # harm that only somebody who knows the interval can see
-LONG = 3.0  # times the interval: a single batch is proof
+LONG_RATIO = 3.0  # of a batch to its interval: a single batch is proof
 MIN_LONG_SECONDS = 6.0
+# kinds of healthy cases in which batches are late on purpose
+PAUSED = ("slow-first-batch", "idle-source", "graceful-restart", "catch-up-after-pause", "stopped-by-its-owner")
 
 
 class Harm(NamedTuple):
@@ -59,8 +61,8 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     if ended - last > quiet:
         found.append(Harm(last + quiet, "makes no progress", "warning"))
     if trigger:
-        over = [Harm(at, OUTLASTS, "warning") for at, _ in _pairs_over(gaps, OVER * trigger)]
-        long = max(LONG * trigger, MIN_LONG_SECONDS)
+        over = [Harm(at, OUTLASTS, "warning") for at, _ in _pairs_over(gaps, OVER_RATIO * trigger)]
+        long = max(LONG_RATIO * trigger, MIN_LONG_SECONDS)
         over += [Harm(at - gap + long, OUTLASTS, "warning") for at, gap in gaps if gap > long]
         return min([*found, *over], default=None)
     gaps = gaps[1:]
@@ -68,8 +70,8 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
         return Harm(gaps[-1][0], "cannot keep up", "warning") if gaps else None
     third = max(1, len(gaps) // 3)
     before, after = (median([gap for _, gap in some] or [0.0]) for some in (gaps[:third], gaps[-third:]))
-    if after > GROWTH * before and after > 2 * MIN_COSTLY_SECONDS:
-        grown = next(at for at, gap in gaps if gap > GROWTH * before)
+    if after > GROWTH_RATIO * before and after > 2 * MIN_COSTLY_SECONDS:
+        grown = next(at for at, gap in gaps if gap > GROWTH_RATIO * before)
         found.append(Harm(grown, "cannot keep up", "warning"))
     if not found and after > MIN_COSTLY_SECONDS:
         found.append(Harm(gaps[0][0], "costly batches", "info"))
@@ -82,8 +84,8 @@ def _pairs_over(gaps: Sequence[tuple[float, float]], limit: float) -> list[tuple
 
 
 def unwell(case: Case, folder: Path, until: float) -> bool:
-    """Whether a case was not healthy on this machine while it should be, up to the instant `until`: three batches in a
-    row outlasted their interval, or none ended for long."""
+    """Whether a healthy case was slow on this machine, up to `until` (epoch seconds): three batches in a row took 20 %
+    longer than their interval."""
     if not case.trigger or case.trigger < 0:
         return False
     for checkpoint in (folder / "checkpoints").glob("*"):
@@ -92,9 +94,6 @@ def unwell(case: Case, folder: Path, until: float) -> bool:
         if any(all(over[number : number + 3]) for number in range(len(over) - 2)) and case.kind not in PAUSED:
             return True
     return False
-
-
-PAUSED = ("slow-first-batch", "idle-source", "graceful-restart", "catch-up-after-pause", "stopped-by-its-owner")
 
 
 def failures(folder: Path) -> Sequence[float]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.faults import FAULTS, Chance, Draw
 from ledgerops.drills.drawn.healthy import HEALTHY
+from ledgerops.drills.harness.drill import WORDS
 
 DEFAULT_DRILLS = 20
 OFTEN = (  # the most frequent faults in practice are dealt twice as often
@@ -21,10 +22,6 @@ OFTEN = (  # the most frequent faults in practice are dealt twice as often
 HEALTHY_OF_FIVE = 2  # of five cases
 SEEDS_A_ROUND = 3
 FAULT_SECONDS = 50.0  # for which a fault lasts, at least
-WORDS = (
-    ("amber", "brisk", "calm", "dusky", "eager", "faint", "grand", "humble", "ivory", "jolly", "keen", "lucid"),
-    ("badger", "cedar", "delta", "ember", "falcon", "grove", "harbor", "island", "juniper", "kestrel", "lagoon"),
-)
 
 
 def cases(seed: int, count: int = DEFAULT_DRILLS) -> list[Case]:

@@ -92,9 +92,8 @@ def flaky_sink(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0))
     values = {"stall": round(2.5 * c.factor * c.scale, 2), "every": 5}
     expected = ("intermittent-sink", "slow-sink")
-    return {"app": c.pick("warehouse", "dedup"), "expected": expected, "harm_after": 5 * c.scale, "harm": "given"} | (
-        c.when(**values)
-    )
+    parts = {"app": c.pick("warehouse", "dedup"), "expected": expected, "harm_after": 5 * c.scale, "harm": "given"}
+    return {**parts, **c.when(**values)}
 
 
 def python_udf(c: Chance) -> Parts:
@@ -166,13 +165,8 @@ def binding_cap(c: Chance) -> Parts:
         load = c.load({"rate": 100, "every": 2 * every}, {"rate": 100, "every": every / over})
     app = c.pick("warehouse", "counts", "mirror")
     after = 4 * c.trigger
-    return {
-        "app": app,
-        "options": {"cap": cap},
-        "expected": ("rate-limited",),
-        "harm": "given",
-        "harm_after": after,
-    } | (load)
+    parts = {"app": app, "options": {"cap": cap}, "expected": ("rate-limited",), "harm": "given", "harm_after": after}
+    return {**parts, **load}
 
 
 def slow_broker(c: Chance) -> Parts:

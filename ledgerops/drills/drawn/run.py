@@ -28,6 +28,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.drills.drawn.batches import starts
 from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.feeder import Feeder, to_folder, to_topic
+from ledgerops.drills.harness.bundle import empty_folder
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
@@ -47,18 +48,14 @@ PLAN = "seed: 11\nstart: now\nphases: [{{shape: constant, rate: {rate}}}]\n"
 def run(case: Case, folder: Path, stop: Stop | None = None) -> None:
     """Runs a case into a new folder. Raises UserError when the application did not start or the run was stopped."""
     stop = stop or Stop()
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / "case.json").exists():
-            raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    empty_folder(folder, "case.json")
     folder = folder.absolute()
     case.save(folder)
     with ExitStack() as opened:
-        Run(case, folder, stop, opened).whole()
+        CaseRun(case, folder, stop, opened).run()
 
 
-class Run:
+class CaseRun:
     """One case while it runs."""
 
     def __init__(self, case: Case, folder: Path, stop: Stop, opened: ExitStack) -> None:
@@ -70,7 +67,7 @@ class Run:
         self.proxy: Proxy | None = None
         self.process: subprocess.Popen[bytes]
 
-    def whole(self) -> None:
+    def run(self) -> None:
         """Runs the case to its end and writes times.json. Raises UserError if the query cannot start or is stopped."""
         case, folder = self.case, self.folder
         feeders = self._inputs()
@@ -251,7 +248,7 @@ class Run:
         elif what == "kill_broker":
             self.kafka.kill()
         elif what == "kill_executor":
-            executors = [child for child in self._family() if "CoarseGrainedExecutorBackend" in _line(child)]
+            executors = [child for child in self._family() if "CoarseGrainedExecutorBackend" in _command_line(child)]
             if executors:
                 executors[0].send_signal(signal.SIGKILL)
         elif what == "burn_cpu":
@@ -303,7 +300,7 @@ def _seconds(process: psutil.Process) -> float:
     return total
 
 
-def _line(process: psutil.Process) -> str:
+def _command_line(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())
     except psutil.Error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,6 +45,15 @@ FORM: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "times.json": _is_times,
     "queries.json": _is_outcomes,
 }
+
+
+def empty_folder(folder: Path, marker: str) -> None:
+    """Makes a new folder for a drill, in place of one that holds the file `marker`. Raises UserError for any other."""
+    if folder.exists():
+        if any(folder.iterdir()) and not (folder / marker).exists():
+            raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
 
 
 class Commit(NamedTuple):

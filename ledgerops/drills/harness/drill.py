@@ -19,11 +19,13 @@ Kind = Literal["fault", "combined", "control"]
 ONSET_SECONDS = 45.0  # of the fault: the first ten seconds are warm-up, and 'usual' takes some batches more
 FAULT_SECONDS = 45.0
 RECOVERY_SECONDS = 30.0
-LATE_SYMPTOMS = (
-    "trigger-overrun",
-    "falling-behind",
-    "freshness-breach",
-)  # rules that any batch which takes too long may meet
+# adjectives and nouns of the random names of queries
+WORDS = (
+    ("amber", "brisk", "calm", "dusky", "eager", "faint", "grand", "humble", "ivory", "jolly", "keen", "lucid"),
+    ("badger", "cedar", "delta", "ember", "falcon", "grove", "harbor", "island", "juniper", "kestrel", "lagoon"),
+)
+# rules that any batch which takes too long may meet
+LATE_SYMPTOMS = ("trigger-overrun", "falling-behind", "freshness-breach")
 DEADLINE_SECONDS = 30.0  # from the effect on; later is not found at all
 
 Effect = Callable[["Bundle"], float | None]  # the instant at which the fault takes effect; None if it never does

@@ -15,8 +15,8 @@ from typing import Any
 
 from ledgerops.servers.process import free_port
 
-PIECE_BYTES = 16 * 1024  # bytes read at once: what a narrow line sends in one go must stay well below a second of it
-MAX_HELD_PIECES = 64  # pieces on their way in each direction of a connection; then the sender has to wait
+PIECE_BYTES = 16 * 1024  # read at once: what a narrow line sends in one go must stay well below a second of it
+MAX_HELD_PIECES = 64  # on their way in each direction of a connection; then the sender has to wait
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Proxy:
         self._run(self._change(replace(self.toxics, **toxics)))
 
     def heal(self) -> None:
-        """Takes all of them away."""
+        """Removes all toxics."""
         self._run(self._change(Toxics()))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

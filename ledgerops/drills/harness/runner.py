@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,17 +16,13 @@ from pathlib import Path
 import psutil
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.bundle import Bundle, empty_folder
+from ledgerops.drills.harness.drill import WORDS, Drill
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.errors import UserError
 
 MAX_START_SECONDS = 180.0  # for Spark and the queries
 MAX_CLOSE_SECONDS = 60.0  # for the driver to stop gracefully
-WORDS = (
-    ("amber", "brisk", "calm", "dusky", "eager", "faint", "grand", "humble", "ivory", "jolly", "keen", "lucid"),
-    ("badger", "cedar", "delta", "ember", "falcon", "grove", "harbor", "island", "juniper", "kestrel", "lagoon"),
-)
 
 
 def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop | None = None) -> Bundle:
@@ -35,11 +30,7 @@ def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop 
 
     Raises UserError when it could not be run to its end or was stopped.
     """
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / "drill.json").exists():
-            raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    empty_folder(folder, "drill.json")
     names = random_names(drill, seed)
     stored = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
     (folder / "drill.json").write_text(json.dumps(stored) + "\n", "utf-8")  # first of all: it marks the folder as ours

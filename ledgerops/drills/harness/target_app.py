@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ledgerops.ledger.sources.tables import Table
 
 APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
-TRIGGER_SECONDS = 2.0  # seconds
+TRIGGER_SECONDS = 2.0
 KEYS = {"transactions": "customer_id", "ad_events": "ad_id"}
 POLL_SECONDS = 0.1  # of the driver's loop
 RESTART_SECONDS = 1.0  # from the failure of a supervised query to its restart

@@ -80,7 +80,7 @@ PYTHON_BOUND = Drill(
 #
 # Its few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch.
 SMALL_BATCH_OVERHEAD_PLAN = "{seed: 241, start: now, phases: [{shape: constant, rate: 5}]}"
-PLANNING_SECONDS = 2.0  # seconds
+PLANNING_SECONDS = 2.0
 LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
 
@@ -138,7 +138,7 @@ SMALL_BATCH_OVERHEAD = Drill(
 # Its own batches also outlast their interval, but only the other query suffers through no fault of its own.
 NOISY_NEIGHBOUR_PLAN = "{seed: 55, start: now, phases: [{shape: constant, rate: 100}]}"
 BURNING_TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile waits for the second, too
-BURN_SECONDS = 2.2  # seconds of computing in each of them
+BURN_SECONDS = 2.2  # of computing in each of them
 
 
 def hungry(control: Path) -> object:

@@ -100,14 +100,14 @@ start: now
 phases: [{shape: constant, rate: 200}]
 duplicates: {share: 0.05, within: 5s}
 """
-ORDINARY_TRIGGER = 4.0  # seconds: four queries share two cores
+ORDINARY_TRIGGER_SECONDS = 4.0  # four queries share two cores
 
 
 def start_ordinary(app: TargetApp) -> None:
-    app.job("daily_counts", {"transactions": app.rows(DIURNAL)}, role="diurnal", trigger=ORDINARY_TRIGGER)
-    app.job("sliding_counts", {"transactions": app.rows(ZIPF)}, role="zipf", trigger=ORDINARY_TRIGGER)
-    app.job("dedup_transactions", {"transactions": app.rows(LATE_ROWS)}, role="late", trigger=ORDINARY_TRIGGER)
-    app.job("dedup_transactions", {"transactions": app.rows(COPIES)}, role="copies", trigger=ORDINARY_TRIGGER)
+    app.job("daily_counts", {"transactions": app.rows(DIURNAL)}, role="diurnal", trigger=ORDINARY_TRIGGER_SECONDS)
+    app.job("sliding_counts", {"transactions": app.rows(ZIPF)}, role="zipf", trigger=ORDINARY_TRIGGER_SECONDS)
+    app.job("dedup_transactions", {"transactions": app.rows(LATE_ROWS)}, role="late", trigger=ORDINARY_TRIGGER_SECONDS)
+    app.job("dedup_transactions", {"transactions": app.rows(COPIES)}, role="copies", trigger=ORDINARY_TRIGGER_SECONDS)
 
 
 ORDINARY = Drill(
@@ -144,18 +144,18 @@ seed: 122
 start: now
 phases: [{shape: constant, rate: 200, duration: 45s}, {shape: constant, rate: 40}]
 """
-CHANGE_TRIGGER = 4.0  # seconds: four queries share two cores
+CHANGE_TRIGGER_SECONDS = 4.0  # four queries share two cores
 
 
 def start_change(app: TargetApp) -> None:
     def dedup(role: str, plan: str, lateness: str | None = None) -> None:
         rows = {"transactions": app.rows(plan)}
-        app.job("dedup_transactions", rows, role=role, trigger=CHANGE_TRIGGER, lateness=lateness)
+        app.job("dedup_transactions", rows, role=role, trigger=CHANGE_TRIGGER_SECONDS, lateness=lateness)
 
     dedup("bounded", CHANGE_STEADY, "30 seconds")
     dedup("scaled", SCALED)
-    app.job("sliding_counts", {"transactions": app.rows(STEPPED)}, role="stepped", trigger=CHANGE_TRIGGER)
-    app.job("daily_counts", {"transactions": app.rows(STARVED)}, role="starved", trigger=CHANGE_TRIGGER)
+    app.job("sliding_counts", {"transactions": app.rows(STEPPED)}, role="stepped", trigger=CHANGE_TRIGGER_SECONDS)
+    app.job("daily_counts", {"transactions": app.rows(STARVED)}, role="starved", trigger=CHANGE_TRIGGER_SECONDS)
 
 
 CHANGE = Drill(
@@ -172,8 +172,8 @@ CHANGE = Drill(
 #
 # It reads ten times faster than rows arrive, so the lag shrinks with each batch.
 BACKLOG_PLAN = "{seed: 111, start: now, phases: [{shape: constant, rate: 200}]}"
-BEHIND_SECONDS = 300.0  # seconds
-MAX_ROWS_PER_BATCH = 4000  # rows a batch
+BEHIND_SECONDS = 300.0
+MAX_ROWS_PER_BATCH = 4000
 
 
 def start_backlog(app: TargetApp) -> None:

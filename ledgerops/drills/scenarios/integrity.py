@@ -33,7 +33,7 @@ duplicates: {{share: 0.02, within: 5s}}
 changes:
   - {{from: {ONSET_SECONDS:g}s, to: {REPAIRED:g}s, duplicates: {{share: 0.02, within: 5s, conflicting: 0.25}}}}
 """
-CONFLICTING_DUPLICATES_TRIGGER = 4.0  # seconds: its state is in Python, and other drills may share the cores
+CONFLICTING_DUPLICATES_TRIGGER_SECONDS = 4.0  # its state is in Python, and other drills may share the cores
 RECORDS = round(200 * (ONSET_SECONDS + FAULT_SECONDS))
 
 
@@ -54,7 +54,7 @@ CONFLICTING_DUPLICATES = Drill(
     start=lambda app: app.job(
         "conflicting_transactions",
         {"transactions": app.rows(CONFLICTING_DUPLICATES_PLAN)},
-        trigger=CONFLICTING_DUPLICATES_TRIGGER,
+        trigger=CONFLICTING_DUPLICATES_TRIGGER_SECONDS,
     ),
     effect=effect_conflicting_duplicates,
     recovery_seconds=40.0,  # a finding about a wrong batch stays for half a minute
@@ -66,7 +66,7 @@ CONFLICTING_DUPLICATES = Drill(
 #
 # Batches stay as fast as before, and there is no backlog.
 LEDGER_IMBALANCE_PLAN = "{seed: 25, start: now, phases: [{shape: constant, rate: 200}]}"
-ROWS_PER_LOSS = 50  # rows, of which one is lost
+ROWS_PER_LOSS = 50  # of which one is lost
 
 
 def careless(control: Path) -> object:

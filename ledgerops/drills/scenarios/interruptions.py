@@ -91,8 +91,8 @@ GAP = Drill(
 # closed, `ledgerops diagnose` must exit with code 2 and say that it could not reach the exporter.
 EXPORTER_DEAD_PLAN = "{seed: 21, start: now, phases: [{shape: constant, rate: 200}]}"
 UNKNOWN = "nothing is known of its queries"
-MAX_CLOSE_SECONDS = 10.0  # seconds for the driver to close its endpoint
-MAX_COMMAND_SECONDS = 60.0  # seconds for a command on a busy machine
+MAX_CLOSE_SECONDS = 10.0  # for the driver to close its endpoint
+MAX_COMMAND_SECONDS = 60.0  # for a command on a busy machine
 
 
 def start_exporter_dead(app: TargetApp) -> None:

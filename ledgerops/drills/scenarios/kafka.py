@@ -55,15 +55,15 @@ BROKER_DOWN = Drill(
 # F17, retention loss: between two batches the topic loses all its records, read or not. The query continues.
 #
 # Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so Spark reports nothing.
-RETENTION_LOSS_INTERVAL = 10.0  # seconds
-MAX_BATCH_SECONDS = 6.0  # seconds after a batch was planned: with a batch of some seconds, this is after its end
+RETENTION_LOSS_TRIGGER_SECONDS = 10.0
+MAX_BATCH_SECONDS = 6.0  # after a batch was planned: with a batch of some seconds, this is after its end
 
 
 def inject_retention_loss(injector: Injector) -> None:
     """Deletes between two batches, and notes how many records were lost by that."""
     log = BatchLog(injector.folder / "work" / "checkpoints" / "main")
     before = log.newest_planned
-    injector.until(lambda: log.newest_planned != before, 3 * RETENTION_LOSS_INTERVAL, "a batch")
+    injector.until(lambda: log.newest_planned != before, 3 * RETENTION_LOSS_TRIGGER_SECONDS, "a batch")
     planned = time.time()
     while time.time() < planned + MAX_BATCH_SECONDS:
         time.sleep(0.1)
@@ -87,7 +87,9 @@ RETENTION_LOSS = Drill(
     id="F17",
     summary="the topic loses records that the query has not read",
     prepare=lambda injector: open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN}),
-    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=RETENTION_LOSS_INTERVAL),
+    start=lambda app: app.job(
+        "dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=RETENTION_LOSS_TRIGGER_SECONDS
+    ),
     inject=inject_retention_loss,
     effect=effect_retention_loss,
     onset=60.0,
@@ -104,7 +106,7 @@ RETENTION_LOSS = Drill(
 #
 # The topic retains 20 s, so the cap eventually puts records at risk of being deleted before they are read. (The broker
 # checks for expired records only every five minutes, so none are deleted.)
-RATE_LIMITED_INTERVAL = 4.0  # seconds
+RATE_LIMITED_TRIGGER_SECONDS = 4.0
 RATE_LIMITED_CAP = 800  # offsets a batch
 BEFORE, MORE = 80, 320  # records a second: from the start, and in addition from the onset
 MIN_BACKLOG_INTERVALS = 2  # of what comes must have been left
@@ -130,8 +132,8 @@ def effect_rate_limited(bundle: Bundle) -> float | None:
     """When the cap has left what comes in two intervals, by the rates of the producers and the cap."""
     began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
     arrival = BEFORE + MORE
-    at = began + MIN_BACKLOG_INTERVALS * RATE_LIMITED_INTERVAL * arrival / (
-        arrival - RATE_LIMITED_CAP / RATE_LIMITED_INTERVAL
+    at = began + MIN_BACKLOG_INTERVALS * RATE_LIMITED_TRIGGER_SECONDS * arrival / (
+        arrival - RATE_LIMITED_CAP / RATE_LIMITED_TRIGGER_SECONDS
     )
     return at if at < bundle.times["repaired"] else None
 
@@ -142,7 +144,7 @@ RATE_LIMITED = Drill(
     summary="a cap of 200 records per second where 400 arrive",
     prepare=prepare_rate_limited,
     start=lambda app: app.job(
-        "dedup_transactions", {TOPIC: rows(app, max_rows=RATE_LIMITED_CAP)}, trigger=RATE_LIMITED_INTERVAL
+        "dedup_transactions", {TOPIC: rows(app, max_rows=RATE_LIMITED_CAP)}, trigger=RATE_LIMITED_TRIGGER_SECONDS
     ),
     inject=inject_rate_limited,
     repair=repair_rate_limited,
@@ -162,7 +164,7 @@ RATE_LIMITED = Drill(
 # F24, input stopped: a query reads two topics. One stops receiving records while the other continues.
 #
 # The pause must be longer than a restart of a producer takes, so this drill is longer than most.
-SILENCE_SECONDS = 20.0  # seconds: the effect, for the input never pauses for one
+SILENCE_SECONDS = 20.0  # the effect, for the input never pauses for one
 INPUT_STOPPED_PLAN = """
 seed: 11
 start: now
@@ -219,9 +221,8 @@ INPUT_STOPPED = Drill(
 #
 # The query and one of two producers share the slow connection. That producer's rows arrive later and later, while the
 # other producer's rows advance the watermark past them. The broker is the root cause; late data is the consequence.
-UPLOAD_BYTES_PER_SECOND = (
-    3_000  # bytes a second; the producer, whose records are packed when they wait, needs three times as much
-)
+#: The producer, whose records are packed when they wait, needs three times as much.
+UPLOAD_BYTES_PER_SECOND = 3_000
 
 
 def prepare_broker_and_late(injector: Injector) -> dict[str, Any]:

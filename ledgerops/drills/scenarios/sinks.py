@@ -43,7 +43,7 @@ FLAKY_SINK = Drill(
 #
 # Spark reports no more progress, and all gauges keep their last values.
 HUNG_SINK_PLAN = "{seed: 131, start: now, phases: [{shape: constant, rate: 100}]}"
-SILENCE_SECONDS = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
+SILENCE_SECONDS = 10.0  # without a result, where one comes each two: whoever reads them notices
 
 
 def start_hung_sink(app: TargetApp) -> None:

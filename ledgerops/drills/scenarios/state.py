@@ -43,10 +43,9 @@ UNBOUNDED_STATE = Drill(
 
 # X4, growth leads to GC: a count by key that grows with each row fills the heap, and GC makes batches slow.
 GROWTH_TO_GC_SECONDS = 74.0  # of new keys
-FULL_HEAP_SECONDS = (
-    16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
-)
-VALUE_CHARACTERS = 12_400  # characters that each key keeps
+#: After them the heap stays as full as it is; a twentieth more would not fit into it.
+FULL_HEAP_SECONDS = 16.0
+VALUE_CHARACTERS = 12_400  # that each key keeps
 GROWTH_TO_GC_PLAN = """
 seed: 11
 start: now
@@ -85,7 +84,7 @@ GROWTH_TO_GC = Drill(
 
 
 # F25, eviction storm: a window with very many keys closes, and one batch has to remove them all.
-WINDOW_SECONDS = 45  # seconds
+WINDOW_SECONDS = 45
 EVICTION_STORM_PLAN = f"""
 seed: 11
 start: now
@@ -152,10 +151,9 @@ ROCKSDB_STALL = Drill(
 
 
 # F12, state store pressure: from the onset, a long window receives very many keys on a small heap.
-KEYS_PER_ROW = 26  # keys that each row brings
-GROWTH_SECONDS = (
-    52.0  # seconds, in which they are 810,000: more than half of the heap, and no more, so that it holds out
-)
+KEYS_PER_ROW = 26
+#: In this time there are 810,000 keys: more than half of the heap, and not so many that it is full.
+GROWTH_SECONDS = 52.0
 STATE_STORE_PRESSURE_PLAN = """
 seed: 11
 start: now

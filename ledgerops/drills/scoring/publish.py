@@ -53,30 +53,12 @@ It does not predict other workloads.
 def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> str:
     """The whole page in Markdown. `problems`: why a drill could not be run, by name."""
     scored = [(drill, each) for drill, _, each in done]
-    totals = report.sums(scored)
     answers = [baselines.thresholds(drill, bundle) for drill, bundle, _ in done]
-    void = sum(each.void for _, each in scored)
-    upper = 1 - 0.05 ** (1 / totals.controls) if totals.controls else 1.0
     parts = [
         HEAD,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
         "## Fixed drills: in-sample result\n",
-        report.table(
-            ("what", "value", "wanted"),
-            (
-                (f"recall over {totals.faults} faults", f"{totals.recall:.2f}", ">= 0.95"),
-                ("root cause first", f"{totals.first:.2f}", ">= 0.90"),
-                ("median time from effect to finding", f"{totals.seconds or 0:.1f} s", "<= 15 s"),
-                ("worst", f"{totals.worst or 0:.1f} s", ""),
-                (
-                    f"controls with a finding, of {totals.controls}",
-                    str(totals.alarms),
-                    f"0 (of so many runs, 0 means under {upper:.0%} at 95 % confidence)",
-                ),
-                ("drills that could not be run to their end", str(len(problems)), "0"),
-                ("drills whose fault took no effect (void)", str(void), "0"),
-            ),
-        ),
+        _result(report.sums(scored), sum(each.void for _, each in scored), len(problems)),
         "",
         "## Drills\n",
         report.by_drill(scored),
@@ -97,6 +79,24 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
         ablation(done),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _result(totals: report.Sums, void: int, not_run: int) -> str:
+    upper = 1 - 0.05 ** (1 / totals.controls) if totals.controls else 1.0
+    rows = (
+        (f"recall over {totals.faults} faults", f"{totals.recall:.2f}", ">= 0.95"),
+        ("root cause first", f"{totals.first:.2f}", ">= 0.90"),
+        ("median time from effect to finding", f"{totals.seconds or 0:.1f} s", "<= 15 s"),
+        ("worst", f"{totals.worst or 0:.1f} s", ""),
+        (
+            f"controls with a finding, of {totals.controls}",
+            str(totals.alarms),
+            f"0 (of so many runs, 0 means under {upper:.0%} at 95 % confidence)",
+        ),
+        ("drills that could not be run to their end", str(not_run), "0"),
+        ("drills whose fault took no effect (void)", str(void), "0"),
+    )
+    return report.table(("what", "value", "wanted"), rows)
 
 
 def ablation(done: Done) -> str:
