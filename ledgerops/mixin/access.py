@@ -18,10 +18,10 @@ def scrape_config(site: Site) -> dict[str, Any]:
         "key_file": site.scrape_key,
         "server_name": site.scrape_server_name,
     }
-    return _without_nothing(
+    return _without_empty(
         {
             "scheme": "https" if site.scrape_tls else "",
-            "tls_config": _without_nothing(tls) if site.scrape_tls else {},
+            "tls_config": _without_empty(tls) if site.scrape_tls else {},
             "authorization": {"credentials_file": site.scrape_token_file} if site.scrape_token_file else {},
             "basic_auth": {"username": site.scrape_user, "password_file": site.scrape_password_file}
             if site.scrape_user and not site.scrape_token_file
@@ -43,10 +43,10 @@ def monitor_config(site: Site) -> dict[str, Any]:
         "keySecret": key("tls.key") if site.scrape_key else {},
         "serverName": site.scrape_server_name,
     }
-    return _without_nothing(
+    return _without_empty(
         {
             "scheme": "https" if site.scrape_tls else "",
-            "tlsConfig": _without_nothing(tls) if site.scrape_tls else {},
+            "tlsConfig": _without_empty(tls) if site.scrape_tls else {},
             "authorization": {"credentials": key("token")} if site.scrape_token_file else {},
             "basicAuth": {"username": key("user"), "password": key("password")}
             if site.scrape_user and not site.scrape_token_file
@@ -63,7 +63,7 @@ def notify_scrape_config(site: Site) -> dict[str, Any]:
 
 def notify_config(site: Site) -> dict[str, Any]:
     """The http_config of Alertmanager's webhook; empty without a token and a private authority."""
-    return _without_nothing(
+    return _without_empty(
         {
             "authorization": {"credentials_file": site.notify_token_file} if site.notify_token_file else {},
             "tls_config": {"ca_file": site.notify_ca_file} if site.notify_ca_file else {},
@@ -71,5 +71,5 @@ def notify_config(site: Site) -> dict[str, Any]:
     )
 
 
-def _without_nothing(given: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}

@@ -11,7 +11,7 @@ from ledgerops.mixin.alerts.promql import CAUSE, cause, lines, remembered
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
 
-MOST = 20  # rules a group
+MAX_RULES = 20  # in a group
 FILES: Mapping[str, tuple[Alert, ...]] = {
     "symptoms": SYMPTOMS,
     "freshness": FRESHNESS,
@@ -45,11 +45,11 @@ def groups(name: str, site: Site) -> list[dict[str, Any]]:
     interval = duration(site.evaluation_seconds)
     found = [
         {
-            "name": f"ledgerops-{name}" + (f"-{n // MOST + 1}" if n else ""),
+            "name": f"ledgerops-{name}" + (f"-{n // MAX_RULES + 1}" if n else ""),
             "interval": interval,
-            "rules": made[n : n + MOST],
+            "rules": made[n : n + MAX_RULES],
         }
-        for n in range(0, len(made), MOST)
+        for n in range(0, len(made), MAX_RULES)
     ]
     if name == "freshness":
         seldom = duration(max(freshness.BUDGET_SECONDS * site.time_scale, site.evaluation_seconds))

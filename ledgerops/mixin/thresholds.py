@@ -5,34 +5,36 @@ from __future__ import annotations
 from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE as BUSY_CPU
 from ledgerops.diagnosis.rules.key_skew import MIN_HOT_SHARE
 from ledgerops.diagnosis.state_cost import GC_MARKED
-from ledgerops.mixin.alerts.crash_loop import AGAIN
+from ledgerops.mixin.alerts.crash_loop import MIN_RESTARTS
 from ledgerops.mixin.alerts.freshness import FAST
 from ledgerops.mixin.site import Site
 from ledgerops.signals.trigger import SATURATED_RATIO
 
 # of queries
-PRESSED = 0.7  # of the capacity; below it there is room for a burst
+PRESSED = 0.7  # of the capacity: below it there is room for a burst
 OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
 BUSY = SATURATED_RATIO  # of the time: from here on the status is `pressured`
-LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
+LOOP_RESTARTS = MIN_RESTARTS  # within a quarter of an hour: LedgerCrashLoop, if the runs failed
 HOT_KEY = MIN_HOT_SHARE  # of the rows: rule key-skew
-SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
+# the largest over the median; no rule reports it alone, since with room to spare it does no harm
+SKEWED, VERY_SKEWED = 3.0, 10.0
 FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
-SPENT = 0.5  # of the error budget: what is left must do for the rest of the period
-CACHED = 0.9  # of the reads of blocks; below it RocksDB waits for the disk rather than for memory
-LOST = 1.0  # second of headroom: the oldest unread rows may be deleted at any moment
-ANY = 0.001  # a second: of what should not be at all
+BUDGET_LEFT = 0.5  # of the error budget: it must last for the rest of the period
+CACHE_HITS = 0.9  # of the reads of blocks: below it RocksDB waits for the disk rather than for memory
+LOST_SECONDS = 1.0  # of headroom: the oldest unread rows may be deleted at any moment
+ANY = 0.001  # a second, of what should never happen
 # of executors and machines
 CPU = BUSY_CPU  # of all cores, from which queries hold each other up (rule noisy-neighbour)
 GC = GC_MARKED  # of the task time: rule gc-pressure
 FULL = 0.8  # of storage memory or cores
-SCARCE = 0.1  # of memory or disk that is left
+FREE = 0.1  # of memory or disk
 # of the observer
-CALLBACK, SCRAPE, WORKER = 0.0015, 0.06, 0.25  # seconds, the last in each second: its budgets
-WAITING = 5000.0  # events: half of what the queue holds, as in rule observer-degraded
+CALLBACK_SECONDS, SCRAPE_SECONDS = 0.0015, 0.06  # the budgets of both
+WORKER_SHARE = 0.25  # of the time: its budget
+WAITING_EVENTS = 5000.0  # half of what the queue holds, as in rule observer-degraded
 # of the load generator: beyond these a run is not valid
-LATE = 0.05  # seconds, p99
-SENT = 0.99  # of the planned records
+LATE_SECONDS = 0.05  # p99
+SENT_SHARE = 0.99  # of the planned records
 
 
 def percent(share: float) -> str:
@@ -45,23 +47,23 @@ def millis(seconds: float) -> str:
     return f"{1000 * seconds:g} ms"
 
 
-def stale(site: Site) -> float:
-    """Seconds of age that LedgerFallingBehind and the freshness objective start from."""
+def stale_seconds(site: Site) -> float:
+    """The age of results at which LedgerFallingBehind and the freshness objective begin."""
     return site.freshness_seconds
 
 
-def ageing(site: Site) -> float:
-    """Half of that."""
+def ageing_seconds(site: Site) -> float:
+    """The age of results at which a panel warns: half of `stale_seconds`."""
     return site.freshness_seconds / 2
 
 
-def retention(site: Site) -> float:
-    """Seconds of LedgerRetentionRisk."""
+def retention_seconds(site: Site) -> float:
+    """The headroom below which LedgerRetentionRisk fires."""
     return site.retention_seconds
 
 
 def fast_burn(site: Site) -> float:
-    """The bad share of an hour from which LedgerFreshnessPage speaks."""
+    """The bad share of an hour from which LedgerFreshnessPage fires."""
     return FAST_BURN * site.budget
 
 

@@ -11,8 +11,10 @@ WIDTH = 110
 
 
 class _Dumper(yaml.SafeDumper):
+    """Writes no anchors, which a reader would have to follow, and indents lists."""
+
     def ignore_aliases(self, data: Any) -> bool:
-        return True  # a reader should not have to follow anchors
+        return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

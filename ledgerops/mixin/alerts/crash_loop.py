@@ -17,23 +17,24 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY, CAUSE
 from ledgerops.mixin.site import Site
 
-FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
-AGAIN = FAILURES - 1  # restarts: nothing need come after the last failure
-WINDOW = 900.0
-GAP = 3600.0  # back to which the count before the window is looked for: a scrape may have failed just then
+MIN_FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
+MIN_RESTARTS = MIN_FAILURES - 1  # nothing need come after the last failure
+WINDOW_SECONDS = 900.0
+# how far before the window its first count is looked for: a scrape may have failed just then
+LOOK_BACK_SECONDS = 3600.0
 FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
 
 
 def _expression(site: Site) -> str:
-    failures, window = site.series(FAILED), site.window(WINDOW)
-    before = f"last_over_time({failures}[{site.window(GAP)}] offset {window})"
+    failures, window = site.series(FAILED), site.window(WINDOW_SECONDS)
+    before = f"last_over_time({failures}[{site.window(LOOK_BACK_SECONDS)}] offset {window})"
     # a new driver counts from the beginning: a drop within the window, or since the last count before it
     anew = f"(resets({failures}[{window}]) > 0 or min_over_time({failures}[{window}]) < {before})"
     # then all count, and so they do of a series that begins within the window, as it does with its first failure
-    failed = f"sum {BY} (({failures} - {before} unless {anew}) or {failures}) >= {FAILURES}"
+    failed = f"sum {BY} (({failures} - {before} unless {anew}) or {failures}) >= {MIN_FAILURES}"
     restarts = site.series(RESTARTED)
     # and it must go on: where nothing was scraped for hours, failures of long ago look new
-    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {AGAIN}"
+    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {MIN_RESTARTS}"
     return f"{failed} and on (job, app, query) {again}"
 
 

@@ -19,8 +19,8 @@ from ledgerops.mixin.alerts.promql import LAST_ACTIVE, lost
 from ledgerops.mixin.site import Site
 
 ACTIVE, UP = "ledgerops_query_active", "up"
-ITS = "{job=%q, instance=%q}"
-LAST = f"last_over_time(ledgerops_query_active{ITS}[10m]) or last_over_time({LAST_ACTIVE}{ITS}[12h])"
+OF_DRIVER = "{job=%q, instance=%q}"
+LAST = f"last_over_time(ledgerops_query_active{OF_DRIVER}[10m]) or last_over_time({LAST_ACTIVE}{OF_DRIVER}[12h])"
 NAMES = (
     f'{{{{ with printf "max by (query) (({LAST}) == 1)" $labels.job $labels.instance $labels.job $labels.instance '
     '| query }}{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'

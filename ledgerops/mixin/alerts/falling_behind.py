@@ -7,7 +7,7 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import CAUSE, interval, total, worst
 from ledgerops.mixin.site import Site, duration
 
-WINDOW = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
+WINDOW_SECONDS = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
 TOTAL = "query:backlog:offsets"
 BACKLOG = "ledgerops_query_backlog_offsets"
 LAG = "ledgerops_query_lag_seconds"
@@ -20,7 +20,7 @@ def records(site: Site) -> list[tuple[str, str]]:
 
 
 def _expression(site: Site) -> str:
-    window = duration(max(WINDOW * site.time_scale, 3 * site.evaluation_seconds))
+    window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
     growth = f"deriv({site.series(TOTAL)}[{window}])"
     lag = worst(site, "ledgerops_query_lag_seconds")
     limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"

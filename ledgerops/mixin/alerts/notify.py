@@ -8,7 +8,7 @@ from __future__ import annotations
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.site import Site
 
-FAILING_WINDOW, GAVE_UP_WINDOW = 600.0, 3600.0  # seconds
+FAILING_WINDOW_SECONDS, GAVE_UP_WINDOW_SECONDS = 600.0, 3600.0
 MIN_FAILED = 2  # attempts within the window: the next one follows the first after five seconds
 MAX_WAITING_SECONDS = 900.0  # for which a message may wait: five attempts have failed by then
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a notify that is no longer a target is missed
@@ -69,7 +69,7 @@ Mitigation: start notify again on the same `--queue`: what it had accepted is st
 
 
 def _failing(site: Site) -> str:
-    window = site.window(FAILING_WINDOW)
+    window = site.window(FAILING_WINDOW_SECONDS)
     failed, delivered = (
         f"sum {BY} (increase({site.notify_series(f'ledgerops_notify_{name}_total')}[{window}]))"
         for name in ("failed", "delivered")
@@ -85,7 +85,7 @@ def _absent(site: Site) -> str:
 
 def _gave_up(site: Site) -> str:
     given_up = site.notify_series("ledgerops_notify_given_up_total")
-    return f"sum {BY} (increase({given_up}[{site.window(GAVE_UP_WINDOW)}])) > 0"
+    return f"sum {BY} (increase({given_up}[{site.window(GAVE_UP_WINDOW_SECONDS)}])) > 0"
 
 
 FAILING = Alert(

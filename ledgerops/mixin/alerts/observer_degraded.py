@@ -15,19 +15,19 @@ from __future__ import annotations
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.site import Site
 
-WINDOW = 600.0
-ERRORS = 3  # a collector that fails once asked a driver that was stopping
+WINDOW_SECONDS = 600.0
+MAX_ERRORS = 3  # a collector that fails once asked a driver that was stopping
 DROPPED = "ledgerops_listener_dropped_total"
 ERRORS_TOTAL = "ledgerops_collector_errors_total"
 FAILED = f'{ERRORS_TOTAL}{{collector="tasks"}}'
 
 
 def _expression(site: Site) -> str:
-    window = site.window(WINDOW)
+    window = site.window(WINDOW_SECONDS)
     dropped, failed = (
         f"sum by (job, app, instance) (increase({site.series(metric)}[{window}]))" for metric in (DROPPED, ERRORS_TOTAL)
     )
-    return f"{dropped} > 0 or {failed} > {ERRORS}"
+    return f"{dropped} > 0 or {failed} > {MAX_ERRORS}"
 
 
 ALERT = Alert(

@@ -7,15 +7,18 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, silent, worst
 from ledgerops.mixin.site import Site
 
-FIRST = 80.0  # seconds that stand for the batch of a query without one: it is stuck after five minutes
-SILENCE = 60.0  # seconds besides three triggers and three batches: a start of Spark, a rebalance, a long collection
+# taken as the duration of a first batch that is not over: such a query counts as stuck after five minutes
+FIRST_BATCH_SECONDS = 80.0
+# allowed on top of three triggers and three batches: a start of Spark, a rebalance, a long garbage collection
+SPARE_SECONDS = 60.0
 
 
 def _expression(site: Site) -> str:
     quiet = silent(site)
     # a query without a batch yet may take minutes for it: it has all of the past to read
-    batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or 0 * {quiet} + {FIRST * site.time_scale:g})"
-    limit = f"{SILENCE * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
+    first = f"0 * {quiet} + {FIRST_BATCH_SECONDS * site.time_scale:g}"
+    batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or {first})"
+    limit = f"{SPARE_SECONDS * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
     return f"{quiet} > {limit} and on (job, app, query) {alive(site)}"
 
 

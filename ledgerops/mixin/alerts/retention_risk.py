@@ -8,14 +8,15 @@ from ledgerops.mixin.alerts.promql import BY, CAUSE
 from ledgerops.mixin.site import Site
 
 HEADROOM = "ledgerops_query_retention_headroom_seconds"
-WINDOW = 300.0
-SHRINKS = 0.05  # seconds of headroom lost each second, as in the rule: less is the to and fro of batches
+WINDOW_SECONDS = 300.0
+# seconds of headroom lost each second, as in the rule: less is the to and fro of batches
+MIN_SHRINK_RATE = 0.05
 
 
 def _expression(site: Site) -> str:
     headroom = site.series(HEADROOM)
     # only where it shrinks: a topic that keeps its rows for less is no risk
-    shrinks = f"deriv({headroom}[{site.window(WINDOW)}]) < -{SHRINKS:g}"
+    shrinks = f"deriv({headroom}[{site.window(WINDOW_SECONDS)}]) < -{MIN_SHRINK_RATE:g}"
     return f"min {BY} ({headroom} and {shrinks}) < {site.retention_seconds:g}"
 
 

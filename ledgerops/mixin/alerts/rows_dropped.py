@@ -18,20 +18,19 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY, CAUSE
 from ledgerops.mixin.site import Site
 
-LEAST = 10  # rows; fewer in ten minutes are stragglers that every source has
-SHARE = (
-    0.001  # of the rows read: what an hour's report of a ledger may lack is for its owner to say; 1 in 1,000 is much
-)
-WINDOW = 600.0
+MIN_ROWS = 10  # fewer in ten minutes are stragglers that every source has
+# of the rows read: how much an hourly report may lack is for its owner to say, but 1 in 1,000 is a lot
+MIN_SHARE = 0.001
+WINDOW_SECONDS = 600.0
 DROPPED = 'ledgerops_rows_dropped_by_watermark_total{operator="o"}'
 READ = 'ledgerops_input_rows_total{source="s"}'
 
 
 def _expression(site: Site) -> str:
-    window = site.window(WINDOW)
+    window = site.window(WINDOW_SECONDS)
     dropped = f"sum {BY} (increase({site.series('ledgerops_rows_dropped_by_watermark_total')}[{window}]))"
     read = f"sum {BY} (increase({site.series('ledgerops_input_rows_total')}[{window}]))"
-    return f"{dropped} > {LEAST} and on (job, app, query) {dropped} > {SHARE:g} * {read}"
+    return f"{dropped} > {MIN_ROWS} and on (job, app, query) {dropped} > {MIN_SHARE:g} * {read}"
 
 
 ALERT = Alert(

@@ -7,12 +7,12 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY, CAUSE, worst
 from ledgerops.mixin.site import Site
 
-WINDOW = 300.0
+WINDOW_SECONDS = 300.0
 DURATION, INTERVAL = "ledgerops_last_batch_duration_seconds", "ledgerops_trigger_interval_seconds"
 
 
 def _expression(site: Site) -> str:
-    mean = f"max {BY} (avg_over_time({site.series(DURATION)}[{site.window(WINDOW)}]))"
+    mean = f"max {BY} (avg_over_time({site.series(DURATION)}[{site.window(WINDOW_SECONDS)}]))"
     # a query that runs back to back has an interval of 0 and nothing to overrun
     return f"{mean} > on (job, app, query) ({worst(site, INTERVAL)} > 0)"
 

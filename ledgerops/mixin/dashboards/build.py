@@ -19,7 +19,7 @@ LOAD = "ledgerops-load"  # tag of the page of load tests, which is not in it
 
 
 def page_json(page: Page, site: Site | None = None) -> str:
-    """The dashboard's file."""
+    """The text of the dashboard's file, for the default site without one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return encoded(_dashboard(page, site or Site()).build())
@@ -81,7 +81,7 @@ def _variable(variable: Variable) -> Any:
 
 
 def _placed(made: Any, page: Page, site: Site) -> Any:
-    """With places of our own: the SDK's layout overflows at uneven widths."""
+    """Adds the rows and panels at places of our own: the SDK's layout overflows at uneven widths."""
     for row, number, y, placed in places(page):
         section = dashboard.Row(row.title).id(number).grid_pos(models.GridPos(h=1, w=WIDTH, x=0, y=y))
         panels = [_panel(place, site) for place in placed]

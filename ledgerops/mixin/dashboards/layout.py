@@ -79,7 +79,7 @@ def marks(page: Page) -> tuple[Mark, ...]:
 
 
 def variables(page: Page) -> Iterator[Variable]:
-    """Besides the data source."""
+    """The choices at the top of a page, from left to right, without that of the data source."""
     both = '__name__=~"ledgerops_build_info|ledgerops_load_valid"'  # what every process that the page shows has
     born = f"{{{both}}}" if page.load else "ledgerops_build_info"
     chosen = f'{{{both}, job=~"$job"}}' if page.load else 'ledgerops_build_info{job=~"$job"}'

@@ -107,6 +107,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """One dashboard: its address is /d/`uid`, `help` its description."""
+
     uid: str
     title: str
     help: str

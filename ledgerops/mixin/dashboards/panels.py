@@ -1,4 +1,4 @@
-"""What a panel asks and says: its title with the limit, its description, its expressions, its links."""
+"""What a panel asks and shows: its title with the limit, its description, its expressions, its links."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _written(value: float, unit: str) -> str:
 
 
 def text(panel: Panel) -> str:
-    """The description."""
+    """Its description, which also says what must happen before it shows data."""
     return panel.help if panel.waits is None else f"{panel.help} No data without {panel.waits}."
 
 

@@ -38,7 +38,7 @@ SENTENCES = {
     "lost": "Lost: it stopped reporting without having ended.",
 }
 REMEMBERED = duration(promql.REMEMBERED_SECONDS)  # for so long a driver that stopped answering is shown
-# of which every scrape is read: what is older is one sample every five minutes, which the rules record
+# how far back every scrape is read; before that one sample every five minutes, which the rules record
 READ_WHOLE = "1h"
 
 

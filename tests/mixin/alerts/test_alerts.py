@@ -10,7 +10,7 @@ from ledgerops.metrics import METRICS
 from ledgerops.mixin.alerts import ALERTS, CAUSES
 from ledgerops.mixin.alerts.model import Behaviour
 from ledgerops.mixin.reference import SECTIONS
-from ledgerops.mixin.rule_files import FILES, MOST, groups, texts
+from ledgerops.mixin.rule_files import FILES, MAX_RULES, groups, texts
 from ledgerops.mixin.site import Site
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.runtime.exposition import TEXT
@@ -95,5 +95,5 @@ def test_only_symptoms_page_and_every_rule_is_told():
 def test_groups_are_small_and_quick():
     for name in FILES:
         for group in groups(name, SITE):
-            assert len(group["name"]) <= 40 and len(group["rules"]) <= MOST
+            assert len(group["name"]) <= 40 and len(group["rules"]) <= MAX_RULES
             assert SITE.evaluation_seconds <= 60

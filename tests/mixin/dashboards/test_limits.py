@@ -76,12 +76,15 @@ def test_the_budget_is_that_of_the_objective():
 
 def test_the_alerts_speak_at_the_same_values():
     assert f"> {thresholds.fast_burn(OURS):g}" in PAGE.expression(OURS)
-    assert thresholds.stale(OURS) == OURS.freshness_seconds and thresholds.retention(OURS) == OURS.retention_seconds
+    assert (
+        thresholds.stale_seconds(OURS) == OURS.freshness_seconds
+        and thresholds.retention_seconds(OURS) == OURS.retention_seconds
+    )
 
 
 def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
-    assert (thresholds.LATE, thresholds.SENT) == (validity.LATE_BUDGET, validity.MIN_ACKNOWLEDGED_SHARE)
-    assert thresholds.WAITING == observer_degraded.MIN_QUEUE_SHARE * queue.MAX_EVENTS
+    assert (thresholds.LATE_SECONDS, thresholds.SENT_SHARE) == (validity.LATE_BUDGET, validity.MIN_ACKNOWLEDGED_SHARE)
+    assert thresholds.WAITING_EVENTS == observer_degraded.MIN_QUEUE_SHARE * queue.MAX_EVENTS
 
 
 def test_a_column_has_its_own_unit_colours_and_words():

@@ -30,12 +30,14 @@ ROW = Row(
                 Column(
                     by("max", EACH_DRIVER, d("ledgerops_listener_queue_size")),
                     "events waiting",
-                    warn=thresholds.WAITING,
+                    warn=thresholds.WAITING_EVENTS,
                     pixels=130,
                 ),
-                Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK, pixels=150),
-                Column(WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER, cell="gauge", pixels=160),
-                Column(SCRAPE, "scrape", unit="s", warn=thresholds.SCRAPE, pixels=100),
+                Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK_SECONDS, pixels=150),
+                Column(
+                    WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER_SHARE, cell="gauge", pixels=160
+                ),
+                Column(SCRAPE, "scrape", unit="s", warn=thresholds.SCRAPE_SECONDS, pixels=100),
             ),
             "short",
             "Events that were dropped because the queue was full, failures of collectors or rules, and series beyond a query's budget (setting series_per_query). The job itself is not affected. Then what observation costs: the mean time of a callback in Spark's listener thread, the share of one core that the worker thread uses, and the time of a scrape. Good: nothing missed, and no colour.",
