@@ -98,10 +98,10 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
         stop = Stop()
         with stop.on_signals():
             stop.calm()
-            problems = perform(known or cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.line)
+            problems = perform(known or cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.one_line)
         if stop.asked:
             raise KeyboardInterrupt
-    return drawn_page.close(folder, problems, args.publish, args.note)
+    return drawn_page.finish(folder, problems, args.publish, args.note)
 
 
 def _must_take_files(folder: Path) -> None:

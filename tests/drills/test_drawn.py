@@ -17,7 +17,7 @@ from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.drawn.known import KNOWN
 from ledgerops.drills.scoring import drawn_page
-from ledgerops.drills.scoring.drawn import Answer, Judged, Result, judge_answers
+from ledgerops.drills.scoring.drawn import Answer, Judgement, Result, judge_answers
 
 APPLICATIONS = Path(drills.__file__).parent / "applications"
 SEEDS = range(1, 7)
@@ -123,13 +123,15 @@ def answers(rules, since=30, until=60, severity="warning"):
 @pytest.mark.parametrize(
     ("given", "judged"),
     [
-        pytest.param(answers(["slow-sink"]), Judged(6.0, True, "slow-sink", ()), id="named"),
-        pytest.param(answers(["key-skew", "slow-sink"]), Judged(6.0, False, "key-skew", ()), id="second"),
-        pytest.param(answers(["key-skew"]), Judged(None, False, "key-skew", ()), id="another one"),
-        pytest.param(answers([]), Judged(None, False, "", ()), id="nothing"),
-        pytest.param(answers(["slow-sink"], severity="info"), Judged(None, False, "slow-sink", ()), id="only at info"),
+        pytest.param(answers(["slow-sink"]), Judgement(6.0, True, "slow-sink", ()), id="named"),
+        pytest.param(answers(["key-skew", "slow-sink"]), Judgement(6.0, False, "key-skew", ()), id="second"),
+        pytest.param(answers(["key-skew"]), Judgement(None, False, "key-skew", ()), id="another one"),
+        pytest.param(answers([]), Judgement(None, False, "", ()), id="nothing"),
         pytest.param(
-            answers(["slow-sink"], since=10), Judged(0.0, True, "slow-sink", ("slow-sink",)), id="before the fault"
+            answers(["slow-sink"], severity="info"), Judgement(None, False, "slow-sink", ()), id="only at info"
+        ),
+        pytest.param(
+            answers(["slow-sink"], since=10), Judgement(0.0, True, "slow-sink", ("slow-sink",)), id="before the fault"
         ),
     ],
 )
@@ -140,7 +142,7 @@ def test_an_answer_is_judged_by_the_truth(given, judged):
 def test_costly_batches_may_be_named_at_info():
     harm = HARM._replace(what="costly batches", level="info")
 
-    assert judge_answers(FAULT, harm, T0 + 20, answers(["slow-sink"], severity="info"), others=0.0).first
+    assert judge_answers(FAULT, harm, T0 + 20, answers(["slow-sink"], severity="info"), others=0.0).cause_first
 
 
 @pytest.mark.parametrize(("others", "alarms"), [(0.0, ("cpu-saturated",)), (0.6, ())])
@@ -153,9 +155,9 @@ def test_a_busy_machine_may_be_named_where_others_use_it(others, alarms):
 def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# How often\n\ntext\n\n## Rules\n\nmore\n")
-    way = {name: Judged(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
+    way = {name: Judgement(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
     results = [
-        Result(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way, 0.0)
+        Result(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way)
         for seed in (1, 13)
     ]
 
@@ -175,6 +177,6 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")
     assert text.endswith("\n\n## Rules\n\nmore\n")
     assert (
-        drawn_page.keep(page, "# New\n\n## Rules\n\nless\n")
+        drawn_page.keep_section(page, "# New\n\n## Rules\n\nless\n")
         == "# New" + text[len("# How often\n\ntext") : -5] + "less\n"
     )

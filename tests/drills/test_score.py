@@ -105,10 +105,10 @@ def drill(**changes):
 def test_a_fault_that_is_named_in_time_passes(bundle):
     found = score(drill(), bundle)
 
-    [named] = found.named
+    [fault] = found.faults
     assert found.passed
-    assert 0 < named.seconds <= 20
-    assert (named.root, named.first, named.place, named.remedy) == (True, True, True, True)
+    assert 0 < fault.seconds <= 20
+    assert (fault.is_root, fault.is_first, fault.in_place, fault.has_remedy) == (True, True, True, True)
     assert found.points > 85
 
 
@@ -117,7 +117,7 @@ def test_the_wrong_answer_fails_and_costs(bundle):
     found = score(drill(truth=truth), bundle)
 
     assert not found.passed
-    assert found.named[0].seconds is None
+    assert found.faults[0].seconds is None
     assert "slow-sink" in found.untrue
     assert found.points < 25
 
@@ -125,7 +125,7 @@ def test_the_wrong_answer_fails_and_costs(bundle):
 def test_a_finding_on_a_healthy_neighbour_is_not_true(tmp_path):
     found = score(drill(roles=("main", "other")), made(tmp_path, NAMES["other"]))
 
-    assert found.named[0].seconds is None
+    assert found.faults[0].seconds is None
     assert "slow-sink" in found.untrue
 
 
@@ -146,7 +146,7 @@ def test_a_fault_without_effect_proves_nothing(bundle):
 
 
 def test_too_late_is_not_found(bundle):
-    assert score(drill(deadline=1.0), bundle).named[0].seconds is None
+    assert score(drill(deadline_seconds=1.0), bundle).faults[0].seconds is None
 
 
 @pytest.mark.parametrize(("sick", "passed"), [((), True), (SICK, False)])
@@ -165,10 +165,10 @@ def test_without_the_tasks_less_is_known(bundle):
 
 def test_the_place_may_be_named_by_the_role(bundle):
     fault = Fault(rules=("trigger-overrun",), component=("query={main}",))
-    found = score(replace(drill(), deadline=80.0, truth=Truth(faults=(fault,), may=("slow-sink",))), bundle)
+    found = score(replace(drill(), deadline_seconds=80.0, truth=Truth(faults=(fault,), may=("slow-sink",))), bundle)
 
-    assert found.named[0].place
-    assert not found.named[0].root  # it is explained by the sink
+    assert found.faults[0].in_place
+    assert not found.faults[0].is_root  # it is explained by the sink
 
 
 def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):

@@ -86,10 +86,10 @@ class Drill:
     effect: Effect | None = None  # None for controls only
     truth: Truth = Truth()
     roles: tuple[str, ...] = ("main",)  # the queries, each of which gets a random name
-    onset: float = ONSET_SECONDS
+    onset_seconds: float = ONSET_SECONDS
     fault_seconds: float = FAULT_SECONDS
     recovery_seconds: float = RECOVERY_SECONDS
-    deadline: float = DEADLINE_SECONDS
+    deadline_seconds: float = DEADLINE_SECONDS
     heavy: bool = False  # takes the whole machine: runs alone
     limit: str = ""  # why it is not found as it should be, where that is known: published beside its score
     recovers: bool = True  # whether the repair ends it, so that the findings must vanish
@@ -100,4 +100,4 @@ class Drill:
     @property
     def seconds(self) -> float:
         """The whole, without the start of Spark."""
-        return self.onset + self.fault_seconds + self.recovery_seconds
+        return self.onset_seconds + self.fault_seconds + self.recovery_seconds

@@ -57,12 +57,12 @@ def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop 
 
 def _phases(drill: Drill, injector: Injector, bundle: Bundle) -> Bundle:
     (injector.folder / "times.json").write_text(json.dumps({"origin": injector.origin}), "utf-8")
-    injector.at(drill.onset)
+    injector.at(drill.onset_seconds)
     bundle.note(injected=time.time())
     injector.control.set(**drill.control)
     if drill.inject is not None:
         drill.inject(injector)
-    injector.at(drill.onset + drill.fault_seconds)
+    injector.at(drill.onset_seconds + drill.fault_seconds)
     bundle.note(repaired=time.time())
     injector.control.set(**dict.fromkeys(drill.control))
     if drill.repair is not None:

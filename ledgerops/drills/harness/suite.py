@@ -111,7 +111,7 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None, no
     if publish is not None and done:
         problems = {result.drill.name: result.problem for result in results if result.problem is not None}
         text = page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note)
-        publish.write_text(drawn_page.keep(publish, text), "utf-8")
+        publish.write_text(drawn_page.keep_section(publish, text), "utf-8")
         print(f"wrote {publish}")
     for result in results:
         if result.problem is not None:

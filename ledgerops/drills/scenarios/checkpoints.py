@@ -68,7 +68,7 @@ SLOW_CHECKPOINT = Drill(
     inject=lambda injector: files(injector.folder).slow(0.6),
     repair=repair_slow_checkpoint,
     effect=effect_slow_checkpoint,
-    onset=60.0,  # the first batches take 20 s on a busy machine
+    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
     truth=cause("checkpoint-slow", remedy="checkpoint|storage|disk", may=LATE_SYMPTOMS),
 )
 
@@ -113,7 +113,7 @@ FULL_CHECKPOINT = Drill(
     inject=inject_full_checkpoint,
     repair=lambda injector: _limit(injector, None),
     effect=dies(),
-    onset=60.0,  # the first batches take 20 s on a busy machine
+    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=30.0,
     truth=cause(
         "checkpoint-full",
@@ -166,7 +166,7 @@ STALE_SNAPSHOTS = Drill(
     start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(STALE_SNAPSHOTS_PLAN)}),
     effect=effect_stale_snapshots,
     truth=cause("state-snapshot-lag", component=("operator",), remedy="maintenance"),
-    onset=165.0,
+    onset_seconds=165.0,
     fault_seconds=45.0,
     recovery_seconds=0.0,
     recovers=False,

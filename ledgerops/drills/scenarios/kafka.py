@@ -31,7 +31,7 @@ SLOW_BROKER = Drill(
     inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, jitter=0.1),
     repair=lambda injector: broker_of(injector).proxy.heal(),
     effect=batches_outlast(2.0),
-    onset=60.0,  # the first batches take 20 s on a busy machine
+    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
     truth=cause("slow-source", component=("source",), remedy="broker|network", may=LATE_SYMPTOMS),
 )
 
@@ -92,7 +92,7 @@ RETENTION_LOSS = Drill(
     ),
     inject=inject_retention_loss,
     effect=effect_retention_loss,
-    onset=60.0,
+    onset_seconds=60.0,
     fault_seconds=50.0,
     recovery_seconds=5.0,
     recovers=False,  # what is lost stays lost
@@ -149,7 +149,7 @@ RATE_LIMITED = Drill(
     inject=inject_rate_limited,
     repair=repair_rate_limited,
     effect=effect_rate_limited,
-    onset=60.0,  # the first batches take 20 s on a busy machine
+    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=32.0,
     recovery_seconds=60.0,
     truth=cause(
@@ -209,9 +209,9 @@ INPUT_STOPPED = Drill(
     inject=lambda injector: broker_of(injector).producers["transactions.credits"].stop(),
     repair=repair_input_stopped,
     effect=effect_input_stopped,
-    onset=150.0,  # the topic must have been seen to flow for two minutes
+    onset_seconds=150.0,  # the topic must have been seen to flow for two minutes
     fault_seconds=85.0,
-    deadline=60.0,
+    deadline_seconds=60.0,
     recovery_seconds=20.0,
     truth=cause("input-stopped", component=("source=transactions[.]credits",), remedy="producer"),
 )
@@ -242,7 +242,7 @@ BROKER_AND_LATE = Drill(
     repair=lambda injector: broker_of(injector).proxy.heal(),
     effect=batches_outlast(2.0),
     recovery_seconds=45.0,
-    onset=60.0,  # the first batches take 20 s on a busy machine
+    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
     truth=cause(
         "slow-source",
         component=("source",),

@@ -184,11 +184,11 @@ SCHEDULER_SKEW = Drill(
     start=start_scheduler_skew,
     inject=lambda injector: max(injector.children(SCHEDULER_SKEW_EXECUTOR), key=lambda each: each.pid).kill(),
     effect=batches_outlast(2.0),
-    onset=60.0,  # time for two executors to start and to process what arrived meanwhile
+    onset_seconds=60.0,  # time for two executors to start and to process what arrived meanwhile
     fault_seconds=60.0,
     recovery_seconds=1.0,
     recovers=False,
-    deadline=45.0,  # its batches take 6 to 9 s, and some must show it
+    deadline_seconds=45.0,  # its batches take 6 to 9 s, and some must show it
     heavy=True,
     conf=(("spark.sql.shuffle.partitions", str(TOPIC_PARTITIONS)), ("spark.locality.wait", "8s")),
     master="local-cluster[2,1,1024]",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
@@ -17,11 +18,11 @@ from ledgerops.model import recording
 from ledgerops.runtime.replay import Replay
 from ledgerops.signals.query_view import QueryView
 
-BACKLOG = 10  # batches
-LAG = 30.0  # seconds
-SILENCE = 30.0  # seconds
-ROW = 3  # batches
-ALWAYS = "slow-sink"  # the most frequent cause
+MAX_BACKLOG_BATCHES = 10
+MAX_LAG_SECONDS = 30.0
+MAX_BATCH_SECONDS = 30.0
+BATCHES_IN_A_ROW = 3
+MOST_FREQUENT = "slow-sink"  # the cause that the second baseline always names
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def thresholds(drill: Drill, bundle: Bundle) -> Answer:
     for at, cause in _alarms(bundle):
         if drill.kind == "control" or at < times["injected"]:
             return Answer(True, None, cause)
-        if at <= max(times["repaired"], since + drill.deadline):
+        if at <= max(times["repaired"], since + drill.deadline_seconds):
             seconds = max(0.0, at - since)
-            return Answer(False, seconds if seconds <= drill.deadline else None, cause)
+            return Answer(False, seconds if seconds <= drill.deadline_seconds else None, cause)
     return Answer(False, None, None)
 
 
@@ -63,14 +64,14 @@ def _alarm(view: QueryView) -> str | None:
     history = view.history
     if history.ended is not None:
         return "query-failed" if history.ended.exception is not None else None
-    if (view.run.running_seconds or 0.0) > SILENCE:
+    if (view.run.running_seconds or 0.0) > MAX_BATCH_SECONDS:
         return "query-stuck"
-    latest, interval = view.baseline.steady[-ROW:], view.trigger.interval
-    if len(latest) < ROW:
+    latest, interval = view.baseline.steady[-BATCHES_IN_A_ROW:], view.trigger.interval
+    if len(latest) < BATCHES_IN_A_ROW:
         return None
     if interval and all(batch.duration > interval for batch in latest):
         return "slow-sink"
-    rows = max(1, sorted(batch.rows for batch in latest)[1])
-    if (view.lag.backlog or 0) > BACKLOG * rows or (view.lag.seconds or 0.0) > LAG:
+    rows = max(1, median(batch.rows for batch in latest))
+    if (view.lag.backlog or 0) > MAX_BACKLOG_BATCHES * rows or (view.lag.seconds or 0.0) > MAX_LAG_SECONDS:
         return "input-overload"
     return None

@@ -1,4 +1,4 @@
-"""Scores a drawn drill three ways: the answers of its live exporter, its recording, and its event log."""
+"""Scores a drawn drill in three ways: the answers of its live exporter, its recording, and its event log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ledgerops.model.finding import SEVERITIES
 from ledgerops.runtime.replay import verdicts
 
 MIN_OTHERS_SHARE = 0.3  # of the machine: from then on it is true that other processes use its cores
-OTHERS = ("cpu-saturated",)  # rules that say so
+OTHERS_RULES = ("cpu-saturated",)  # that say so
 MAX_START_SECONDS = 40.0  # of Spark, which takes 10 on an idle machine; slower, other things than the fault do harm
 
 
@@ -32,11 +32,11 @@ class Answer(NamedTuple):
     findings: tuple[tuple[str, str], ...]
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """One drill looked at in one way."""
 
     seconds: float | None  # from the harm to the finding; None: not found
-    first: bool  # the fault is the first root cause in most answers from then on
+    cause_first: bool  # the fault is the first root cause in most answers from then on
     named: str  # the first root cause of most answers while the harm lasted; "" if there was none
     alarms: tuple[str, ...]  # rules at warning or above that were reported before the fault, or of a healthy run
 
@@ -47,8 +47,7 @@ class Result(NamedTuple):
     case: Case
     harm: Harm | None
     void: str
-    ways: Mapping[str, Judged]
-    others: float  # share of the machine that other processes used, 0 to 1
+    ways: Mapping[str, Judgement]
 
 
 def judge(folder: Path) -> Result:
@@ -73,13 +72,13 @@ def judge(folder: Path) -> Result:
         try:
             answers = [answer for answer in read(folder) if answer.at <= ended]
         except (UserError, OSError) as error:
-            ways[way] = Judged(None, False, f"not readable: {error}", ())
+            ways[way] = Judgement(None, False, f"not readable: {error}", ())
             continue
         due = harm
         if harm is not None and way == LOG and harm.what == batches.OUTLASTS:
             due = harm._replace(level="info")  # Spark's log does not say the interval
         ways[way] = judge_answers(case, due, onset, answers, others)
-    return Result(case, harm, void, ways, others)
+    return Result(case, harm, void, ways)
 
 
 def live(folder: Path) -> Iterator[Answer]:
@@ -122,7 +121,7 @@ def _replayed(place: Path) -> Iterator[Answer]:
         yield Answer(verdict.at, verdict.query, roots, findings)
 
 
-def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence[Answer], others: float) -> Judged:
+def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence[Answer], others: float) -> Judgement:
     """Compares the answers with the case: time of the first correct finding, root cause, and false alarms.
 
     Without harm `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1).
@@ -130,9 +129,9 @@ def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence
     early = [answer for answer in answers if case.healthy or (case.onset == "later" and answer.at < onset)]
     alarms = tuple(sorted({rule for answer in early for rule in _serious(answer.findings)}))
     if others >= MIN_OTHERS_SHARE:
-        alarms = tuple(rule for rule in alarms if rule not in OTHERS)
+        alarms = tuple(rule for rule in alarms if rule not in OTHERS_RULES)
     if harm is None:
-        return Judged(None, False, _most(answers, onset), alarms)
+        return Judgement(None, False, _most(answers, onset), alarms)
     about = [answer for answer in answers if not case.blamed or answer.query == case.blamed]
     lowest = _rank(harm.level)
     hits = [
@@ -143,10 +142,10 @@ def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence
     ]
     named = _most(about, harm.at)
     if not hits:
-        return Judged(None, False, named, alarms)
+        return Judgement(None, False, named, alarms)
     during = [answer for answer in about if answer.at >= max(hits[0], min(harm.at, hits[-1]))]
     leading = [answer for answer in during if answer.roots and answer.roots[0][0] in case.expected]
-    return Judged(max(0.0, hits[0] - harm.at), 2 * len(leading) > len(during), named, alarms)
+    return Judgement(max(0.0, hits[0] - harm.at), 2 * len(leading) > len(during), named, alarms)
 
 
 def _rank(severity: str) -> int:

@@ -36,7 +36,7 @@ truth is what happened to the query, with the rules in brackets that are accepte
 
 
 def section(results: Sequence[Result], note: str = "") -> str:
-    """All samples that there are results of, never mixed; `note` stands below the first."""
+    """The Markdown of all samples that have results, which are never mixed; `note` stands below the first."""
     parts = ["## Drills drawn by seed\n", INTRODUCTION]
     for title, seeds in SAMPLES:
         some = [result for result in results if result.case.seed in seeds]
@@ -49,7 +49,7 @@ def section(results: Sequence[Result], note: str = "") -> str:
 
 
 def sums(results: Sequence[Result]) -> str:
-    """One line for each way of looking and split."""
+    """A table with a line for each group of drills and each way of looking."""
     faults = [each for each in results if not each.case.healthy and not each.void]
     healthy = [each for each in results if each.case.healthy and not each.void]
     splits: list[tuple[str, Callable[[Result], bool]]] = [
@@ -76,7 +76,7 @@ def sums(results: Sequence[Result]) -> str:
                     way,
                     str(len(some)),
                     _share(len(times), len(some)),
-                    _share(sum(each.first for each in judged), len(some)),
+                    _share(sum(each.cause_first for each in judged), len(some)),
                     f"{median(times):.1f} s" if times else "",
                 )
             )
@@ -94,7 +94,7 @@ def sums(results: Sequence[Result]) -> str:
 
 
 def drills(results: Sequence[Result]) -> str:
-    """One line a drill: its truth and what was named, each way."""
+    """A table with a line for each drill: its truth, and what was named in each way."""
     rows = []
     for each in results:
         case = each.case
@@ -105,14 +105,14 @@ def drills(results: Sequence[Result]) -> str:
     return table(("drill", "application", "truth", *WAYS), rows)
 
 
-def line(folder: Path) -> str:
-    """One drill in a few words."""
+def one_line(folder: Path) -> str:
+    """A drill's truth, and what was named in each way. Raises UserError when it was not run to its end."""
     result = judge(folder)
     truth = result.void or ("healthy" if result.harm is None else result.harm.what)
     return f"{truth}; {'; '.join(f'{way}: {_answer(result, way)}' for way in WAYS)}"
 
 
-def close(folder: Path, problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
+def finish(folder: Path, problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
     """Scores all drawn drills below a folder, prints the tables and gives the exit code of the command."""
     results = []
     for each in sorted(file.parent for file in folder.glob("**/case.json")):
@@ -129,13 +129,13 @@ def close(folder: Path, problems: Mapping[str, str], page: Path | None, note: st
         print(f"{name} could not be run: {problem}")
     if problems or not results:
         return 2
-    return int(not all(_right(result) for result in results))
+    return int(not all(_passed(result) for result in results))
 
 
-def _right(result: Result) -> bool:
+def _passed(result: Result) -> bool:
     if result.void:
         return True
-    return all(not judged.alarms and (judged.first or result.case.healthy) for judged in result.ways.values())
+    return all(not judged.alarms and (judged.cause_first or result.case.healthy) for judged in result.ways.values())
 
 
 def publish(page: Path, results: Sequence[Result], note: str = "") -> None:
@@ -144,7 +144,7 @@ def publish(page: Path, results: Sequence[Result], note: str = "") -> None:
     page.write_text(_put(text, section(results, note)), "utf-8")
 
 
-def keep(page: Path, text: str) -> str:
+def keep_section(page: Path, text: str) -> str:
     """A new text for a page, with the section on drawn drills that it has."""
     found = re.search(SECTION, page.read_text("utf-8")) if page.exists() else None
     return _put(text, found[0]) if found else text
@@ -162,7 +162,7 @@ def _answer(result: Result, way: str) -> str:
         return ", ".join(judged.alarms) or "silent"
     if judged.seconds is None:
         return f"missed: {judged.named or 'nothing'}{alarms}"
-    return f"{judged.seconds:.0f} s{'' if judged.first else f', behind {judged.named}'}{alarms}"
+    return f"{judged.seconds:.0f} s{'' if judged.cause_first else f', behind {judged.named}'}{alarms}"
 
 
 def _share(count: int, total: int) -> str:

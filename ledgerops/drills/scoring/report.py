@@ -11,7 +11,7 @@ import numpy as np
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.scoring.baselines import ALWAYS, Answer, chance
+from ledgerops.drills.scoring.baselines import MOST_FREQUENT, Answer, chance
 from ledgerops.drills.scoring.score import Score
 
 RESAMPLES = 2_000
@@ -32,13 +32,13 @@ class Sums(NamedTuple):
 
 def sums(scored: Sequence[Scored]) -> Sums:
     """Counts, shares and seconds over `scored`. Void drills count neither as found nor as missed."""
-    named = [each for drill, score in scored if not score.void for each in score.named]
-    times = [each.seconds for each in named if each.seconds is not None]
+    faults = [each for _, score in scored if not score.void for each in score.faults]
+    times = [each.seconds for each in faults if each.seconds is not None]
     controls = [score for drill, score in scored if drill.kind == "control"]
-    firsts = [score.named[0].first for _, score in scored if score.named and not score.void]
+    firsts = [score.faults[0].is_first for _, score in scored if score.faults and not score.void]
     return Sums(
-        len(named),
-        mean([each.seconds is not None for each in named] or [0]),
+        len(faults),
+        mean([each.seconds is not None for each in faults] or [0]),
         mean(firsts or [0]),
         median(times) if times else None,
         max(times, default=None),
@@ -65,27 +65,27 @@ def details(drill: Drill, bundle: Bundle, score: Score) -> str:
         f"{drill.id} {drill.name}: {state(score)}, {score.points:.0f} points",
         f"  injected {times['injected'] - origin:.1f} s{effect}, repaired {times['repaired'] - origin:.1f} s",
     ]
-    for each in score.sightings:
+    for seen in score.sightings:
         lines.append(
-            f"  {each.first - origin:6.1f} to {each.last - origin:6.1f} s  {each.finding.severity:<8} {each.rule:<22} "
-            f"{roles.get(each.query, each.query)}  {each.finding.summary}"
+            f"  {seen.first - origin:6.1f} to {seen.last - origin:6.1f} s  {seen.finding.severity:<8} {seen.rule:<22} "
+            f"{roles.get(seen.query, seen.query)}  {seen.finding.summary}"
         )
-    for named in score.named:
-        what = " or ".join(named.fault.rules)
-        if named.seconds is None:
-            lines.append(f"  NOT found: {what} of {named.fault.query}")
+    for each in score.faults:
+        what = " or ".join(each.fault.rules)
+        if each.seconds is None:
+            lines.append(f"  NOT found: {what} of {each.fault.query}")
             continue
         flaws = [
             text
             for holds, text in (
-                (named.root, "not a root cause"),
-                (named.first, "not the first"),
-                (named.place, "wrong place"),
-                (named.remedy, "no fitting remedy"),
+                (each.is_root, "not a root cause"),
+                (each.is_first, "not the first"),
+                (each.in_place, "wrong place"),
+                (each.has_remedy, "no fitting remedy"),
             )
             if not holds
         ]
-        lines.append(f"  {what} found after {named.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
+        lines.append(f"  {what} found after {each.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
     if score.early:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
@@ -105,11 +105,11 @@ def by_drill(scored: Sequence[Scored]) -> str:
     """One line a drill."""
     rows = []
     for drill, score in scored:
-        found = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.named)
+        found = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.faults)
         if drill.kind == "control":
             found = ", ".join(score.early + score.untrue) or "silent"
-        firsts = "yes" if score.named and score.named[0].first else "no" if score.named else ""
-        reset = "" if not (score.named and drill.recovers) else _seconds(score.reset_seconds)
+        firsts = "yes" if score.faults and score.faults[0].is_first else "no" if score.faults else ""
+        reset = "" if not (score.faults and drill.recovers) else _seconds(score.reset_seconds)
         wrong = ", ".join(score.early + score.untrue) if drill.kind != "control" else ""
         rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong, f"{score.points:.0f}"))
     return table(("", "drill", "", "found after", "root first", "reset", "not true", "points"), rows)
@@ -119,21 +119,23 @@ def by_rule(scored: Sequence[Scored]) -> str:
     """One line a rule: recall, precision, time to the finding, and time until it was gone."""
     rows = []
     for rule in RULES:
-        named = [each for _, score in scored if not score.void for each in score.named if rule.slug in each.fault.rules]
+        faults = [
+            each for _, score in scored if not score.void for each in score.faults if rule.slug in each.fault.rules
+        ]
         fired = [(drill, score) for drill, score in scored if any(s.rule == rule.slug for s in score.sightings)]
         right = sum(rule.slug not in (*score.early, *score.untrue) for _, score in fired)
-        times = [each.seconds for each in named if each.seconds is not None]
+        times = [each.seconds for each in faults if each.seconds is not None]
         resets = [
             score.reset_seconds
             for drill, score in scored
             if drill.recovers
             and score.reset_seconds is not None
-            and any(rule.slug in each.fault.rules and each.seconds is not None for each in score.named)
+            and any(rule.slug in each.fault.rules and each.seconds is not None for each in score.faults)
         ]
         rows.append(
             (
                 rule.slug,
-                f"{len(times)} of {len(named)}" if named else "no drill",
+                f"{len(times)} of {len(faults)}" if faults else "no drill",
                 f"{right} of {len(fired)}" if fired else "",
                 _seconds(median(times)) if times else "",
                 _seconds(max(times)) if times else "",
@@ -146,25 +148,25 @@ def by_rule(scored: Sequence[Scored]) -> str:
 def compare_baselines(scored: Sequence[Scored], answers: Sequence[Answer]) -> str:
     """ledgerops beside fixed thresholds, always the same answer, and chance: share of faults whose cause was right."""
     faults = [
-        (score.named[0], answer)
+        (score.faults[0], answer)
         for (_, score), answer in zip(scored, answers, strict=True)
-        if score.named and not score.void
+        if score.faults and not score.void
     ]
-    ours = [named.first for named, _ in faults]
-    fixed = [answer.seconds is not None and answer.cause in named.fault.rules for named, answer in faults]
-    always = [ALWAYS in named.fault.rules for named, _ in faults]
-    lots = [chance(named.fault.rules) for named, _ in faults]
+    ours = [each.is_first for each, _ in faults]
+    fixed = [answer.seconds is not None and answer.cause in each.fault.rules for each, answer in faults]
+    always = [MOST_FREQUENT in each.fault.rules for each, _ in faults]
+    chances = [chance(each.fault.rules) for each, _ in faults]
     controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.kind == "control"]
     ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.kind == "control")
     rows = []
     for name, hits, alarms in (
         ("ledgerops", ours, f"{ours_alarms} of {len(controls)}"),
         ("fixed thresholds", fixed, f"{sum(answer.early for answer in controls)} of {len(controls)}"),
-        (f"always {ALWAYS}", always, ""),
+        (f"always {MOST_FREQUENT}", always, ""),
     ):
         low, high = interval(hits)
         rows.append((name, f"{mean(hits or [0]):.2f}", f"{low:.2f} to {high:.2f}", alarms))
-    rows.append(("chance", f"{mean(lots or [0]):.2f}", "", ""))
+    rows.append(("chance", f"{mean(chances or [0]):.2f}", "", ""))
     return table(("diagnoser", "cause right", "95 % interval", "alarms in controls"), rows)
 
 

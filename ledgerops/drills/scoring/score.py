@@ -17,9 +17,9 @@ from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
 from ledgerops.model.records import Kind
 
-RESET = 40.0  # seconds after the repair within which findings must be gone: linger and some batches
-SETTLED = 20.0  # seconds between the end of a control's first batch and the change of its load
-COUNTS = SEVERITIES.index("warning")
+MAX_RESET_SECONDS = 40.0  # from the repair until findings must be gone: linger and some batches
+MIN_SETTLED_SECONDS = 20.0  # between the end of a control's first batch and the change of its load
+MIN_SEVERITY = SEVERITIES.index("warning")
 
 
 @dataclass
@@ -34,16 +34,15 @@ class Sighting:
 
 
 @dataclass(frozen=True)
-class Named:
-    """How one fault of a drill was diagnosed."""
+class FaultScore:
+    """How one fault of a drill was diagnosed; without `seconds` it was not found within the deadline."""
 
     fault: Fault
-    seconds: float | None  # from the effect to the finding; None: not within the deadline
-    found: Finding | None
-    place: bool
-    remedy: bool
-    root: bool  # a root cause in most verdicts from then to the repair
-    first: bool  # and the first of them
+    seconds: float | None = None  # from the effect to the finding
+    in_place: bool = False
+    has_remedy: bool = False
+    is_root: bool = False  # a root cause in most verdicts from then to the repair
+    is_first: bool = False  # and the first of them
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Score:
     drill: str
     kind: str
     void: bool
-    named: tuple[Named, ...]
+    faults: tuple[FaultScore, ...]
     early: tuple[str, ...]  # rules found before the injection
     untrue: tuple[str, ...]  # rules found after it that are not true of it
     reset_seconds: float | None  # None: not gone by the end, or nothing to be gone
@@ -66,8 +65,8 @@ class Score:
         nothing at all."""
         if self.void or self.early or self.untrue:
             return False
-        met = all(each.seconds is not None and each.root and each.place for each in self.named)
-        return met and (not self.named or self.named[0].first)
+        met = all(each.seconds is not None and each.is_root and each.in_place for each in self.faults)
+        return met and (not self.faults or self.faults[0].is_first)
 
 
 def score(
@@ -78,40 +77,54 @@ def score(
 
     Raises UserError when the recording cannot be read.
     """
-    times = bundle.times
-    injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
+    injected, repaired, ended = (bundle.times[name] for name in ("injected", "repaired", "ended"))
     verdicts = replayed(bundle, without) if verdicts is None else verdicts
     given = [verdict for verdict in verdicts if verdict.at <= ended]
     sightings = _sightings(given)
-    effect = times.get("effect")
-    void = effect is None if drill.effect is not None else not _began_well(bundle)
-    void = void or bool(effect is not None and drill.recovers and effect > repaired)
-    rules = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
     early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
+    untrue = tuple(sorted(_untrue(drill, bundle, sightings).difference(early)))
+    faults = tuple(_fault_score(fault, drill, bundle, given) for fault in drill.truth.faults)
+    found = any(each.seconds is not None for each in faults)
+    reset = _reset_seconds(sightings, repaired, ended) if found else None
+    return Score(
+        drill=drill.name,
+        kind=drill.kind,
+        void=_is_void(drill, bundle),
+        faults=faults,
+        early=early,
+        untrue=untrue,
+        reset_seconds=reset,
+        points=_points(drill, faults, early, untrue, reset),
+        sightings=tuple(sightings),
+    )
+
+
+def _is_void(drill: Drill, bundle: Bundle) -> bool:
+    """Whether the drill proves nothing: no effect, one after the repair, or a control that began badly."""
+    if drill.effect is None:
+        return not _began_well(bundle)
+    effect = bundle.times.get("effect")
+    return effect is None or (drill.recovers and effect > bundle.times["repaired"])
+
+
+def _untrue(drill: Drill, bundle: Bundle, sightings: Sequence[Sighting]) -> set[str]:
+    """The rules of which some sighting is not true of its query."""
+    of_faults = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
     blamed = {bundle.names[fault.query] for fault in drill.truth.faults}
-    untrue = {
+    beside_others = bundle.lanes > 1 and drill.kind != "control"
+    return {
         each.rule
         for each in sightings
-        if each.rule not in (rules if each.query in blamed else drill.truth.elsewhere)
-        and each.rule not in early
-        and not (bundle.lanes > 1 and drill.kind != "control" and _of_other_drills(each))
+        if each.rule not in (of_faults if each.query in blamed else drill.truth.elsewhere)
+        and not (beside_others and _of_other_drills(each))
     }
-    named = tuple(_named(fault, drill, bundle, given, effect) for fault in drill.truth.faults)
-    gone = [each.last - repaired for each in sightings if each.last >= repaired]
-    still = any(each.last > ended - 2 * GRID_SECONDS for each in sightings)
-    reset = max([0.0, *gone]) if any(each.seconds is not None for each in named) and not still else None
-    points = _points(drill, named, early, tuple(untrue), reset)
-    return Score(
-        drill.name,
-        drill.kind,
-        void,
-        named,
-        early,
-        tuple(sorted(untrue)),
-        reset,
-        points,
-        tuple(sightings),
-    )
+
+
+def _reset_seconds(sightings: Sequence[Sighting], repaired: float, ended: float) -> float | None:
+    """From the repair until nothing was found any more; None: something was found at the end."""
+    if any(each.last > ended - 2 * GRID_SECONDS for each in sightings):
+        return None
+    return max([0.0, *(each.last - repaired for each in sightings)])
 
 
 def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
@@ -120,7 +133,7 @@ def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
     for verdict in given:
         at = verdict.at
         for finding in verdict.findings:
-            if SEVERITIES.index(finding.severity) < COUNTS:
+            if not _counts(finding):
                 continue
             key = (verdict.query, finding.rule)
             if key not in found:
@@ -129,37 +142,37 @@ def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
     return sorted(found.values(), key=lambda each: each.first)
 
 
-def _named(fault: Fault, drill: Drill, bundle: Bundle, given: Sequence[Verdict], effect: float | None) -> Named:
-    query = bundle.names[fault.query]
+def _fault_score(fault: Fault, drill: Drill, bundle: Bundle, given: Sequence[Verdict]) -> FaultScore:
     injected, repaired = bundle.times["injected"], bundle.times["repaired"]
-    since = injected if effect is None else effect
-    until = max(repaired, since + drill.deadline) if drill.recovers else bundle.times["ended"]
+    since = bundle.times.get("effect", injected)
+    until = max(repaired, since + drill.deadline_seconds) if drill.recovers else bundle.times["ended"]
+    about = [verdict for verdict in given if verdict.query == bundle.names[fault.query]]
     found_at: float | None = None
-    finding: Finding | None = None
-    for verdict in given:
-        if verdict.query != query or not injected <= verdict.at <= until:
-            continue
-        match = next((each for each in verdict.root_causes if each.rule in fault.rules and _counts(each)), None)
-        match = match or next((each for each in verdict.findings if each.rule in fault.rules and _counts(each)), None)
-        if match is not None:
+    last: Finding | None = None
+    for verdict in about:
+        if injected <= verdict.at <= until and (finding := _finding(verdict, fault)) is not None:
             found_at = verdict.at if found_at is None else found_at
-            finding = match
-    if found_at is None or finding is None or found_at - since > drill.deadline:
-        return Named(fault, None, None, False, False, False, False)
-    end, begin = max(repaired, found_at), max(found_at, since)
-    during = [verdict for verdict in given if verdict.query == query and begin <= verdict.at <= end]
+            last = finding
+    if found_at is None or last is None or found_at - since > drill.deadline_seconds:
+        return FaultScore(fault)
+    during = [verdict for verdict in about if max(found_at, since) <= verdict.at <= max(repaired, found_at)]
     rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
     leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
-    return Named(
+    remedies = (f"{each.action} {each.why}" for each in last.remedies)
+    return FaultScore(
         fault,
-        max(0.0, found_at - since),
-        finding,
-        _in_place(fault, finding, bundle),
-        any(re.search(fault.remedy, f"{each.action} {each.why}", re.I) for each in finding.remedies)
-        or not fault.remedy,
-        2 * len(rooted) > len(during),
-        2 * len(leading) > len(during),
+        seconds=max(0.0, found_at - since),
+        in_place=_in_place(fault, last, bundle),
+        has_remedy=not fault.remedy or any(re.search(fault.remedy, text, re.IGNORECASE) for text in remedies),
+        is_root=2 * len(rooted) > len(during),
+        is_first=2 * len(leading) > len(during),
     )
+
+
+def _finding(verdict: Verdict, fault: Fault) -> Finding | None:
+    """The finding that names the fault, at best among the root causes."""
+    every = (*verdict.root_causes, *verdict.findings)
+    return next((each for each in every if each.rule in fault.rules and _counts(each)), None)
 
 
 def _of_other_drills(each: Sighting) -> bool:
@@ -172,11 +185,13 @@ def _began_well(bundle: Bundle) -> bool:
     done = [
         commit.done for role in list(bundle.names)[:1] for commit in bundle.commits(role) if commit.done is not None
     ]
-    return not bundle.checkpoint().is_dir() or (bool(done) and done[0] <= bundle.times["injected"] - SETTLED)
+    return not bundle.checkpoint().is_dir() or (
+        bool(done) and done[0] <= bundle.times["injected"] - MIN_SETTLED_SECONDS
+    )
 
 
 def _counts(finding: Finding) -> bool:
-    return SEVERITIES.index(finding.severity) >= COUNTS
+    return SEVERITIES.index(finding.severity) >= MIN_SEVERITY
 
 
 def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
@@ -192,21 +207,21 @@ def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
 
 
 def _points(
-    drill: Drill, named: Sequence[Named], early: Sequence[str], untrue: Sequence[str], reset: float | None
+    drill: Drill, faults: Sequence[FaultScore], early: Sequence[str], untrue: Sequence[str], reset: float | None
 ) -> float:
     """Out of 100: detection 35 (less the later), precision 20, place 20, cause 20, remedy and reset 5. A control has
     100 or 0."""
     if drill.kind == "control":
         return 0.0 if early or untrue else 100.0
-    if early or all(each.seconds is None for each in named):
+    if early or all(each.seconds is None for each in faults):
         return 0.0
-    share = 1 / max(1, len(named))
+    share = 1 / len(faults)
     points = 20.0 - min(20.0, 5.0 * len(untrue))
-    for index, each in enumerate(named):
+    for index, each in enumerate(faults):
         if each.seconds is None:
             continue
-        points += 35 * share * (1 - each.seconds / drill.deadline) ** 0.5 if each.seconds < drill.deadline else 0
-        points += 20 * share * (each.place)
-        points += 20 * share * (1.0 if (each.first if index == 0 else each.root) else 0.4 if each.root else 0.0)
-        points += 2.5 * share * each.remedy
-    return points + (2.5 if reset is not None and reset <= RESET else 0.0)
+        points += 35 * share * (1 - each.seconds / drill.deadline_seconds) ** 0.5
+        points += 20 * share * each.in_place
+        points += 20 * share * (1.0 if (each.is_first if index == 0 else each.is_root) else 0.4 if each.is_root else 0)
+        points += 2.5 * share * each.has_remedy
+    return points + (2.5 if reset is not None and reset <= MAX_RESET_SECONDS else 0.0)
