@@ -6,7 +6,7 @@ import time
 
 import psutil
 
-from ledgerops.drills.scenarios.resources import BUSY, end
+from ledgerops.drills.scenarios.resources import BUSY, kill_all
 
 
 def test_a_busy_process_computes_until_it_is_ended():
@@ -18,6 +18,6 @@ def test_a_busy_process_computes_until_it_is_ended():
             assert time.monotonic() < limit
             time.sleep(0.05)
     finally:
-        end([process])
+        kill_all([process])
 
     assert process.returncode == -9

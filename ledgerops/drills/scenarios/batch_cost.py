@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 #
 # A task without state takes about 1 ms to start and end. With a state store to load and commit, 200 would be enough.
 TOO_MANY_TASKS_PLAN = "{seed: 191, start: now, phases: [{shape: constant, rate: 60}]}"
-USUAL, MANY = 2, 500
-TOO_MANY_TASKS_TRIGGER = 1.0
+USUAL_PARTITIONS, TOO_MANY_PARTITIONS = 2, 500
+TOO_MANY_TASKS_TRIGGER_SECONDS = 1.0
 
 
 def start_too_many_tasks(app: TargetApp) -> None:
     def write(rows: DataFrame, batch: int) -> None:
-        tasks = int(app.control("partitions", USUAL))
+        tasks = int(app.control("partitions", USUAL_PARTITIONS))
         rows.repartition(tasks, "customer_id").write.format("noop").mode("overwrite").save()
 
-    app.query(app.rows(TOO_MANY_TASKS_PLAN), write=write, trigger=TOO_MANY_TASKS_TRIGGER)
+    app.query(app.rows(TOO_MANY_TASKS_PLAN), write=write, trigger=TOO_MANY_TASKS_TRIGGER_SECONDS)
 
 
 TOO_MANY_TASKS = Drill(
@@ -40,13 +40,13 @@ TOO_MANY_TASKS = Drill(
     id="F19",
     summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
     start=start_too_many_tasks,
-    control={"partitions": MANY},
-    effect=batches_outlast(TOO_MANY_TASKS_TRIGGER * 1.33),
+    control={"partitions": TOO_MANY_PARTITIONS},
+    effect=batches_outlast(TOO_MANY_TASKS_TRIGGER_SECONDS * 1.33),
     truth=cause("too-many-tasks", component=("stage",), remedy="partitions", may=LATE_SYMPTOMS),
 )
 
 
-# Python bound: from the onset, a Python function takes 25 ms per row instead of none.
+# P01, Python bound: from the onset, a Python function takes 25 ms per row instead of none.
 #
 # The query does not use foreachBatch, behind which Spark reports no Python time.
 PYTHON_BOUND_PLAN = """
@@ -60,9 +60,8 @@ partitions: {count: 2}
 def start_python_bound(app: TargetApp) -> None:
     make_importable(app.spark)
     rows = slow_udf.by_partition(app, PYTHON_BOUND_PLAN)
-    asked = rows.mapInArrow(slow_udf.each_row(app.folder / "control.json", "row"), rows.schema)
-
-    app.query(asked, sink="noop")
+    slow = rows.mapInArrow(slow_udf.each_row(app.folder / "control.json", "row"), rows.schema)
+    app.query(slow, sink="noop")
 
 
 PYTHON_BOUND = Drill(
@@ -76,15 +75,15 @@ PYTHON_BOUND = Drill(
 )
 
 
-# Small batch overhead: a query whose planning takes 2 s is deployed with a trigger of 0.2 s instead of 10 s.
+# P05, small batch overhead: a query whose planning takes 2 s is deployed with a trigger of 0.2 s instead of 10 s.
 #
 # Its few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch.
 SMALL_BATCH_OVERHEAD_PLAN = "{seed: 241, start: now, phases: [{shape: constant, rate: 5}]}"
 PLANNING_SECONDS = 2.0
-LONG, SHORT = 10.0, 0.2  # seconds between triggers
+LONG_TRIGGER_SECONDS, SHORT_TRIGGER_SECONDS = 10.0, 0.2
 
 
-def constant(spark: SparkSession) -> str:
+def costly_constant(spark: SparkSession) -> str:
     """A constant expression that takes PLANNING_SECONDS to fold on this machine: its cost is quadratic."""
     length, times = 3000, []
     for _ in range(6):  # the first ones are warm-up, and others may have taken the cores
@@ -101,12 +100,12 @@ def _distance(length: int) -> str:
 def start_small_batch_overhead(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    rows = app.rows(SMALL_BATCH_OVERHEAD_PLAN).withColumn("folded", F.expr(constant(app.spark)))
-    app.query(rows, trigger=LONG)
-    deployed = [LONG]
+    rows = app.rows(SMALL_BATCH_OVERHEAD_PLAN).withColumn("folded", F.expr(costly_constant(app.spark)))
+    app.query(rows, trigger=LONG_TRIGGER_SECONDS)
+    deployed = [LONG_TRIGGER_SECONDS]
 
     def deploy() -> None:
-        wanted = SHORT if app.control("short") else LONG
+        wanted = SHORT_TRIGGER_SECONDS if app.control("short") else LONG_TRIGGER_SECONDS
         if deployed[-1] != wanted:
             deployed.append(wanted)
             app.kept["main"].query.stop()
@@ -121,7 +120,7 @@ SMALL_BATCH_OVERHEAD = Drill(
     summary="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
     start=start_small_batch_overhead,
     control={"short": True},
-    effect=batches_outlast(SHORT + 1.0),
+    effect=batches_outlast(SHORT_TRIGGER_SECONDS + 1.0),
     fault_seconds=50.0,
     recovery_seconds=40.0,
     truth=cause(

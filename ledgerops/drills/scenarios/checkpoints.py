@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.checkpoint.batch_log import BatchLog
@@ -22,29 +23,29 @@ if TYPE_CHECKING:
 SLOW_CHECKPOINT_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
-def files(folder: Any) -> SlowFiles:
-    """The slow file system whose files lie in `folder/files`."""
+def slow_files(folder: Path) -> SlowFiles:
+    """The slow file system of a drill, whose files are in `folder/files`."""
     return SlowFiles(folder / "files")
 
 
 def prepare_slow_checkpoint(injector: Injector) -> dict[str, Any]:
-    return {"conf": dict(files(injector.folder).conf)}
+    return {"conf": dict(slow_files(injector.folder).conf)}
 
 
-def query(app: TargetApp, rows: DataFrame) -> None:
-    """Starts a query whose checkpoint is on that file system."""
-    slow = files(app.folder)
-    slow.install(app.spark)
-    app.query(rows, location=slow.location(app.checkpoint()))
+def query_on_slow_files(app: TargetApp, rows: DataFrame) -> None:
+    """Starts a query whose checkpoint is on the slow file system."""
+    files = slow_files(app.folder)
+    files.install(app.spark)
+    app.query(rows, location=files.location(app.checkpoint()))
 
 
 def start_slow_checkpoint(app: TargetApp) -> None:
     """A filter: it has no state, so the checkpoint is only the log of its batches."""
-    query(app, app.rows(SLOW_CHECKPOINT_PLAN).where("amount > 100"))
+    query_on_slow_files(app, app.rows(SLOW_CHECKPOINT_PLAN).where("amount > 100"))
 
 
 def repair_slow_checkpoint(injector: Injector) -> None:
-    files(injector.folder).heal()
+    slow_files(injector.folder).heal()
 
 
 def effect_slow_checkpoint(bundle: Bundle) -> float | None:
@@ -65,7 +66,7 @@ SLOW_CHECKPOINT = Drill(
     summary="the checkpoint file system takes 0.6 s for each file created or renamed",
     prepare=prepare_slow_checkpoint,
     start=start_slow_checkpoint,
-    inject=lambda injector: files(injector.folder).slow(0.6),
+    inject=lambda injector: slow_files(injector.folder).slow(0.6),
     repair=repair_slow_checkpoint,
     effect=effect_slow_checkpoint,
     onset_seconds=60.0,  # the first batches take 20 s on a busy machine
@@ -81,10 +82,9 @@ FULL_CHECKPOINT_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 
 
 
 def start_full_checkpoint(app: TargetApp) -> None:
-    """A sink of Spark's own: of an exception in a Python function Spark hands on the first line only."""
+    """A sink of Spark's own: of an exception in a Python function Spark passes on only the first line."""
     rows = app.rows(FULL_CHECKPOINT_PLAN).withWatermark("event_time", "10 seconds")
     once = rows.dropDuplicatesWithinWatermark(["transaction_id"])
-
     app.query(once, sink="noop", keep=True)
 
 
@@ -127,7 +127,7 @@ FULL_CHECKPOINT = Drill(
 # F28, slow state commit: from the onset, the file system that holds the state takes 1.2 s for each file.
 def start_slow_state_commit(app: TargetApp) -> None:
     rows = app.rows(SLOW_CHECKPOINT_PLAN).withWatermark("event_time", "10 seconds")
-    query(app, rows.dropDuplicatesWithinWatermark(["transaction_id"]))
+    query_on_slow_files(app, rows.dropDuplicatesWithinWatermark(["transaction_id"]))
 
 
 SLOW_STATE_COMMIT = Drill(
@@ -136,7 +136,7 @@ SLOW_STATE_COMMIT = Drill(
     summary="each state file takes 1.2 s to create or rename",
     prepare=prepare_slow_checkpoint,
     start=start_slow_state_commit,
-    inject=lambda injector: files(injector.folder).slow(1.2, within="/state/"),
+    inject=lambda injector: slow_files(injector.folder).slow(1.2, within="/state/"),
     repair=repair_slow_checkpoint,
     effect=batches_outlast(2.0),
     truth=cause("state-commit-slow", component=("operator",), remedy="checkpoint|file system", may=LATE_SYMPTOMS),
@@ -146,7 +146,7 @@ SLOW_STATE_COMMIT = Drill(
 
 
 # F26, stale snapshots: state store maintenance runs once an hour, so no snapshot is uploaded.
-STALE_SNAPSHOTS_SECONDS = 180.0  # three times Spark's own interval
+STALE_SECONDS = 180.0  # three times the default interval of maintenance
 STALE_SNAPSHOTS_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
@@ -155,7 +155,7 @@ def effect_stale_snapshots(bundle: Bundle) -> float | None:
     commits = bundle.commits()
     if not commits or any(bundle.checkpoint().glob("state/*/*/**/*.zip")):
         return None
-    at = commits[0].planned + STALE_SNAPSHOTS_SECONDS
+    at = commits[0].planned + STALE_SECONDS
     return at if at <= bundle.times["ended"] else None
 
 

@@ -97,7 +97,7 @@ phases:
 
 
 def side(rows: DataFrame, name: str) -> DataFrame:
-    """One input with names of its own, as a join needs them."""
+    """One input of the join, with `name` before the names of its columns."""
     named = rows.select(F.col("event_time").alias(f"{name}_time"), F.col("account_id").alias(f"{name}_account"))
     return named.withWatermark(f"{name}_time", "10 seconds")
 

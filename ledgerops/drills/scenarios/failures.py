@@ -13,8 +13,9 @@ from ledgerops.drills.harness.effects import dies
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
 
-# F14, query crash: a row cannot be parsed in FAILFAST mode. Nothing restarts the query.
-# the one row that is dated an hour ahead is the poison: the same at each attempt, as a bad record in a topic is
+# F14a, query crash: a row cannot be parsed in FAILFAST mode. Nothing restarts the query.
+#
+# The poison is the one row that is dated an hour ahead: the same at each attempt, like a bad record in a topic.
 CRASH_PLAN = """
 seed: 44
 start: now
@@ -27,7 +28,7 @@ POISON = "event_time > current_timestamp() + INTERVAL 30 MINUTES"
 
 
 def parsed(rows: DataFrame) -> DataFrame:
-    """The rows as JSON text, the poison cut short, and read again by a reader that takes no nonsense."""
+    """The rows as JSON text, the poison cut short, and read again in FAILFAST mode."""
     text = F.to_json(F.struct("transaction_id", "account_id"))
     cut = rows.select(F.when(F.expr(POISON), F.substring(text, 1, 20)).otherwise(text).alias("text"))
     read = F.from_json("text", "transaction_id string, account_id string", {"mode": "FAILFAST"})
@@ -49,8 +50,8 @@ CRASH = Drill(
 )
 
 
-# F14, crash loop: a function raises on one row, and a supervisor restarts the query each time.
-LOOP_FAILURES = 3  # deaths
+# F14b, crash loop: a function raises on one row, and a supervisor restarts the query each time.
+LOOP_FAILURES = 3
 
 
 def scored(control: FaultControl) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
@@ -88,7 +89,7 @@ CRASH_LOOP = Drill(
 # X2, catch-up after a crash: the sink fails, the query is down for 30 s, then processes the accumulated backlog.
 #
 # The crash caused the backlog. Neither the load nor the cap on the batch size may be named as the cause.
-CATCH_UP_CAP = 1200  # rows a batch: twice what comes
+CATCH_UP_CAP = 1200  # rows a batch: twice what arrives
 CATCH_UP_PLAN = """
 seed: 52
 start: now

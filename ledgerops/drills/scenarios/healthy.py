@@ -38,13 +38,13 @@ start: now
 phases: [{shape: constant, rate: 100, duration: 20s}, {shape: constant, rate: 0}]
 """
 QUIET_STEADY = "{seed: 104, start: now, phases: [{shape: constant, rate: 100}]}"
-ONCE, FRESH = 20.0, 60.0  # seconds after the origin at which these start
+ONCE_START_SECONDS, FRESH_START_SECONDS = 20.0, 60.0  # after the origin
 
 
 def start_quiet(app: TargetApp) -> None:
     app.job("dedup_transactions", {"transactions": app.rows(ENDING)}, role="idle")
     app.job("sliding_counts", {"transactions": app.rows(QUIET_STEADY)}, role="long", trigger=25.0)
-    waiting = {"once": ONCE, "fresh": FRESH}
+    waiting = {"once": ONCE_START_SECONDS, "fresh": FRESH_START_SECONDS}
 
     def turn() -> None:
         for role, seconds in list(waiting.items()):

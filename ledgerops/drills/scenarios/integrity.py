@@ -69,8 +69,8 @@ LEDGER_IMBALANCE_PLAN = "{seed: 25, start: now, phases: [{shape: constant, rate:
 ROWS_PER_LOSS = 50  # of which one is lost
 
 
-def careless(control: Path) -> object:
-    """A step of the query: passes rows on unchanged, but drops some while the control file says so."""
+def losing_rows(control: Path) -> object:
+    """A step of the query that drops some rows while the control file says so."""
     faults = FaultControl(control)
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,8 +78,11 @@ def careless(control: Path) -> object:
         import pyarrow
 
         for batch in batches:
-            lost = faults("lose") and np.arange(batch.num_rows) % ROWS_PER_LOSS == 0
-            yield batch if lost is None or lost is False else batch.filter(pyarrow.array(~lost))
+            if faults("lose"):
+                kept = np.arange(batch.num_rows) % ROWS_PER_LOSS != 0
+                yield batch.filter(pyarrow.array(kept))
+            else:
+                yield batch
 
     return step
 
@@ -89,7 +92,7 @@ def start_ledger_imbalance(app: TargetApp) -> None:
 
     def transform(transactions: DataFrame) -> DataFrame:
         entered = ledgerops.book(transactions, "in", amount="amount")
-        passed = entered.mapInArrow(careless(app.folder / "control.json"), entered.schema)
+        passed = entered.mapInArrow(losing_rows(app.folder / "control.json"), entered.schema)
         return ledgerops.book(passed, "out", amount="amount")
 
     app.job("masked_transactions", {"transactions": app.rows(LEDGER_IMBALANCE_PLAN)}, transform=transform)

@@ -56,7 +56,7 @@ BROKER_DOWN = Drill(
 #
 # Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so Spark reports nothing.
 RETENTION_LOSS_TRIGGER_SECONDS = 10.0
-MAX_BATCH_SECONDS = 6.0  # after a batch was planned: with a batch of some seconds, this is after its end
+MAX_BATCH_SECONDS = 6.0  # from the plan of a batch to a moment at which it is surely done
 
 
 def inject_retention_loss(injector: Injector) -> None:
@@ -100,25 +100,25 @@ RETENTION_LOSS = Drill(
 )
 
 
-# F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s.
-#
-# 80 records arrive per second, 400 from the onset.
+# F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s. 80 records arrive per second, 400 from the onset.
 #
 # The topic retains 20 s, so the cap eventually puts records at risk of being deleted before they are read. (The broker
 # checks for expired records only every five minutes, so none are deleted.)
 RATE_LIMITED_TRIGGER_SECONDS = 4.0
 RATE_LIMITED_CAP = 800  # offsets a batch
-BEFORE, MORE = 80, 320  # records a second: from the start, and in addition from the onset
-MIN_BACKLOG_INTERVALS = 2  # of what comes must have been left
+RATE_BEFORE, RATE_ADDED = 80, 320  # records a second: from the start, and in addition from the onset
+MIN_BACKLOG_INTERVALS = 2  # the backlog must be what arrives in so many
 
 
 def prepare_rate_limited(injector: Injector) -> dict[str, Any]:
-    return open_broker(injector, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: STEADY.format(seed=11, rate=BEFORE)})
+    return open_broker(
+        injector, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: STEADY.format(seed=11, rate=RATE_BEFORE)}
+    )
 
 
 def inject_rate_limited(injector: Injector) -> None:
     broker = broker_of(injector)
-    broker.produce(TOPIC, STEADY.format(seed=12, rate=MORE))
+    broker.produce(TOPIC, STEADY.format(seed=12, rate=RATE_ADDED))
     (injector.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
 
 
@@ -129,9 +129,9 @@ def repair_rate_limited(injector: Injector) -> None:
 
 
 def effect_rate_limited(bundle: Bundle) -> float | None:
-    """When the cap has left what comes in two intervals, by the rates of the producers and the cap."""
+    """When the backlog is what arrives in two intervals, by the rates of the producers and the cap."""
     began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
-    arrival = BEFORE + MORE
+    arrival = RATE_BEFORE + RATE_ADDED
     at = began + MIN_BACKLOG_INTERVALS * RATE_LIMITED_TRIGGER_SECONDS * arrival / (
         arrival - RATE_LIMITED_CAP / RATE_LIMITED_TRIGGER_SECONDS
     )
@@ -221,7 +221,7 @@ INPUT_STOPPED = Drill(
 #
 # The query and one of two producers share the slow connection. That producer's rows arrive later and later, while the
 # other producer's rows advance the watermark past them. The broker is the root cause; late data is the consequence.
-#: The producer, whose records are packed when they wait, needs three times as much.
+# a third of what the producer needs, whose waiting records are sent compressed
 UPLOAD_BYTES_PER_SECOND = 3_000
 
 

@@ -11,7 +11,7 @@ from ledgerops.drills.scoring.lateness import rows_wait
 #
 # Each row waits 10 ms, as for a remote service: two tasks process 200 rows per second, less the planning time, on any
 # machine.
-OVERLOAD_CAP = 320  # rows a batch: it then takes 1.6 s and what planning takes
+OVERLOAD_CAP = 320  # rows a batch, which then takes 1.6 s plus its planning
 OVERLOAD_PLAN = """
 seed: 31
 start: now

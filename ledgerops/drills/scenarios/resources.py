@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
-FREE_HEAP_MIB = 60  # MiB of the heap that the cache leaves
+FREE_HEAP_MIB = 60  # that the cache leaves
 PIECE_TEXTS = 250_000  # texts of a few letters; many small things take the collector long
 GC_PRESSURE_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 400}]}"
 
@@ -78,9 +78,10 @@ GC_PRESSURE = Drill(
 
 
 # R2, memory spill: from the onset, a cache takes the memory in which batches sort rows, so they sort on disk.
-COPIES_PER_ROW = 1800  # of each row
+COPIES_PER_ROW = 1800
 CACHE_COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
-SLICES, ROWS = 20, 200_000  # more than there is room for; each by one task, so that the query keeps a core
+# more than there is room for; one task makes a slice, so that the query keeps a core
+SLICES, ROWS_PER_SLICE = 20, 200_000
 MEMORY_SPILL_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 300}]}"
 
 
@@ -98,7 +99,7 @@ def start_memory_spill(app: TargetApp) -> None:
             numbers = [
                 F.rand(CACHE_COLUMNS * len(held) + column).alias(f"c{column}") for column in range(CACHE_COLUMNS)
             ]
-            held.append(app.spark.range(0, ROWS, 1, 1).select(*numbers).persist(in_memory))
+            held.append(app.spark.range(0, ROWS_PER_SLICE, 1, 1).select(*numbers).persist(in_memory))
             held[-1].count()
         while held and not wanted:
             held.pop().unpersist(blocking=True)
@@ -135,7 +136,7 @@ MEMORY_SPILL = Drill(
 # R3, CPU saturated: processes that do not belong to the driver use every core of its machine.
 CPU_SATURATED_PLAN = "{seed: 26, start: now, phases: [{shape: constant, rate: 500}]}"
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
-PROCESSES_PER_CORE = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
+PROCESSES_PER_CORE = 10  # the driver, with two or three running threads, keeps a tenth
 
 
 def inject_cpu_saturated(injector: Injector) -> None:
@@ -143,10 +144,10 @@ def inject_cpu_saturated(injector: Injector) -> None:
         subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(PROCESSES_PER_CORE * (psutil.cpu_count() or 1))
     ]
     injector.held["busy"] = busy
-    injector.closing.append(lambda: end(busy))
+    injector.closing.append(lambda: kill_all(busy))
 
 
-def end(processes: list[subprocess.Popen[bytes]]) -> None:
+def kill_all(processes: list[subprocess.Popen[bytes]]) -> None:
     """Kills the processes and waits for their end."""
     for process in processes:
         process.kill()
@@ -159,7 +160,7 @@ CPU_SATURATED = Drill(
     summary="other processes use every core of the machine",
     start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(CPU_SATURATED_PLAN)}),
     inject=inject_cpu_saturated,
-    repair=lambda injector: end(injector.held["busy"]),
+    repair=lambda injector: kill_all(injector.held["busy"]),
     effect=batches_outlast(2.0),
     heavy=True,
     truth=cause(

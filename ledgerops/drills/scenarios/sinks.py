@@ -43,7 +43,7 @@ FLAKY_SINK = Drill(
 #
 # Spark reports no more progress, and all gauges keep their last values.
 HUNG_SINK_PLAN = "{seed: 131, start: now, phases: [{shape: constant, rate: 100}]}"
-SILENCE_SECONDS = 10.0  # without a result, where one comes each two: whoever reads them notices
+SILENCE_SECONDS = 10.0  # without a result, where a reader expects one every two
 
 
 def start_hung_sink(app: TargetApp) -> None:
@@ -63,7 +63,7 @@ HUNG_SINK = Drill(
 )
 
 
-# F13, hung query: from the onset, the Python workers are stopped by a signal in the middle of a batch.
+# F13b, hung query: from the onset, the Python workers are stopped by a signal in the middle of a batch.
 WORKERS = ("pyspark.daemon", "pyspark/daemon")
 
 

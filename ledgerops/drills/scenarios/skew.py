@@ -15,6 +15,8 @@ from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
+EXECUTOR = "CoarseGrainedExecutorBackend"  # in the command line of an executor
+
 # F05, hot key: from the onset, 60 % of the rows belong to one customer and are processed by one task.
 #
 # State is kept by customer, and each row waits 10 ms. With even keys each of eight tasks takes 0.4 s. The task with the
@@ -90,7 +92,7 @@ SOURCE_PARTITION_SKEW = Drill(
 )
 
 
-# Straggler: from the onset, one of eight tasks takes 4 s longer than the others for as many rows.
+# P02, straggler: from the onset, one of eight tasks takes 4 s longer than the others for as many rows.
 STRAGGLER_PLAN = "{seed: 211, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
@@ -112,10 +114,9 @@ STRAGGLER = Drill(
 )
 
 
-# Straggler: one of two executors is repeatedly stopped and resumed, so that it runs a fifth of the time.
+# P03, slow executor: one of two executors is repeatedly stopped and resumed, so that it runs a fifth of the time.
 SLOW_EXECUTOR_PLAN = "{seed: 221, start: now, phases: [{shape: constant, rate: 60}]}"
-SLOW_EXECUTOR_EXECUTOR = "CoarseGrainedExecutorBackend"
-STOPPED, RUNS = 1.2, 0.3  # seconds
+STOPPED_SECONDS, RUNNING_SECONDS = 1.2, 0.3
 
 
 def start_slow_executor(app: TargetApp) -> None:
@@ -124,7 +125,7 @@ def start_slow_executor(app: TargetApp) -> None:
 
 
 def inject_slow_executor(injector: Injector) -> None:
-    process = max(injector.children(SLOW_EXECUTOR_EXECUTOR), key=lambda each: each.pid)
+    process = max(injector.children(EXECUTOR), key=lambda each: each.pid)
     over = threading.Event()
     injector.held["over"] = over
 
@@ -132,11 +133,11 @@ def inject_slow_executor(injector: Injector) -> None:
         while not over.is_set() and process.is_running():
             try:
                 process.send_signal(signal.SIGSTOP)
-                over.wait(STOPPED)
+                over.wait(STOPPED_SECONDS)
                 process.send_signal(signal.SIGCONT)
             except psutil.Error:
                 return
-            over.wait(RUNS)
+            over.wait(RUNNING_SECONDS)
 
     thread = threading.Thread(target=slow, name="slow-executor")
     thread.start()
@@ -163,13 +164,12 @@ SLOW_EXECUTOR = Drill(
 )
 
 
-# Scheduler skew: one of two executors is killed and replaced, but all state is now on the other.
+# P04, scheduler skew: one of two executors is killed and replaced, but all state is now on the other.
 #
 # Tasks prefer the executor that holds their state and wait for its cores (`spark.locality.wait`) longer than a batch
 # takes. Each row waits 8 ms, so both executors are needed.
 SCHEDULER_SKEW_PLAN = "{seed: 231, start: now, phases: [{shape: constant, rate: 110}]}"
-SCHEDULER_SKEW_EXECUTOR = "CoarseGrainedExecutorBackend"
-TOPIC_PARTITIONS = 6
+STATE_PARTITIONS = 6
 
 
 def start_scheduler_skew(app: TargetApp) -> None:
@@ -182,7 +182,7 @@ SCHEDULER_SKEW = Drill(
     id="P04",
     summary="after the loss of an executor all state, and so all work, is on the other",
     start=start_scheduler_skew,
-    inject=lambda injector: max(injector.children(SCHEDULER_SKEW_EXECUTOR), key=lambda each: each.pid).kill(),
+    inject=lambda injector: max(injector.children(EXECUTOR), key=lambda each: each.pid).kill(),
     effect=batches_outlast(2.0),
     onset_seconds=60.0,  # time for two executors to start and to process what arrived meanwhile
     fault_seconds=60.0,
@@ -190,7 +190,7 @@ SCHEDULER_SKEW = Drill(
     recovers=False,
     deadline_seconds=45.0,  # its batches take 6 to 9 s, and some must show it
     heavy=True,
-    conf=(("spark.sql.shuffle.partitions", str(TOPIC_PARTITIONS)), ("spark.locality.wait", "8s")),
+    conf=(("spark.sql.shuffle.partitions", str(STATE_PARTITIONS)), ("spark.locality.wait", "8s")),
     master="local-cluster[2,1,1024]",
     truth=cause("scheduler-skew", component=("executor",), remedy="restart|again|locality", may=LATE_SYMPTOMS),
 )

@@ -43,8 +43,7 @@ UNBOUNDED_STATE = Drill(
 
 # X4, growth leads to GC: a count by key that grows with each row fills the heap, and GC makes batches slow.
 GROWTH_TO_GC_SECONDS = 74.0  # of new keys
-#: After them the heap stays as full as it is; a twentieth more would not fit into it.
-FULL_HEAP_SECONDS = 16.0
+FULL_HEAP_SECONDS = 16.0  # after them: the heap stays as full as it is, and a twentieth more would not fit
 VALUE_CHARACTERS = 12_400  # that each key keeps
 GROWTH_TO_GC_PLAN = """
 seed: 11
@@ -118,7 +117,7 @@ EVICTION_STORM = Drill(
 
 
 # F27, RocksDB stall: from the onset, the values of the state overflow its small write buffers.
-LARGE_VALUE_BYTES = 40_000  # bytes that each key keeps
+LARGE_VALUE_BYTES = 40_000  # that each key keeps
 ROCKSDB_STALL_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 800}]}"
 
 
@@ -152,8 +151,7 @@ ROCKSDB_STALL = Drill(
 
 # F12, state store pressure: from the onset, a long window receives very many keys on a small heap.
 KEYS_PER_ROW = 26
-#: In this time there are 810,000 keys: more than half of the heap, and not so many that it is full.
-GROWTH_SECONDS = 52.0
+GROWTH_SECONDS = 52.0  # brings 810,000 keys, which take more than half of the heap but do not fill it
 STATE_STORE_PRESSURE_PLAN = """
 seed: 11
 start: now
