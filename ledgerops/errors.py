@@ -12,6 +12,12 @@ def cannot_write(file: Path, error: OSError) -> UserError:
     return UserError(f"cannot write {file}: {os_reason(error)}")
 
 
+def cannot_read(file: Path | str, error: OSError | UnicodeDecodeError, remedy: str = "") -> UserError:
+    """Says of a text file that it cannot be read, why, and what to do."""
+    reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else os_reason(error)
+    return UserError(f"cannot read {file}: {reason}{f'; {remedy}' if remedy else ''}")
+
+
 def os_reason(error: OSError) -> str:
     """Why the system refused, in its words: `no space left on device`."""
     return (error.strerror or str(error)).lower()

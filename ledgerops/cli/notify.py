@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import port
 from ledgerops.cli.streams import print_note
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_read
 
 if TYPE_CHECKING:
     from ledgerops.common.credentials import Secrets
@@ -190,13 +190,12 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
 
 
 def _listed(file: Path | None) -> list[str]:
-    lines = _text(file).splitlines() if file else os.environ.get(SENDERS, "").split()
+    """The senders in a file, else those in the variable. Raises UserError."""
+    if file is None:
+        lines = os.environ.get(SENDERS, "").split()
+    else:
+        try:
+            lines = file.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise cannot_read(file, error) from None
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"cannot read {file}: {reason.lower()}") from None

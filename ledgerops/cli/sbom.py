@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from ledgerops.errors import UserError
+from ledgerops.errors import cannot_read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         lock = args.lock.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"cannot read {args.lock}: {reason.lower()}; give the lock of a checkout with --lock") from None
+        raise cannot_read(args.lock, error, "give the lock of a checkout with --lock") from None
     json.dump(bill_of_materials(lock), sys.stdout, indent=2)
     print()
     return 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_read
 
 log = logging.getLogger("ledgerops")
 Value = TypeVar("Value")
@@ -83,8 +83,7 @@ def secret(file: str) -> str:
     try:
         found = Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"cannot read {file}: {reason.lower()}") from None
+        raise cannot_read(file, error) from None
     if not found:
         raise UserError(f"{file} is empty; put the secret there")
     return found

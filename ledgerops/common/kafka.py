@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read, os_reason
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LOGIN = {
@@ -130,10 +130,8 @@ def read_properties(path: Path) -> dict[str, str]:
     """The options in a properties file. A line that is refused is never quoted: it may hold a password."""
     try:
         lines = path.read_text("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"cannot read {path}: not UTF-8 text") from None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot_read(path, error) from None
     options: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):

@@ -52,7 +52,7 @@ from pathlib import Path
 
 import yaml
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 from ledgerops.ledger.plan import sections
 from ledgerops.ledger.plan.changes import Change, changes
 from ledgerops.ledger.plan.partitioning import Partitions
@@ -132,10 +132,8 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
         close = difflib.get_close_matches(name, PLANS, n=1)
         guess = f" (did you mean {close[0]}?)" if close else ""
         raise UserError(f"no plan {name}{guess}; give the path of a YAML file, or one of: {', '.join(PLANS)}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"cannot read plan {name}: not UTF-8 text") from None
-    except OSError as error:
-        raise UserError(f"cannot read plan {name}: {os_reason(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot_read(f"plan {name}", error) from None
     label = name if file.parent == _FOLDER else str(file)
     plan = parse_plan(text, label)
     if scale is None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read, os_reason
 from ledgerops.ledger.run.failures import first_line
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def read_properties(file: Path) -> dict[str, str]:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UserError(f"cannot read {file}: {reason.lower()}") from None
+        raise cannot_read(file, error) from None
     found = {}
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):

@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ledgerops.errors import UserError, cannot_write, os_reason
+from ledgerops.errors import UserError, cannot_read, cannot_write
 from ledgerops.ledger.plan.manifest import is_instant
 
 if TYPE_CHECKING:
@@ -145,10 +145,8 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
     """
     try:
         lines = path.read_text("utf-8").split("\n")
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"cannot read {path}: not UTF-8 text") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot_read(path, error) from None
     for number, line in enumerate(lines[:-1], 1):
         try:
             row = json.loads(line)
