@@ -1,4 +1,4 @@
-"""Runs the Ivy that comes inside pyspark."""
+"""Runs Ivy, which comes with pyspark, to download jars and all that they need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.servers.java import java_home
 
 MIRROR = "behind a mirror, give its ivysettings.xml with --settings FILE"
-MAX_DOWNLOAD_SECONDS = 900.0  # seconds; on a good line it takes 40
+MAX_DOWNLOAD_SECONDS = 900.0  # it takes 40 s on a good line
 
 
 def retrieve(

@@ -16,7 +16,7 @@ from ledgerops.servers.java import java_home, options_in
 from ledgerops.servers.process import Process, Server, free_port
 
 HEAP = "-Xmx512m"
-MAX_START_SECONDS = 60.0  # seconds; it takes 3 on an idle machine
+MAX_START_SECONDS = 60.0  # it takes 3 s on an idle machine
 MAX_TOOL_SECONDS = 60.0
 _LOGGING = """<Configuration status="ERROR">
   <Appenders>

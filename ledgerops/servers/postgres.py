@@ -15,7 +15,7 @@ from typing import Any
 from ledgerops.errors import UserError
 from ledgerops.servers.process import Process, Server, free_port
 
-MAX_START_SECONDS = 60.0  # seconds; it takes less than one
+MAX_START_SECONDS = 60.0  # it takes less than one
 DEBIAN = Path("/usr/lib/postgresql")
 DATABASE = USER = "ledger"
 # no socket file (its path would be too long in a deep folder), and nothing that only an unplugged machine would need
@@ -132,7 +132,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _owner() -> pwd.struct_passwd | None:
-    """Who runs the server; None: whoever we are."""
+    """The user that runs the server; None: the user of this process."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

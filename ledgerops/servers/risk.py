@@ -5,8 +5,8 @@
 
 A transaction that cannot be scored has `error`, the reason, in place of `score`; by GET the status is 422 then.
 The score is a function of the transaction alone: half of crc32(transaction_id) / 2^32, plus 0.3 x amount / 100,000 (at
-most 0.3), plus 0.2 for a debit; rounded to four digits. `Risk` runs the service as a process, which ends with its
-parent.
+most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` runs the service as a process, which ends with
+its parent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,69 +34,69 @@ from urllib.parse import parse_qsl, urlsplit
 from ledgerops.errors import UserError
 from ledgerops.servers.process import free_port
 
-MAX_TRANSACTIONS = 1000  # transactions a call
+MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
 START_SECONDS = 30.0
-LARGE_AMOUNT = 100_000.0
+LARGE_AMOUNT = 100_000.0  # from which a larger one adds nothing to the score
 
 
-class Refused(ValueError):
+class NotScorable(ValueError):
     """A transaction that has no score; the message says why."""
 
 
 def score(transaction: Mapping[str, Any]) -> float:
-    """Between 0 and 1, by the formula above. Raises Refused."""
+    """The score by the formula above, between 0 and 1. Raises NotScorable."""
     name, amount = transaction.get("transaction_id"), transaction.get("amount")
     if not isinstance(name, str) or not name:
-        raise Refused("no transaction_id")
+        raise NotScorable("no transaction_id")
     if amount is None:
-        raise Refused("no amount")
+        raise NotScorable("no amount")
     try:
         size = min(abs(float(amount)) / LARGE_AMOUNT, 1.0)
         if math.isnan(size):
             raise ValueError
     except (TypeError, ValueError):
-        raise Refused("amount is not a number") from None
+        raise NotScorable("amount is not a number") from None
     debit = 0.2 if transaction.get("type") == "Debit" else 0.0
     return round(0.5 * zlib.crc32(name.encode()) / 2**32 + 0.3 * size + debit, 4)
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How the service bears itself. Shares are of calls, drawn in their order from the seed."""
+    """How fast and how reliably the service answers. Shares are of calls; the seed decides the outcome of each call."""
 
-    latency: float = 0.005  # seconds before each answer
+    latency_seconds: float = 0.005  # before each answer
     fail_share: float = 0.0  # answered with status 503
     hang_share: float = 0.0  # not answered for HANG_SECONDS
     seed: int = 0
 
 
-@dataclass
-class Fate:
-    """Draws what becomes of each call."""
+class Outcomes:
+    """Draws the outcome of each call."""
 
-    behaviour: Behaviour
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self._draw = random.Random(self.behaviour.seed)
+    def __init__(self, behaviour: Behaviour) -> None:
+        self._behaviour = behaviour
+        self._random = random.Random(behaviour.seed)
+        self._lock = threading.Lock()
 
     def next(self) -> str:
-        """What becomes of the next call: "hang", "fail" or "answer". Safe for several threads."""
+        """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
         with self._lock:
-            drawn = self._draw.random()
-        if drawn < self.behaviour.hang_share:
+            drawn = self._random.random()
+        if drawn < self._behaviour.hang_share:
             return "hang"
-        return "fail" if drawn < self.behaviour.hang_share + self.behaviour.fail_share else "answer"
+        return "fail" if drawn < self._behaviour.hang_share + self._behaviour.fail_share else "answer"
 
 
 class Server(ThreadingHTTPServer):
+    """Listens on a port of 127.0.0.1 and answers as a behaviour says."""
+
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, port: int, behaviour: Behaviour) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.behaviour, self.fate = behaviour, Fate(behaviour)
+        self.behaviour, self.outcomes = behaviour, Outcomes(behaviour)
 
     @property
     def url(self) -> str:
@@ -108,6 +108,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """The two calls of the service; see the module."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one packet
@@ -118,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         if address.path != "/score":
             self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {address.path}"})
-        elif self._lives():
+        elif self._is_answered():
             answer = _scored(dict(parse_qsl(address.query)))
             self._answer(HTTPStatus.UNPROCESSABLE_ENTITY if "error" in answer else HTTPStatus.OK, answer)
 
@@ -136,21 +138,21 @@ class Handler(BaseHTTPRequestHandler):
             return
         if len(transactions) > MAX_TRANSACTIONS:
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"more than {MAX_TRANSACTIONS} transactions"})
-        elif self._lives():
+        elif self._is_answered():
             self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Says nothing: thousands of calls would drown what matters."""
 
-    def _lives(self) -> bool:
-        """Whether this call is to be answered; one that is not has been dealt with."""
-        fate = self.server.fate.next()
-        time.sleep(HANG_SECONDS if fate == "hang" else self.server.behaviour.latency)
-        if fate == "hang":
+    def _is_answered(self) -> bool:
+        """Waits, and draws whether this call gets its answer; one that does not has been dealt with."""
+        outcome = self.server.outcomes.next()
+        time.sleep(HANG_SECONDS if outcome == "hang" else self.server.behaviour.latency_seconds)
+        if outcome == "hang":
             self.close_connection = True
-        elif fate == "fail":
+        elif outcome == "fail":
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "configured to fail"})
-        return fate == "answer"
+        return outcome == "answer"
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:
         body = json.dumps(document).encode()
@@ -164,11 +166,11 @@ class Handler(BaseHTTPRequestHandler):
 def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"transaction_id": transaction.get("transaction_id"), "score": score(transaction)}
-    except Refused as problem:
+    except NotScorable as problem:
         return {"transaction_id": transaction.get("transaction_id"), "error": str(problem)}
 
 
-class Risk:
+class RiskService:
     """The service as a process: started at once, stopped by `stop`, by the end of a `with`, or with this process."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
@@ -189,7 +191,7 @@ class Risk:
         options = {
             "port": urlsplit(self.url).port or free_port(),  # one that is still free when it comes back
             "parent": os.getpid(),
-            "latency-ms": 1000 * asked.latency,
+            "latency-ms": 1000 * asked.latency_seconds,
             "fail-share": asked.fail_share,
             "hang-share": asked.hang_share,
             "seed": asked.seed,

@@ -9,12 +9,12 @@ import zlib
 import pytest
 import urllib3
 
-from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, Fate, Refused, Risk, score
+from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, Outcomes, RiskService, score
 
 
 @pytest.fixture(scope="module")
 def risk():
-    with Risk(Behaviour(latency=0.0)) as running:
+    with RiskService(Behaviour(latency_seconds=0.0)) as running:
         yield running
 
 
@@ -53,7 +53,7 @@ def test_the_score_is_a_function_of_the_transaction(transaction, rest):
     ],
 )
 def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(NotScorable) as refused:
         score(transaction)
 
     assert str(refused.value) == reason
@@ -93,13 +93,13 @@ def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, statu
 
 
 def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
-    behaviour = Behaviour(latency=0.0, fail_share=0.3, hang_share=0.02, seed=1)
-    fate = Fate(behaviour)
-    fates = [fate.next() for _ in range(100)]
-    with Risk(behaviour) as risk:
+    behaviour = Behaviour(latency_seconds=0.0, fail_share=0.3, hang_share=0.02, seed=1)
+    outcomes = Outcomes(behaviour)
+    drawn = [outcomes.next() for _ in range(100)]
+    with RiskService(behaviour) as risk:
         connections = urllib3.PoolManager(retries=False)
         found = []
-        for each in fates:
+        for each in drawn:
             timeout = 0.3 if each == "hang" else 50.0  # shorter than a call that hangs keeps its connection
             try:
                 url = f"{risk.url}/score?transaction_id=T1&amount=1"
@@ -108,14 +108,14 @@ def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
                 found.append("hung")
         connections.clear()
 
-    assert found == [{"answer": 200, "fail": 503, "hang": "hung"}[each] for each in fates]
+    assert found == [{"answer": 200, "fail": 503, "hang": "hung"}[each] for each in drawn]
     assert set(found) == {200, 503, "hung"}
     assert 15 <= found.count(503) <= 45
     assert found.count("hung") <= 8
 
 
 def test_an_answer_takes_its_time():
-    with Risk(Behaviour(latency=0.2)) as risk:
+    with RiskService(Behaviour(latency_seconds=0.2)) as risk:
         began = time.monotonic()
         get(f"{risk.url}/score?transaction_id=T1&amount=1")
 
@@ -123,7 +123,7 @@ def test_an_answer_takes_its_time():
 
 
 def test_it_comes_back_on_its_port():
-    with Risk() as risk:
+    with RiskService() as risk:
         before = risk.url
         risk.stop()
         with pytest.raises(urllib3.exceptions.HTTPError):
@@ -136,8 +136,8 @@ def test_it_comes_back_on_its_port():
 
 def test_it_ends_with_its_parent_however_that_ends():
     script = (
-        "import time\nfrom ledgerops.servers.risk import Risk\n"
-        "risk = Risk()\nprint(risk.url, risk._process.pid, flush=True)\ntime.sleep(60)"
+        "import time\nfrom ledgerops.servers.risk import RiskService\n"
+        "risk = RiskService()\nprint(risk.url, risk._process.pid, flush=True)\ntime.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     url, pid = parent.stdout.readline().split()

@@ -12,7 +12,7 @@ from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
     from ledgerops.ledger.run.source import RunSource
-    from ledgerops.servers.risk import Risk
+    from ledgerops.servers.risk import RiskService
 
 CONNECT_SECONDS = 5.0
 
@@ -20,7 +20,7 @@ CONNECT_SECONDS = 5.0
 class Services:
     """The URLs by name, and what was started for them."""
 
-    def __init__(self, urls: Mapping[str, str], risk: Risk | None = None) -> None:
+    def __init__(self, urls: Mapping[str, str], risk: RiskService | None = None) -> None:
         self.urls = dict(urls)
         self._risk = risk
 
@@ -48,9 +48,9 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
             _check_http("risk", given["risk"])
             urls["risk"] = given["risk"]
         else:
-            from ledgerops.servers.risk import Risk
+            from ledgerops.servers.risk import RiskService
 
-            risk = Risk()
+            risk = RiskService()
             urls["risk"] = risk.url
     return Services(urls, risk)
 

@@ -7,7 +7,7 @@ import pytest
 
 from ledgerops.ledger.jobs.calls import Limits
 from ledgerops.ledger.jobs.risk_scores import CALL_TRANSACTIONS, JOB, transform
-from ledgerops.servers.risk import Behaviour, Risk
+from ledgerops.servers.risk import Behaviour, RiskService
 from tests.ledger.jobs.feed import transaction
 from tests.ledger.jobs.oracle import ask, disordered
 
@@ -34,7 +34,7 @@ def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
     for number, row in enumerate(row for run in runs for batch in run for row in batch):
         row["amount"] = None if number % 17 == 0 else row["amount"]
         row["transaction_id"] = None if number % 29 == 0 else row["transaction_id"]
-    with Risk() as risk:
+    with RiskService() as risk:
         for run in runs:
             case.add(*run)
             case.run(services={"risk": risk.url})
@@ -56,7 +56,7 @@ def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
     case = feed(limited(replace(PATIENT, timeout=0.3)))
     names = [f"t{number:04}" for number in range(40 * CALL_TRANSACTIONS)]
     case.add([transaction(name, "10:00") for name in names])
-    with Risk(Behaviour(latency=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
+    with RiskService(Behaviour(latency_seconds=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
         case.run(services={"risk": risk.url})
 
     found = case.rows("transaction_id, score IS NULL, reason, output")
@@ -72,7 +72,7 @@ def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
 def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_back(feed):
     case = feed(limited())
     case.add([transaction("t1", "10:00")])
-    with Risk() as risk:
+    with RiskService() as risk:
         risk.stop()
         case.run(services={"risk": risk.url})
         risk.start()
@@ -88,7 +88,7 @@ def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_ba
 def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
     case = feed(limited(Limits(concurrency=2, timeout=60.0, retries=5, total=1.0)))
     case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CALL_TRANSACTIONS)])
-    with Risk(Behaviour(hang_share=1.0)) as risk:
+    with RiskService(Behaviour(hang_share=1.0)) as risk:
         began = time.monotonic()
         case.run(services={"risk": risk.url})
 

@@ -9,7 +9,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.databases import sqlite_path
 from ledgerops.ledger.run.services import open_services
 from ledgerops.ledger.run.source import RunSource, choose_source
-from ledgerops.servers.risk import Risk
+from ledgerops.servers.risk import RiskService
 
 HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
 
@@ -77,7 +77,7 @@ def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
     local = open_services({"accounts"}, {}, tmp_path / "work", bank).urls["accounts"]
     monkeypatch.chdir(tmp_path)
     relative = local.replace(f"{tmp_path}/", "")
-    with Risk() as risk:
+    with RiskService() as risk:
         services = open_services({"accounts", "risk"}, {"accounts": relative, "risk": risk.url}, tmp_path / "x", bank)
         services.close()
 
