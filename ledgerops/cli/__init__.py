@@ -78,7 +78,8 @@ OPTIONAL = {
     "zstandard": "zstandard",
 }
 UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)  # of a path, whatever is asked of it
-CHECKOUT_ONLY = "ledgerops.drills"  # the package does not carry it
+CHECKOUT_ONLY = "ledgerops.drills"  # the package does not contain it
+READ_DOCSTRINGS = ("render", "rules")  # commands that show runbooks
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -99,9 +100,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UserError with the message and a hint to --help, in place of argparse's usage and exit."""
         raise UserError(f"{message[:1].lower()}{message[1:]}; see {self.prog} --help")
-
-
-READ_DOCSTRINGS = ("render", "rules")  # commands that show runbooks
 
 
 def build_parser(chosen: str | None) -> Parser:
@@ -141,8 +139,8 @@ def chosen_command(argv: Sequence[str]) -> str | None:
     raise UserError(f"no command {word!r}; {hint}")
 
 
-def joined(argv: Sequence[str]) -> list[str]:
-    """The arguments, with the two words of a command's name as one."""
+def join_command(argv: Sequence[str]) -> list[str]:
+    """The arguments, with a command's name of two words as one argument."""
     name = " ".join(argv[:2])
     known = len(argv) > 1 and any(command.name == name for command in COMMANDS)
     return [name, *argv[2:]] if known else list(argv)
@@ -151,7 +149,7 @@ def joined(argv: Sequence[str]) -> list[str]:
 def missing_extra(name: str, module: str) -> str | None:
     """The line that says which optional dependency a command lacks; None when the missing `module` is none of them."""
     extra = next((command.extra for command in COMMANDS if command.name == name), None)
-    if extra is None:  # `exec` runs a script of the user, whose errors are his
+    if extra is None:  # `exec` runs a script of the user
         return None
     if f"{module}.".startswith(f"{CHECKOUT_ONLY}."):
         return f"ledgerops {name}: needs a checkout of the repository; the installed package does not include drills"
@@ -161,7 +159,7 @@ def missing_extra(name: str, module: str) -> str | None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
-    argv = joined(sys.argv[1:] if argv is None else argv)
+    argv = join_command(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
         parser = build_parser(chosen_command(argv))

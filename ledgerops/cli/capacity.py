@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import cores, seconds
 
+MAX_FACTOR, MAX_ROWS_PER_SECOND = 1_000, 1_000_000_000
+
 
 @dataclass(frozen=True)
 class Load:
@@ -34,17 +36,14 @@ class Load:
     rows: float | None = None
 
 
-MOST_TIMES, MOST_ROWS = 1_000, 1_000_000_000
-
-
 def load(text: str) -> Load:
-    """2x, or 5000 rows a second."""
+    """The type of --load: 2x, or 5000 for rows a second. Raises ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(x?)", text.strip())
     if not found or float(found[1]) <= 0:
         raise argparse.ArgumentTypeError(f"not a load: {text!r}; write 2x, or rows a second such as 5000")
-    if float(found[1]) > (MOST_TIMES if found[2] else MOST_ROWS):
+    if float(found[1]) > (MAX_FACTOR if found[2] else MAX_ROWS_PER_SECOND):
         raise argparse.ArgumentTypeError(
-            f"{text} is out of range: at most {MOST_TIMES:,}x or {MOST_ROWS:,} rows a second"
+            f"{text} is out of range: at most {MAX_FACTOR:,}x or {MAX_ROWS_PER_SECOND:,} rows a second"
         )
     return Load(factor=float(found[1])) if found[2] else Load(rows=float(found[1]))
 

@@ -6,8 +6,9 @@ import shutil
 import sys
 from typing import TextIO
 
-HOME, REST_OF_LINE, REST_OF_SCREEN, CLEAR = "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[2J"
-NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"  # a line that is too long must not push the others down
+# control codes of a terminal: where the cursor goes, what is erased, and whether long lines wrap
+HOME, ERASE_LINE, ERASE_BELOW, ERASE_ALL = "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[2J"
+NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"
 
 
 class Redraw:
@@ -47,6 +48,6 @@ class Redraw:
         if len(lines) > room:
             hidden = len(lines) - room + 2
             lines = [*lines[: max(0, room - 2)], f"({hidden - 1} more lines; make the terminal taller)", lines[-1]]
-        body = f"{REST_OF_LINE}\n".join(lines)
-        self._out.write(f"{'' if self._begun else CLEAR}{HOME}{NO_WRAP}{body}{REST_OF_LINE}{REST_OF_SCREEN}")
+        body = f"{ERASE_LINE}\n".join(lines)
+        self._out.write(f"{'' if self._begun else ERASE_ALL}{HOME}{NO_WRAP}{body}{ERASE_LINE}{ERASE_BELOW}")
         self._out.flush()

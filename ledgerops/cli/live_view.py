@@ -43,7 +43,7 @@ WIDE_COLUMNS = 119  # columns from which a query's figures fit in one line
 NAME_COLUMNS = 21  # the longest of the ledger's names
 MARGIN = " "
 FLOW = (("in/s", 8), ("processed", 10), ("backlog", 8), ("clears", 7))  # headings and widths of columns
-REST = (("watermark", 10), ("state", 7), ("bytes", 8), ("skew", 6))
+DETAILS = (("watermark", 10), ("state", 7), ("bytes", 8), ("skew", 6))
 
 
 class LiveView:
@@ -87,8 +87,8 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
         count(query["backlog"]),
         duration(query["drain_seconds"]),
     )
-    rest = _columns(
-        REST,
+    details = _columns(
+        DETAILS,
         duration(query["watermark_lag"]),
         count(state.get("rows")),
         size(state.get("bytes")),
@@ -99,7 +99,7 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
         took.stylize(f"bold {ORANGE}")
     bar = phase_bar(batch, interval, _bar_width(width), ascii_only)
     lead = Text.assemble(MARGIN, name, " ", status, flow)
-    work = Text.assemble(took, " ", bar, rest)
+    work = Text.assemble(took, " ", bar, details)
     spark_width = min(30, width // 6)
     spark = sparkline(query["series"]["input"], spark_width, ASCII_SPARKS if ascii_only else SPARKS)
     verdict = Text.assemble(MARGIN, "  ", _verdict(query))
@@ -154,7 +154,7 @@ def plain_line(query: Document) -> str:
 
 
 def verdict_line(query: Document) -> str:
-    """The query's last word: status, health and verdict."""
+    """A line for the end of a run: status, health and verdict."""
     health = UNKNOWN if query["health"] is None else str(query["health"])
     status = query["status"].replace("_", " ")
     return f"{query['query']:{NAME_COLUMNS}} {status:14} health {health:>3}  {_verdict(query).plain}"
@@ -207,15 +207,15 @@ def print_plain(document: Document, console: Console, said: Collection[str] = ()
 
 
 def _headings(width: int) -> list[Text]:
-    flow, rest = (_columns(columns, *(name for name, _ in columns)) for columns in (FLOW, REST))
+    flow, details = (_columns(columns, *(name for name, _ in columns)) for columns in (FLOW, DETAILS))
     lead = f"{MARGIN}{'query':{NAME_COLUMNS}} {'status':16}{flow}"
-    work = f"{'batch':>7} {'phases':{_bar_width(width)}}{rest}"
+    work = f"{'batch':>7} {'phases':{_bar_width(width)}}{details}"
     lines = [lead + work] if width >= WIDE_COLUMNS else [lead, f"{MARGIN}  {work}"]
     return [Text(line, style="dim") for line in (*lines, "─" * width)]
 
 
 def _bar_width(width: int) -> int:
-    taken = 2 * len(MARGIN) + NAME_COLUMNS + 26 + sum(width for _, width in (*FLOW, *REST))
+    taken = 2 * len(MARGIN) + NAME_COLUMNS + 26 + sum(width for _, width in (*FLOW, *DETAILS))
     return min(40, width - taken) if width >= WIDE_COLUMNS else max(4, min(24, width - 44))
 
 

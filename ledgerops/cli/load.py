@@ -125,7 +125,7 @@ def _run(args: argparse.Namespace, request: LoadRequest, stop: Stop) -> int:
 def _send_alone(
     request: LoadRequest, stop: Stop, metrics: LoadMetrics, say: Say, show: Show
 ) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
-    """Sends it from this process."""
+    """Sends the load from this process: the request as it began, what was sent, and the legs of sampled records."""
     from ledgerops.load.generator.pacer import produce, settle
 
     stream = request.stream()
@@ -152,7 +152,7 @@ def _send_alone(
 def _send_with_workers(
     request: LoadRequest, workers: int, stop: Stop, metrics: LoadMetrics, say: Say, show: Show
 ) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
-    """Sends it from several processes."""
+    """The same from several processes."""
     from ledgerops.load.generator.latency_samples import gather
     from ledgerops.load.generator.local_senders import run_senders
 
@@ -177,16 +177,17 @@ def _progress(records: int | None) -> Iterator[tuple[Show, Say]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, soft_wrap=True)
-    shown = [0.0]
+    shown_at = 0.0
     columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task("sending", total=records, rate="")
     began = time.monotonic()
 
     def show(produced: int) -> None:
+        nonlocal shown_at
         now = time.monotonic()
-        if now - shown[0] >= SHOW_SECONDS:
-            shown[0] = now
+        if now - shown_at >= SHOW_SECONDS:
+            shown_at = now
             bar.update(task, completed=produced, rate=f"{produced / (now - began):,.0f}/s")
 
     def say(text: str) -> None:

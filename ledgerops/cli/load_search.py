@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def search(args: argparse.Namespace, perform: Perform) -> int:
-    """The command, with what performs a trial."""
+    """Runs the command; `perform` runs a trial. Returns the exit code."""
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test import search_report
@@ -77,16 +77,12 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     settings = Settings(
         loadtest_args.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
     )
-    if trial < loadtest_args.MIN_INTERVALS * args.trigger:
-        raise UserError(
-            f"--trial {trial:g}s is too short for {loadtest_args.MIN_INTERVALS} batches at a trigger interval of "
-            f"{args.trigger:g} s; give at least {loadtest_args.MIN_INTERVALS * args.trigger:g}s"
-        )
+    loadtest_args.check_length("--trial", trial, args.trigger)
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"
     unfinished = open_folder(folder)
-    with loadtest_args.Shown() as shown:
-        searching = SearchRun(options, settings, unfinished, shown, perform)
+    with loadtest_args.TrialProgress() as progress:
+        searching = SearchRun(options, settings, unfinished, progress, perform)
         print(
             f"about {searching.trials} trials of {trial:g} s, some {clock(searching.budget_seconds)} min; objectives: "
             f"{', '.join(each.text for each in settings.slos)}",
@@ -95,7 +91,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         found = searching.found()
     answer = search_report.SearchSummary(options, settings, found, searching.began, time.time() - searching.began)
     document, page = search_report.document(answer), search_page(answer)
-    loadtest_args.write(unfinished, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
+    loadtest_args.write_results(unfinished, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
     publish_folder(unfinished, folder)
     if args.json:
         print(json.dumps(document))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 DURATION_SECONDS = 60.0
 WARM_UP_SECONDS = 20.0  # of a plan: compiling, and the backlog of the first batches
-LOCAL = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
+LOCAL_OPTIONS = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def test(args: argparse.Namespace, perform: Perform) -> int:
-    """The command, with what performs a trial."""
+    """Runs the command; `perform` runs a trial. Returns the exit code."""
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test.search_run import tidy
@@ -101,23 +101,19 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
 
     slos = loadtest_args.objectives(args)
     if args.manifest is not None:
-        trial = _sent(args)
+        trial = _sent_load(args)
         return _report(args, trial, f"plan {trial.wanted.plan.name}, sent to Kafka", slos)
     if args.recording is not None or args.samples is not None:
         raise UserError("--recording and --samples need --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
     duration, trigger = args.duration or DURATION_SECONDS, args.trigger or loadtest_args.TRIGGER_SECONDS
     plan, title, warm_up = _load(args, names, trigger)
-    if duration < loadtest_args.MIN_INTERVALS * trigger:
-        raise UserError(
-            f"--duration {duration:g}s is too short for {loadtest_args.MIN_INTERVALS} batches at a trigger interval of "
-            f"{trigger:g} s; give at least {loadtest_args.MIN_INTERVALS * trigger:g}s"
-        )
+    loadtest_args.check_length("--duration", duration, trigger)
     wanted = TrialRequest(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)
-    with loadtest_args.Shown() as shown:
-        shown.begin(1, 1, f"{', '.join(names)} at {title}")
-        trial = perform(wanted, folder, shown.say)
+    with loadtest_args.TrialProgress() as progress:
+        progress.begin(1, 1, f"{', '.join(names)} at {title}")
+        trial = perform(wanted, folder, progress.say)
     if trial.origin is None:
         raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not start')}")
     tidy(trial)
@@ -125,14 +121,14 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
 
 
 def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[Slo]) -> int:
-    """Judges, writes and prints it."""
+    """Judges the trial, writes the report and prints the summary. Returns the exit code."""
     from ledgerops.load.test import result
     from ledgerops.load.test.html import page
 
     outcome = result.examine_trial(trial, title, slos)
     folder = trial.folder
     document = result.document(outcome)
-    loadtest_args.write(folder, "test", document, result.COLUMNS, result.rows(outcome), page(outcome))
+    loadtest_args.write_results(folder, "test", document, result.COLUMNS, result.rows(outcome), page(outcome))
     if args.json:
         print(json.dumps(document))
     else:
@@ -146,15 +142,15 @@ def _folder(args: argparse.Namespace, names: Sequence[str]) -> Path:
     return out / f"test-{names[0] if len(names) == 1 else 'jobs'}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def _sent(args: argparse.Namespace) -> Trial:
-    """What jobs made of a load that was sent to Kafka. Raises UserError."""
+def _sent_load(args: argparse.Namespace) -> Trial:
+    """The trial of jobs that read a load from Kafka. Raises UserError."""
     from ledgerops.load.test.external_load import read_sent_load, trial_of
     from ledgerops.load.test.trial import make_folder
 
     if args.recording is None:
         raise UserError("--manifest needs --recording PLACE, the recording of the jobs that read the load")
     given = ["a PLAN"] if args.plan is not None else []
-    given += [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name) is not None]
+    given += [f"--{name.replace('_', '-')}" for name in LOCAL_OPTIONS if getattr(args, name) is not None]
     if given:
         raise UserError(f"--manifest judges what was sent: {', '.join(given)} cannot be combined with it")
     names = args.job or []
@@ -179,7 +175,7 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
         plan = load_plan(args.plan, args.rate_scale)
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
         return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP_SECONDS
-    rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)
+    rate = args.rate if args.rate is not None else args.load * _searched_rate(args.out, names)
     least = plans.warm_up_seconds(trigger)
     if args.warm_up is not None and args.warm_up < least:
         raise UserError(
@@ -189,8 +185,8 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
     return plans.at_rate(rate, trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
 
 
-def _searched(out: Path, names: tuple[str, ...]) -> float:
-    """The rate that a search has found for the job."""
+def _searched_rate(out: Path, names: tuple[str, ...]) -> float:
+    """The rate in rows a second that load search found for the job. Raises UserError."""
     if len(names) != 1:
         raise UserError("--load needs exactly one --job")
     file = out / f"search-{names[0]}" / "search.json"

@@ -1,4 +1,4 @@
-"""What the commands that run trials share: their progress, their files, their options."""
+"""What `load test` and `load search` share: their options, the progress of a trial, and the files of results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TRIGGER_SECONDS = 2.0
 CORES = 2
-MIN_INTERVALS = 6  # intervals that a measured part must have
+MIN_BATCHES = 6  # of a measured part, at its trigger interval
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,14 +65,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def objectives(args: argparse.Namespace) -> list[Slo]:
-    """Those that are asked for, else the defaults. Raises UserError."""
+    """The objectives of --slo, else the defaults. Raises UserError."""
     from ledgerops.load.test.slo import default_slos, parse
 
     return [parse(text) for text in args.slo] if args.slo else default_slos(args.freshness)
 
 
-def write(folder: Path, name: str, document: Any, columns: Sequence[str], rows: Iterable[Any], page: str) -> None:
-    """name.json, name.csv and name.html. Raises UserError."""
+def check_length(option: str, length: float, trigger: float) -> None:
+    """Raises UserError for a measured part (seconds) that is too short for enough batches; `option` is its option."""
+    least = MIN_BATCHES * trigger
+    if length < least:
+        raise UserError(
+            f"{option} {length:g}s is too short for {MIN_BATCHES} batches at a trigger interval of {trigger:g} s; "
+            f"give at least {least:g}s"
+        )
+
+
+def write_results(
+    folder: Path, name: str, document: Any, columns: Sequence[str], rows: Iterable[Any], page: str
+) -> None:
+    """Writes name.json, name.csv and name.html. Raises UserError."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(columns)
@@ -85,7 +97,7 @@ def write(folder: Path, name: str, document: Any, columns: Sequence[str], rows: 
         raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
-class Shown(AbstractContextManager["Shown"]):
+class TrialProgress(AbstractContextManager["TrialProgress"]):
     """Trials as they run, on stderr: a bar on a terminal, else a line for each thing that begins."""
 
     def __init__(self) -> None:
@@ -97,7 +109,7 @@ class Shown(AbstractContextManager["Shown"]):
         self.what = self.doing = ""
         self.began = time.monotonic()
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> TrialProgress:
         if self.console.is_terminal:
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

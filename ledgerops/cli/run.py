@@ -29,7 +29,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,9 @@ QUICK_START_SECONDS = 600.0  # up to which a run is short
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.jobs.job import Job
     from ledgerops.ledger.run.app import ActiveRun, RunSetup
+    from ledgerops.ledger.run.sink import RunSink
     from ledgerops.ledger.run.source import RunSource
 
 
@@ -135,21 +137,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _setup(args: argparse.Namespace) -> RunSetup:
-    """Everything that can be refused before Spark starts."""
-    from ledgerops.ledger.jobs import choose_jobs, left_out
+    """Everything that can be refused before Spark starts. Raises UserError."""
     from ledgerops.ledger.run.app import RunSetup
     from ledgerops.ledger.run.run_dir import RunDir
-    from ledgerops.ledger.run.source import describe_topics
-    from ledgerops.servers.jars import connector_jars
 
     conf = _conf(args)
-    choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
-    source, sink = source_sink_args.endpoints(args)
-    jobs = choose_jobs(args.jobs, source.offered)
-    jars = connector_jars() if source.kafka is not None or sink.kind != "parquet" else []
-    source = describe_topics(source, {name for job in jobs for name in job.inputs})
-    for job in left_out(args.jobs, source.offered):
-        print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
+    jobs, source, sink, jars = _jobs_and_endpoints(args)
     if args.port:
         _check_port(args.port)
     folder = RunDir(Path(os.path.realpath(args.out)), source.folder)
@@ -185,6 +178,22 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         folder.close()
         raise
     return setup
+
+
+def _jobs_and_endpoints(args: argparse.Namespace) -> tuple[Sequence[Job], RunSource, RunSink, Sequence[Path]]:
+    """The jobs, what they read from and write to, and the jars that this needs. Raises UserError."""
+    from ledgerops.ledger.jobs import choose_jobs, left_out
+    from ledgerops.ledger.run.source import describe_topics
+    from ledgerops.servers.jars import connector_jars
+
+    choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
+    source, sink = source_sink_args.endpoints(args)
+    jobs = choose_jobs(args.jobs, source.offered)
+    jars = connector_jars() if source.kafka is not None or sink.kind != "parquet" else []
+    source = describe_topics(source, {name for job in jobs for name in job.inputs})
+    for job in left_out(args.jobs, source.offered):
+        print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
+    return jobs, source, sink, jars
 
 
 def _conf(args: argparse.Namespace) -> dict[str, str]:

@@ -67,6 +67,7 @@ def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ)
     """What to read and where to write. Raises UserError for flags that do not fit together, or name nothing."""
     from ledgerops.ledger.run.sink import RunSink
     from ledgerops.ledger.run.source import choose_source
+    from ledgerops.ledger.sinks import PostgresSink
     from ledgerops.ledger.sources.kafka import Start, Topics, read_start
     from ledgerops.ledger.sources.topics import named
 
@@ -80,12 +81,13 @@ def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ)
     source = choose_source(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
     if args.until_caught_up and source.kind == "embedded":
         raise UserError("--until-caught-up cannot be used with the embedded source, which never ends; use --duration")
-    url = (args.postgres or environ.get(POSTGRES, "")) if args.sink == "postgres" else ""
-    if args.sink == "postgres" and not url:
-        raise UserError(f"--sink postgres needs a database: add --postgres URL, or set {POSTGRES}")
-    sink = RunSink(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
-    sink.target  # noqa: B018  # raises UserError for an URL that is none
-    return source, sink
+    url = ""
+    if args.sink == "postgres":
+        url = args.postgres or environ.get(POSTGRES, "")
+        if not url:
+            raise UserError(f"--sink postgres needs a database: add --postgres URL, or set {POSTGRES}")
+        PostgresSink(url)  # raises UserError for an URL that is none
+    return source, RunSink(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
 
 
 def _client(args: argparse.Namespace) -> KafkaClient | None:

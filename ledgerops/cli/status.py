@@ -53,24 +53,21 @@ def run(args: argparse.Namespace) -> int:
             else:
                 live_view.print_plain(document, console)
         return 0
-    shown = [document]
-    away_since: list[float] = []
+    away_since: float | None = None
 
     def newest() -> dict[str, Any]:
-        """The newest document; while the exporter is away the last one, and since when."""
+        """The newest document; while the exporter is away, the last one."""
+        nonlocal document, away_since
         try:
-            shown[0] = fetch(url)
-            away_since.clear()
+            document, away_since = fetch(url), None
         except UserError:
-            away_since[1:] = []
-            if not away_since:
-                away_since.append(time.time())
-        return shown[0]
+            away_since = away_since or time.time()
+        return document
 
     def title() -> str:
-        if not away_since:
+        if away_since is None:
             return f"ledgerops  {url}/"
-        return f"ledgerops  {url}/  not reachable since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
+        return f"ledgerops  {url}/  not reachable since {time.strftime('%H:%M:%S', time.localtime(away_since))}"
 
     stop = Stop()
     with stop.on_signals(), _of_an_exporter(url):

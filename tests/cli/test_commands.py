@@ -20,7 +20,7 @@ import pytest
 import shtab
 
 from ledgerops import __version__
-from ledgerops.cli import COMMANDS, build_parser, joined, main
+from ledgerops.cli import COMMANDS, build_parser, join_command, main
 from ledgerops.cli.completion import SHELLS, known_names, whole_parser
 from ledgerops.cli.exec import script_and_arguments
 from tests.paths import RECORDED
@@ -45,10 +45,10 @@ def test_every_command_has_help_with_an_example_that_parses(subtests: pytest.Sub
             found = re.findall(
                 rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M
             )
-            examples = [example for example in found if joined(example.split())[0] == command.name]
+            examples = [example for example in found if join_command(example.split())[0] == command.name]
             assert examples, f"{command.module} has no example"
             for example in examples:
-                words = joined(shlex.split(re.sub(r"\s#.*", "", example)))
+                words = join_command(shlex.split(re.sub(r"\s#.*", "", example)))
                 if "--launcher" in words:  # it prints a path and ends
                     continue
                 args = build_parser(command.name).parse_args(words)
