@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             results = suite.perform(chosen, args.out, args.seed or 1, args.lanes, stop)
         if stop.asked:
             raise KeyboardInterrupt
-    return suite.close(results, args.publish, args.save, args.note)
+    return suite.finish(results, args.publish, args.save, args.note)
 
 
 def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:

@@ -15,7 +15,8 @@ from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.harness.drill import WORDS
 
 DEFAULT_DRILLS = 20
-OFTEN = (  # the most frequent faults in practice are dealt twice as often
+# the most frequent faults in practice, which are dealt twice as often
+OFTEN = (
     "slow-sink", "python-udf", "overload", "key-skew", "too-many-tasks", "binding-cap", "idle-branch", "straggler",
     "late-rows", "planning", "stuck-sink",
 )  # fmt: skip

@@ -15,20 +15,21 @@ from ledgerops.drills.harness.fault_control import FaultControl
 
 MAX_KEYS = 50
 TICK_SECONDS = 0.1
+Send = Callable[[list[dict[str, Any]], float], None]  # rows, and the share of them for the first partition
 
 
 class Feeder:
     """A thread that sends rows until it is closed.
 
-    The values of `key` in the control file: `rate` (rows a second), `every` (seconds between two files), `hot` (share
-    of one key), `late` and `late_by` (share of late rows and by how many seconds), `pinned` (share of the rows in the
-    first partition), `future` (one row is dated an hour ahead).
+    The values of `key` in the control file: `rate` (rows a second), `burst` (further rows, once), `every` (seconds
+    between two files), `hot` (share of one key), `late` and `late_by` (share of late rows and by how many seconds),
+    `pinned` (share of the rows in the first partition), `future` (one row is dated an hour ahead).
     """
 
-    def __init__(self, control: FaultControl, key: str, send: Callable[[list[dict[str, Any]], float], None]) -> None:
+    def __init__(self, control: FaultControl, key: str, send: Send) -> None:
         self._control, self._key, self._send = control, key, send
         self._chance = random.Random(key)
-        self.sent = 0
+        self._rows_made = 0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"feeder of {key}", daemon=True)
         self._thread.start()
@@ -39,23 +40,24 @@ class Feeder:
         self._thread.join()
 
     def _run(self) -> None:
-        due, last, sent_at, future = 0.0, time.monotonic(), time.monotonic(), False
+        due, last, sent_at = 0.0, time.monotonic(), time.monotonic()
+        burst_sent = future_sent = False
         while not self._closed.wait(TICK_SECONDS):
             load = self._control(self._key, {})
             moment = time.monotonic()
             due += float(load.get("rate", 0.0)) * (moment - last)
             last = moment
-            if load.get("burst"):  # rows that came while nothing was sent
-                due += float(load["burst"]) if not getattr(self, "_burst", False) else 0.0
-                self._burst = True
+            if load.get("burst") and not burst_sent:  # rows that came while nothing was sent
+                due += float(load["burst"])
+                burst_sent = True
             if moment - sent_at < float(load.get("every", 0.5)) or due < 1:
                 continue
             sent_at = moment
             count = int(due)
             due -= count
             rows = [self._row(load) for _ in range(count)]
-            if load.get("future") and not future:
-                future = True
+            if load.get("future") and not future_sent:
+                future_sent = True
                 rows[0]["event_time"] = _iso(time.time() + 3600)
             try:
                 self._send(rows, float(load.get("pinned", 0.0)))
@@ -63,20 +65,20 @@ class Feeder:
                 print(f"feeder: {error}")
 
     def _row(self, load: dict[str, Any]) -> dict[str, Any]:
-        self.sent += 1
+        self._rows_made += 1
         hot = self._chance.random() < float(load.get("hot", 0.0))
         late = self._chance.random() < float(load.get("late", 0.0))
         at = time.time() - (float(load.get("late_by", 60.0)) if late else 0.0)
         return {
-            "id": str(self.sent),
-            "key": "hot" if hot else str(self.sent % MAX_KEYS),
-            "amount": self.sent % 997 / 10,
+            "id": str(self._rows_made),
+            "key": "hot" if hot else str(self._rows_made % MAX_KEYS),
+            "amount": self._rows_made % 997 / 10,
             "event_time": _iso(at),
         }
 
 
-def to_folder(folder: Path) -> Callable[[list[dict[str, Any]], float], None]:
-    """Each call makes one file, which appears whole."""
+def to_folder(folder: Path) -> Send:
+    """What sends rows to a folder: each call makes one file, which appears whole."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
 
@@ -90,8 +92,8 @@ def to_folder(folder: Path) -> Callable[[list[dict[str, Any]], float], None]:
     return send
 
 
-def to_topic(servers: str, topic: str, partitions: int) -> Callable[[list[dict[str, Any]], float], None]:
-    """Sends to the partitions in turn, but the pinned share to the first."""
+def to_topic(servers: str, topic: str, partitions: int) -> Send:
+    """What sends rows to a topic: to its partitions in turn, but the pinned share to the first."""
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0})

@@ -12,6 +12,7 @@ import psutil
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.fault_control import FaultControl
+from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.errors import UserError
 
 POLL_SECONDS = 0.1
@@ -54,15 +55,8 @@ class Injector:
 
     def children(self, *words: str) -> list[psutil.Process]:
         """The driver's processes below it whose command line has one of the words: `java`, `pyspark.daemon`."""
-        found = []
-        for child in self.process.children(recursive=True):
-            try:
-                line = " ".join(child.cmdline())
-            except psutil.Error:
-                continue
-            if any(word in line for word in words):
-                found.append(child)
-        return found
+        below = descendants(self.process.pid)
+        return [child for child in below if any(word in command_line(child) for word in words)]
 
     def close(self) -> None:
         """Closes what `inject` left open. Never raises."""

@@ -19,6 +19,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.bundle import Bundle, empty_folder
 from ledgerops.drills.harness.drill import WORDS, Drill
 from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.processes import descendants, send
 from ledgerops.errors import UserError
 
 MAX_START_SECONDS = 180.0  # for Spark and the queries
@@ -85,20 +86,11 @@ def driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     except subprocess.TimeoutExpired:
         pass  # the bundle is then incomplete, which is reported
     finally:
-        family = [psutil.Process(process.pid), *_children(process.pid)] if process.poll() is None else []
-        for each in family:
-            try:
-                each.send_signal(signal.SIGKILL)
-            except psutil.Error:
-                pass
+        if process.poll() is None:
+            below = descendants(process.pid)
+            process.kill()  # first, so that it starts none of them again
+            send(below, signal.SIGKILL)
         process.wait()
-
-
-def _children(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
 
 
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:

@@ -93,7 +93,7 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
     return results
 
 
-def close(results: Sequence[Result], publish: Path | None, save: Path | None, note: str = "") -> int:
+def finish(results: Sequence[Result], publish: Path | None, save: Path | None, note: str = "") -> int:
     """Prints the details and the tables, writes what was asked for, and gives the exit code."""
     done = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
     for drill, bundle, each in done:

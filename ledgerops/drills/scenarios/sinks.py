@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 
-import psutil
-
 from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast, nothing_done_for
 from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.processes import send
 from ledgerops.drills.harness.target_app import TargetApp
 
 # F03, slow sink: from the onset, each write takes 3.5 s. The trigger interval is 2 s.
@@ -70,19 +69,11 @@ WORKERS = ("pyspark.daemon", "pyspark/daemon")
 def inject_hung_worker(injector: Injector) -> None:
     injector.held["stopped"] = injector.children(*WORKERS)
     injector.closing.append(lambda: repair_hung_worker(injector))
-    _signal(injector, signal.SIGSTOP)
+    send(injector.held["stopped"], signal.SIGSTOP)
 
 
 def repair_hung_worker(injector: Injector) -> None:
-    _signal(injector, signal.SIGCONT)
-
-
-def _signal(injector: Injector, number: signal.Signals) -> None:
-    for process in injector.held["stopped"]:
-        try:
-            process.send_signal(number)
-        except psutil.Error:
-            pass  # a worker may end by itself
+    send(injector.held["stopped"], signal.SIGCONT)
 
 
 HUNG_WORKER = Drill(

@@ -1,0 +1,83 @@
+"""Watches a drawn case from outside, each second: what `/diagnosis` answers, and how much of the machine is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ledgerops.drills.harness.processes import cpu_seconds
+
+POLL_SECONDS = 1.0
+MAX_ANSWER_SECONDS = 10.0
+
+
+class Polling:
+    """A thread that writes live.jsonl and machine.jsonl to the folder of a case until it is stopped.
+
+    It begins once the log of the application, the process `pid`, names the address of its exporter.
+    """
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        self._folder = folder
+        self._machine = _Machine(psutil.Process(pid))
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="polling", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks no more; an answer that is under way is still written."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Stops, and waits until all is written."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        url = ""
+        with (self._folder / "live.jsonl").open("w") as live, (self._folder / "machine.jsonl").open("w") as machine:
+            while not self._stopped.wait(POLL_SECONDS):
+                url = url or self._exporter()
+                if not url:
+                    continue
+                at = time.time()
+                live.write(json.dumps({"at": at, **_answer(url)}) + "\n")
+                live.flush()
+                machine.write(json.dumps({"at": at, **self._machine.look()}) + "\n")
+
+    def _exporter(self) -> str:
+        """The address that the application printed; empty before that."""
+        found = re.search(r"(http://[\w.]+:\d+)", (self._folder / "app.log").read_text("utf-8", "replace"))
+        return found.group(1) if found else ""
+
+
+def _answer(url: str) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(f"{url}/diagnosis", timeout=MAX_ANSWER_SECONDS) as answer:
+            return {"diagnosis": json.load(answer)}
+    except (OSError, ValueError) as error:
+        return {"problem": str(error)}
+
+
+class _Machine:
+    """How much of the machine is used, and how much of that by one process and those below it."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
+        psutil.cpu_percent()  # the first call only sets the beginning
+        self._spent, self._at = cpu_seconds(process), time.monotonic()
+
+    def look(self) -> dict[str, float]:
+        """Percent of all cores since the last look, in total and of the process; and the load average."""
+        used, now, spent = psutil.cpu_percent(), time.monotonic(), cpu_seconds(self._process)
+        own = 100.0 * (spent - self._spent) / max(0.1, now - self._at) / (psutil.cpu_count() or 1)
+        self._spent, self._at = spent, now
+        return {"used": used, "own": round(own, 1), "load": os.getloadavg()[0]}
