@@ -25,6 +25,7 @@ from ledgerops.notify.incident import matchers
 READ_SECONDS = 4.0  # for each read from a driver
 LOOKUP_SECONDS = 8.0  # for a whole lookup
 MAX_BYTES = 8 * 1024 * 1024  # of an answer
+MAX_TROUBLE_CHARACTERS = 200
 DEAD_SECONDS = 30.0  # how long a driver, or Prometheus, that did not answer is not asked again
 MAX_DRIVERS = 16  # that Prometheus names for one query and that are asked: each takes a thread
 INSTANCE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")  # of Prometheus' answer: no user, no path
@@ -89,11 +90,9 @@ class Lookup:
             self._silent[base] = time.monotonic() + DEAD_SECONDS
             troubles.append(f"{base} did not answer within {self.seconds:g} s")
         best = _best([base for base in ranked if base in got], got)
-        return (
-            LookupResult(got[best], best)
-            if best
-            else LookupResult(None, None, "; ".join(troubles)[:200] or "no exporter is configured")
-        )
+        if best is not None:
+            return LookupResult(got[best], best)
+        return LookupResult(None, trouble="; ".join(troubles)[:MAX_TROUBLE_CHARACTERS] or "no exporter is configured")
 
     def _ask(
         self,
@@ -117,8 +116,7 @@ class Lookup:
                 queries = document["queries"] if ours else ()
                 answers.put((base, next((each for each in queries if each["query"] == query), None)))
             except Exception as error:  # whatever listens there: the alert goes out without it
-                if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
-                    self._silent[base] = time.monotonic() + DEAD_SECONDS
+                self._note_silence(base, error)
                 answers.put((base, error))
 
         asked = set()
@@ -129,6 +127,11 @@ class Lookup:
             asked.add(base)
             threading.Thread(target=ask, args=(base,), name="notify-lookup", daemon=True).start()
         return asked
+
+    def _note_silence(self, base: str, error: Exception) -> None:
+        """Asks a server no more for a while, unless it answered, if only with an HTTP error."""
+        if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+            self._silent[base] = time.monotonic() + DEAD_SECONDS
 
     def _trusted(self, base: str) -> bool:
         """Whether a driver may see the token."""
@@ -152,8 +155,7 @@ class Lookup:
             hosts = [each for each in named if isinstance(each, str) and INSTANCE.fullmatch(each)]
             return [f"{self.scheme}://{each}" for each in hosts[:MAX_DRIVERS]]
         except Exception as error:
-            if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
-                self._silent[self.prometheus] = time.monotonic() + DEAD_SECONDS
+            self._note_silence(self.prometheus, error)
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 

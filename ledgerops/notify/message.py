@@ -17,8 +17,8 @@ from ledgerops.common.format import clean, duration
 from ledgerops.notify.incident import Incident, matchers
 
 MAX_LINES = 12
-MAX_LINE_CHARACTERS = 300  # characters of a line: chat clients fold it, pagers cut it
-RULED_OUT = 3
+MAX_LINE_CHARACTERS = 300  # chat clients fold longer lines, pagers cut them
+MAX_RULED_OUT = 3
 # where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
 MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
@@ -26,6 +26,8 @@ MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have h
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """What senders deliver. `title` is the first line, `body` all others."""
+
     title: str
     body: str
     severity: str
@@ -44,8 +46,8 @@ def compose(
     trouble: str | None = None,
     before: Mapping[str, Any] | None = None,
 ) -> Message:
-    """The message. `diagnosis` is the query's part of the diagnosis document, None where there is none and then
-    `trouble` says why; `before` is that of when the incident began, for what changed."""
+    """The message. `diagnosis` is the query's part of the diagnosis document; where it is None, `trouble` says why.
+    `before` is the diagnosis of when the incident began: the message says what changed since."""
     lines = (
         _resolved(incident, diagnosis, before) if incident.status == "resolved" else _firing(incident, diagnosis, now)
     )
@@ -63,7 +65,7 @@ def compose_checked(
     trouble: str | None = None,
     before: Mapping[str, Any] | None = None,
 ) -> tuple[Message, Exception | None]:
-    """The message for what a driver answered, which may be anything; without it if it is no diagnosis, and why."""
+    """The message, and the error if what a driver answered is no diagnosis: then the message is without it."""
     try:
         return compose(incident, diagnosis, now, trouble, before), None
     except Exception as error:
@@ -130,7 +132,7 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
         lines.append(f"first: {remedy['action']}{command} ({remedy['why']})")
-    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:RULED_OUT]]
+    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:MAX_RULED_OUT]]
     if ruled_out:
         lines.append(f"ruled out: {'; '.join(ruled_out)}")
     return lines

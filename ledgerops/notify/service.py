@@ -71,24 +71,7 @@ class Service:
         self._pool = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="notify-compose")
         self._hung = threading.Semaphore(MAX_HUNG)
         self.counts = Counts()
-        rules = rules or Rules(host="127.0.0.1")
-        secure, access = tls_contexts(rules), Access(rules, RISK)
-        self._scheme = "https" if secure else "http"
-        try:
-            self._server = Server(
-                (rules.host, port),
-                self.answer,
-                access,
-                self.counts.refuse,
-                secure,
-                max_body_bytes=MAX_BYTES,
-                max_requests=MAX_REQUESTS,
-                # the alerts of a fleet come from one Alertmanager
-                max_per_address=MAX_REQUESTS - 4,
-                problem=_text,
-            )
-        except OSError as error:
-            raise UserError(f"cannot listen on {rules.host}:{port}: {os_reason(error)}") from None
+        self._server, self._scheme = self._listen(rules or Rules(host="127.0.0.1"), port)
         self._http = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="notify-http", daemon=True
         )
@@ -96,6 +79,25 @@ class Service:
             threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
             for sender in senders
         ]
+
+    def _listen(self, rules: Rules, port: int) -> tuple[Server, str]:
+        """The server and its scheme. Raises UserError when it cannot have the port."""
+        secure, access = tls_contexts(rules), Access(rules, RISK)
+        try:
+            server = Server(
+                (rules.host, port),
+                self.answer,
+                access,
+                self.counts.refuse,
+                secure,
+                max_body_bytes=MAX_BYTES,
+                max_requests=MAX_REQUESTS,
+                max_per_address=MAX_REQUESTS - 4,  # the alerts of a fleet come from one Alertmanager
+                problem=_text,
+            )
+        except OSError as error:
+            raise UserError(f"cannot listen on {rules.host}:{port}: {os_reason(error)}") from None
+        return server, "https" if secure else "http"
 
     @property
     def url(self) -> str:
@@ -127,11 +129,9 @@ class Service:
         """The answer to a request that was let in."""
         path = request.target.split("?", 1)[0]
         if request.method == "POST":
-            return (
-                _text(*self.accept(request.body))
-                if path == "/alerts"
-                else _text(HTTPStatus.NOT_FOUND, "POST to /alerts")
-            )
+            if path == "/alerts":
+                return _text(*self.accept(request.body))
+            return _text(HTTPStatus.NOT_FOUND, "POST to /alerts")
         if path == "/healthz":
             given_up = sum(self.counts.given_up.values())
             return _text(HTTPStatus.OK, f"{self.waiting()} incidents waiting, {given_up} deliveries given up")

@@ -141,7 +141,7 @@ class Spool:
             self._sent.add(number)
             self._sending[sender] = -1
             with self._transaction(now):
-                pass
+                pass  # beginning one is enough: it takes what was sent out of the queue
 
     def again(self, sender: str, number: int, now: float) -> float | None:
         """Delivery failed: schedules the next attempt and returns the seconds until then, None when it is given up."""
