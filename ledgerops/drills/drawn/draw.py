@@ -56,7 +56,7 @@ def _case(kind: str, pool: Mapping[str, Draw], seed: int, number: int) -> Case:
     if later is not None:
         parts["changes"] = tuple((later, change) for _, change in parts.get("changes", ()))
     source = chance.source if parts["app"] != "ledger_job" else "ledger"
-    onset = 0.0 if healthy or chance.onset == "birth" else (later or chance.at)
+    onset = 0.0 if healthy or chance.onset == "birth" else (later or chance.onset_seconds)
     options = {"rate": 100, **parts.pop("options", {})}
     rate = parts.pop("load", options["rate"])
     control = dict(parts.pop("control", {}))

@@ -45,8 +45,8 @@ class Chance:
         return self.trigger or NO_TRIGGER_SECONDS
 
     @property
-    def at(self) -> float:
-        """The onset in seconds."""
+    def onset_seconds(self) -> float:
+        """When the fault begins, in seconds since the start of the query."""
         return LATER_SECONDS if self.onset == "later" else 0.0
 
     @property
@@ -59,14 +59,14 @@ class Chance:
         """Share of the capacity that a fault demands, by the strength drawn; 1 is saturated."""
         return UTILISATION[self.strength]
 
-    def when(self, **values: Any) -> dict[str, Any]:
-        """Values of the outside from the onset on."""
-        return {"changes": ((self.at, values),)} if self.onset == "later" else {"control": values}
+    def from_onset(self, **values: Any) -> dict[str, Any]:
+        """The part of a case that sets values of the outside from the onset on."""
+        return {"changes": ((self.onset_seconds, values),)} if self.onset == "later" else {"control": values}
 
     def load(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-        """The rows of the first input before the onset and from it on."""
+        """The part of a case that sets the load of the first input, before the onset and from it on."""
         if self.onset == "later":
-            return {"control": {"load": dict(before)}, "changes": ((self.at, {"load": dict(after)}),)}
+            return {"control": {"load": dict(before)}, "changes": ((self.onset_seconds, {"load": dict(after)}),)}
         return {"control": {"load": dict(after)}}
 
 
@@ -77,14 +77,14 @@ def slow_sink(c: Chance) -> Parts:
     """Each write to the sink takes longer than the trigger interval."""
     c.draw()
     app = c.pick("warehouse", "counts", "dedup", "ledger_job")
-    return {"app": app, "expected": ("slow-sink",), **c.when(sink=round(c.factor * c.scale, 2))}
+    return {"app": app, "expected": ("slow-sink",), **c.from_onset(sink=round(c.factor * c.scale, 2))}
 
 
 def stuck_sink(c: Chance) -> Parts:
     """A write to the sink blocks and does not return."""
     c.draw()
     expected = ("query-stuck", "slow-sink")
-    return {"app": c.pick("warehouse", "counts", "dedup"), "expected": expected, **c.when(block=True)}
+    return {"app": c.pick("warehouse", "counts", "dedup"), "expected": expected, **c.from_onset(block=True)}
 
 
 def flaky_sink(c: Chance) -> Parts:
@@ -93,7 +93,7 @@ def flaky_sink(c: Chance) -> Parts:
     values = {"stall": round(2.5 * c.factor * c.scale, 2), "every": 5}
     expected = ("intermittent-sink", "slow-sink")
     parts = {"app": c.pick("warehouse", "dedup"), "expected": expected, "harm_after": 5 * c.scale, "harm": "given"}
-    return {**parts, **c.when(**values)}
+    return {**parts, **c.from_onset(**values)}
 
 
 def python_udf(c: Chance) -> Parts:
@@ -106,7 +106,7 @@ def python_udf(c: Chance) -> Parts:
         **parts,
         "expected": ("python-bound",),
         "may": ("input-overload",),
-        **c.when(row=round(c.utilisation * tasks / rate, 4)),
+        **c.from_onset(row=round(c.utilisation * tasks / rate, 4)),
     }
 
 
@@ -125,7 +125,7 @@ def straggler(c: Chance) -> Parts:
     """One of the tasks waits for a slow server."""
     c.draw()
     parts = {"app": "regions", "master": "local[6]", "expected": ("straggler",)}
-    return {**parts, **c.when(region=round(c.factor * c.scale, 2))}
+    return {**parts, **c.from_onset(region=round(c.factor * c.scale, 2))}
 
 
 def too_many_tasks(c: Chance) -> Parts:
@@ -174,13 +174,13 @@ def slow_broker(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0), sources=("kafka",), onsets=("later",))
     latency = round(c.scale * {"just": 0.5, "clear": 0.8, "gross": 1.5}[c.strength], 2)
     parts = {"app": c.pick("warehouse", "dedup"), "proxied": True, "expected": ("slow-source",)}
-    return {**parts, "actions": ((c.at, "broker_latency", latency),)}
+    return {**parts, "actions": ((c.onset_seconds, "broker_latency", latency),)}
 
 
 def slow_gateway(c: Chance) -> Parts:
     """A data source written in Python waits long for its newest offset."""
     c.draw(sources=("own",))
-    return {"app": "devices", "expected": ("slow-source",), **c.when(gateway=round(c.factor * c.scale, 2))}
+    return {"app": "devices", "expected": ("slow-source",), **c.from_onset(gateway=round(c.factor * c.scale, 2))}
 
 
 def late_rows(c: Chance) -> Parts:
@@ -206,7 +206,7 @@ def idle_branch(c: Chance) -> Parts:
     busy, idle = {"rate": 100}, {"rate": 0}
     parts = {"app": c.pick("merged", "payments"), "two_inputs": True, "expected": ("watermark-stalled",)}
     control = {"load": busy, "load2": busy if c.onset == "later" else idle}
-    changes = ((c.at, {"load2": idle}),) if c.onset == "later" else ()
+    changes = ((c.onset_seconds, {"load2": idle}),) if c.onset == "later" else ()
     lasts = {"harm": "given", "harm_after": 20.0, "after": 75.0}
     return {**parts, "control": control, "changes": changes, "options": {"delay": "5 seconds"}, **lasts}
 
@@ -225,7 +225,7 @@ def heap(c: Chance) -> Parts:
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
     left = {"just": 70, "clear": 55, "gross": 45}[c.strength]
     conf = {"spark.driver.memory": "600m"}
-    return {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "after": 55.0, **c.when(heap_left=left)}
+    return {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "after": 55.0, **c.from_onset(heap_left=left)}
 
 
 def planning(c: Chance) -> Parts:
@@ -247,7 +247,7 @@ def executor_lost(c: Chance) -> Parts:
     """One, two or four executors are killed, 10 seconds apart."""
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
     kills = {"just": 1, "clear": 2, "gross": 4}[c.strength]
-    actions = tuple((c.at + 10.0 * number, "kill_executor", 0.0) for number in range(kills))
+    actions = tuple((c.onset_seconds + 10.0 * number, "kill_executor", 0.0) for number in range(kills))
     conf = {"spark.executor.memory": "512m", "spark.driver.memory": "600m"}
     parts = {"app": c.pick("counts", "scoring"), "master": "local-cluster[2,1,512]", "conf": conf}
     expected = ("executor-lost", "scheduler-skew")
@@ -267,28 +267,28 @@ def cpu_taken(c: Chance) -> Parts:
     c.draw(triggers=(1.0,), sources=("rate", "files"))
     count = {"just": 6, "clear": 9, "gross": 14}[c.strength]
     parts = {"app": c.pick("counts", "dedup"), "options": {"shuffle": 6}, "expected": ("cpu-saturated",)}
-    return {**parts, "actions": ((max(c.at, 1.0), "burn_cpu", float(count)),)}
+    return {**parts, "actions": ((max(c.onset_seconds, 1.0), "burn_cpu", float(count)),)}
 
 
 def crash_loop(c: Chance) -> Parts:
     """The query fails, and is restarted and fails again."""
     c.draw()
     parts = {"app": "features", "options": {"restart": True}, "expected": ("crash-loop", "query-failed")}
-    return {**parts, "harm": "failure", **c.when(bad=True)}
+    return {**parts, "harm": "failure", **c.from_onset(bad=True)}
 
 
 def failing(c: Chance) -> Parts:
     """The query fails once, in a Python function or in the sink."""
     c.draw()
     app, values = c.pick(("features", {"bad": True}), ("warehouse", {"fail": "no route to host"}))
-    return {"app": app, "expected": ("query-failed",), "harm": "failure", "after": 30.0, **c.when(**values)}
+    return {"app": app, "expected": ("query-failed",), "harm": "failure", "after": 30.0, **c.from_onset(**values)}
 
 
 def neighbour(c: Chance) -> Parts:
     """Another query of the same application occupies the cores."""
     c.draw(triggers=(1.0, 2.0), sources=("rate", "files"))
     parts = {"app": "reports", "blamed": "small_report", "query": "reports", "expected": ("noisy-neighbour",)}
-    return {**parts, **c.when(burn=round(0.7 * c.factor * c.scale, 2))}
+    return {**parts, **c.from_onset(burn=round(0.7 * c.factor * c.scale, 2))}
 
 
 def partition_skew(c: Chance) -> Parts:
@@ -304,7 +304,7 @@ def broker_down(c: Chance) -> Parts:
     """The broker is killed."""
     c.draw(triggers=(None, 2.0), sources=("kafka",), onsets=("later",))
     parts = {"app": c.pick("warehouse", "dedup"), "expected": ("source-unreachable",), "may": ("query-failed",)}
-    return {**parts, "actions": ((c.at, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}
+    return {**parts, "actions": ((c.onset_seconds, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}
 
 
 Draw = Callable[[Chance], Parts]

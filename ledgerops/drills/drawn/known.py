@@ -48,7 +48,6 @@ KNOWN = (
         name="late-rows", kind="late-rows", app="dedup", source="files", trigger=2.0, query="unique_orders",
         onset_seconds=38.0, control={"load": {"rate": 150}}, seconds=80.0, harm="given", harm_after=4.0,
         changes=((38.0, {"load": {"rate": 150, "late": 0.2}}),), expected=("late-data",), may=("rows-dropped",),
-
         onset="later", strength="clear",
     ),
     Case(
