@@ -37,7 +37,7 @@ PERIOD_SECONDS = 11.0  # of a swing: no multiple of a trigger interval
 ROUNDS = 2
 COLD_BATCHES = 2  # of a run, which take longer because it has just started
 RUN_SECONDS = {"base": 30.0, "load": 12.0, "trigger": 16.0}
-#: Sizes of the batches from which the sustainable rate is interpolated, in rows that come in an interval.
+# sizes of the batches from which the sustainable rate is interpolated, as multiples of what comes in an interval
 CAP_FACTORS = (1.5, 3.0, 6.0)
 FULL_BATCHES = 2  # of each cap, besides the first
 
@@ -60,6 +60,26 @@ class Check(NamedTuple):
     def inside(self) -> bool:
         """Whether the measured value lies in the 90 % interval."""
         return self.predicted.low <= self.measured <= self.predicted.high
+
+
+class Setting(NamedTuple):
+    """Another load or trigger interval than that of the base runs: the question, the run that measures it, and how
+    the table calls it."""
+
+    question: Question
+    rate: float
+    trigger_seconds: float
+    run_seconds: float
+    words: str
+
+
+class Measured(NamedTuple):
+    """What the runs of one job gave. Batches are those with rows once a run is warm."""
+
+    recorded: Path  # the last base run
+    base: Sequence[Sequence[Progress]]  # of each base run
+    batches: Sequence[Sequence[Progress]]  # of each setting, in all rounds
+    full_seconds: dict[float, list[float]]  # of batches of so many rows that waited for them
 
 
 class RecordedRuns:
@@ -151,59 +171,66 @@ def _at_interval(points: Sequence[tuple[float, float]], seconds: float) -> float
 
 
 def checks(runs: RecordedRuns, job: str, refused: list[str]) -> Iterator[Check]:
-    """Rounds of all settings, one after the other, so that what else the machine does falls on all of them."""
-    small, large = CALIBRATION_ROWS
-    runs.full(job, small)  # warms the JVM, the Python workers and our own code
-    cost = (runs.full(job, large) - runs.full(job, small)) / (large - small)
-    rate = min(MAX_RATE, max(1000.0, round(LIGHT_SHARE / cost, -3))) if cost > 0 else MAX_RATE
+    """Measures a job and compares; why something is not predicted is added to `refused`."""
+    rate = _moderate_rate(runs, job)
     say(f"{job}: {rate:,.0f} rows/s")
-    settings = {
-        "load": (
-            Question(load=LOAD_FACTOR),
-            LOAD_FACTOR * rate,
-            TRIGGER_SECONDS,
-            f"batch time at {LOAD_FACTOR:g} times the load",
-        ),
-        "trigger": (
-            Question(trigger=OTHER_TRIGGER_SECONDS),
-            rate,
-            OTHER_TRIGGER_SECONDS,
-            f"batch time at a trigger of {OTHER_TRIGGER_SECONDS:g} s",
-        ),
-    }
-    base: list[list[Progress]] = []
-    seen: dict[str, list[Progress]] = {name: [] for name in settings}
-    sizes: dict[float, list[float]] = {cap: [] for cap in CAP_FACTORS}
-    for _ in range(ROUNDS):
-        recorded = runs.steady(job, rate, TRIGGER_SECONDS, RUN_SECONDS["base"])
-        base.append(_batches(recorded))
-        for name, (_, load, trigger, _) in settings.items():
-            seen[name] += _batches(runs.steady(job, load, trigger, RUN_SECONDS[name]))
-        for cap in CAP_FACTORS:
-            sizes[cap].append(runs.full(job, int(cap * rate * TRIGGER_SECONDS)))
-    known = _known(recorded, [batch for each in base for batch in each], rate)
+    settings = _settings(rate)
+    measured = _measure(runs, job, rate, settings)
+    known = _known(measured.recorded, [batch for each in measured.base for batch in each], rate)
     if known.fit is None:
         refused.append(f"{job}: {known.reason}")
         return
     say(f"{job}: {known.fit.overhead:.2f} s + rows / {1 / known.fit.slope:,.0f}")
-    again = answer(_known(recorded, base[0], rate), Question()).batch
+    again = answer(_known(measured.recorded, measured.base[0], rate), Question()).batch
     if again is not None:
-        yield _said(Check(job, "batch time of the same again, by the first run alone", "s", again, _middle(base[-1])))
+        same = "batch time of the same again, by the first run alone"
+        yield _said(Check(job, same, "s", again, _middle(measured.base[-1])))
     now = answer(known, Question())
     refused += [f"{job}, {now.question.text}: {reason}" for reason in now.unknown_because]
-    for name, (question, _, _, words) in settings.items():
+    for setting, batches in zip(settings, measured.batches, strict=True):
+        question = setting.question
         answered = answer(known, question)
         refused += [f"{job}, {question.text}: {reason}" for reason in answered.unknown_because]
-        if answered.batch is not None and seen[name]:
-            yield _said(Check(job, words, "s", answered.batch, _middle(seen[name])))
-        elif not seen[name]:
+        if answered.batch is not None and batches:
+            yield _said(Check(job, setting.words, "s", answered.batch, _middle(batches)))
+        elif not batches:
             refused.append(f"{job}, {question.text}: no batch began in time once the run was warm")
     if now.sustainable is not None:
-        points = [(cap * rate * TRIGGER_SECONDS, statistics.median(took)) for cap, took in sizes.items()]
-        measured = _at_interval(points, TRIGGER_SECONDS) / TRIGGER_SECONDS
-        yield _said(
-            Check(job, f"sustainable rate at a trigger of {TRIGGER_SECONDS:g} s", "rows/s", now.sustainable, measured)
-        )
+        points = [(rows, statistics.median(took)) for rows, took in measured.full_seconds.items()]
+        found = _at_interval(points, TRIGGER_SECONDS) / TRIGGER_SECONDS
+        words = f"sustainable rate at a trigger of {TRIGGER_SECONDS:g} s"
+        yield _said(Check(job, words, "rows/s", now.sustainable, found))
+
+
+def _moderate_rate(runs: RecordedRuns, job: str) -> float:
+    """Rows a second that take LIGHT_SHARE of the time, by what a row costs on this machine."""
+    small, large = CALIBRATION_ROWS
+    runs.full(job, small)  # warms the JVM, the Python workers and our own code
+    cost = (runs.full(job, large) - runs.full(job, small)) / (large - small)
+    return min(MAX_RATE, max(1000.0, round(LIGHT_SHARE / cost, -3))) if cost > 0 else MAX_RATE
+
+
+def _settings(rate: float) -> Sequence[Setting]:
+    words = f"batch time at {LOAD_FACTOR:g} times the load"
+    more = Setting(Question(load=LOAD_FACTOR), LOAD_FACTOR * rate, TRIGGER_SECONDS, RUN_SECONDS["load"], words)
+    words = f"batch time at a trigger of {OTHER_TRIGGER_SECONDS:g} s"
+    other = Setting(Question(trigger=OTHER_TRIGGER_SECONDS), rate, OTHER_TRIGGER_SECONDS, RUN_SECONDS["trigger"], words)
+    return more, other
+
+
+def _measure(runs: RecordedRuns, job: str, rate: float, settings: Sequence[Setting]) -> Measured:
+    """Rounds of all settings, one after the other, so that what else the machine does falls on all of them."""
+    base: list[list[Progress]] = []
+    batches: list[list[Progress]] = [[] for _ in settings]
+    full_seconds: dict[float, list[float]] = {cap * rate * TRIGGER_SECONDS: [] for cap in CAP_FACTORS}
+    for _ in range(ROUNDS):
+        recorded = runs.steady(job, rate, TRIGGER_SECONDS, RUN_SECONDS["base"])
+        base.append(_batches(recorded))
+        for setting, found in zip(settings, batches, strict=True):
+            found += _batches(runs.steady(job, setting.rate, setting.trigger_seconds, setting.run_seconds))
+        for rows, took in full_seconds.items():
+            took.append(runs.full(job, int(rows)))
+    return Measured(recorded, base, batches, full_seconds)
 
 
 def _known(recorded: Path, batches: Sequence[Progress], rate: float) -> Situation:
