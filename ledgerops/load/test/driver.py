@@ -12,9 +12,14 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.run.app import ActiveRun
 
 LEAD_SECONDS = 3.0  # from Spark's start to the plan's: queries start meanwhile
 ENDED = "ended.json"
@@ -65,27 +70,25 @@ def run(spec: Spec) -> int:
             open_session(None, spec.cores, folder.path, SESSION_CONF, log=folder.log)
         origin = time.time() + LEAD_SECONDS
         note, resumed = folder.open(source.note(origin), fresh=True)
-        running = start_run(
-            RunSetup(
-                jobs=jobs,
-                source=source,
-                folder=folder,
-                note=note,
-                resumed=resumed,
-                cores=spec.cores,
-                master=None,
-                port=0,
-                trigger=spec.trigger,
-                max_rows=None,
-                record=True,
-                service_urls={},
-                conf={PROVIDER: ROCKSDB},  # a minute of state at the highest rate need not fit the heap
-            )
+        setup = RunSetup(
+            jobs=jobs,
+            source=source,
+            folder=folder,
+            note=note,
+            resumed=resumed,
+            cores=spec.cores,
+            master=None,
+            port=0,
+            trigger=spec.trigger,
+            max_rows=None,
+            record=True,
+            service_urls={},
+            conf={PROVIDER: ROCKSDB},  # a minute of state at the highest rate need not fit the heap
         )
+        running = start_run(setup)
         try:
             stop.calm()
-            while not stop.asked and not running.over and (left := origin + spec.seconds - time.time()) > 0:
-                stop.wait(min(0.25, left))
+            _wait_until(origin + spec.seconds, running, stop)
             failures = running.failures()
             write_json(Path(spec.folder) / ENDED, {"at": time.time(), "failures": failures})
             running.stop()
@@ -93,6 +96,12 @@ def run(spec: Spec) -> int:
             running.close()
             folder.close()
     return 1 if failures else 0
+
+
+def _wait_until(end: float, running: ActiveRun, stop: Stop) -> None:
+    """Returns at `end` (epoch seconds), or before when no query is running or a stop was asked for."""
+    while not stop.asked and not running.over and (left := end - time.time()) > 0:
+        stop.wait(min(0.25, left))
 
 
 if __name__ == "__main__":
