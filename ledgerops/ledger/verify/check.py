@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from ledgerops.ledger.verify.expectations import (
 )
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import Result, judge
-from ledgerops.ledger.verify.rows import ExpectedRows, Sources
+from ledgerops.ledger.verify.rows import ExpectedRows, SentRecords
 
 Show = Callable[[int], None]  # called with the number of rows read
 
@@ -35,24 +35,24 @@ class VerifyInput:
 
     manifest: Manifest
     data: Path | None = None
-    lateness: float = LATENESS_SECONDS  # seconds that the jobs waited for late rows
+    lateness_seconds: float = LATENESS_SECONDS  # for which the jobs waited for late rows
     strict: bool = False  # repeats are an error whatever the sink
 
     @cached_property
-    def source(self) -> Sources | None:
-        """The records again, a replayed file read once for all jobs; None when they cannot be had."""
+    def sent(self) -> SentRecords | None:
+        """The records that were sent, made again, for all jobs once; None when neither plan nor file is there."""
         stream = self.manifest.stream(self.data)
-        return None if stream is None else Sources(stream, self.manifest.records)
+        return None if stream is None else SentRecords(stream, self.manifest.records)
 
     @property
-    def patience(self) -> float:
-        """Seconds of delay up to which a row is sure to be in time; a row dated ahead takes the watermark with it."""
-        return self.lateness - self.manifest.summary.ahead
+    def in_time_seconds(self) -> float:
+        """The delay up to which a row is sure to be in time; a row dated ahead takes the watermark with it."""
+        return self.lateness_seconds - self.manifest.summary.ahead
 
     @property
-    def late(self) -> bool:
+    def has_late_rows(self) -> bool:
         """Whether rows came so late that a job with a watermark may have dropped them."""
-        return self.manifest.summary.latest > self.patience
+        return self.manifest.summary.latest > self.in_time_seconds
 
 
 def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> Result:
@@ -73,30 +73,32 @@ def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows:
         case Windowed():
             if output.at_least_once:
                 result.notes.append("the sink may repeat rows, so sums cannot be compared; only the keys were checked")
-                result.repeated, found = keys.repeated(output, ("window_start", "window_end", "customer_id"))
-                result.examples = {"repeated": found} if found else {}
+                _check_keys(result, output, windows.KEY)
             else:
-                windows.check(result, output, expected, summary, case.late)
+                windows.check(result, output, expected, summary, case.has_late_rows)
         case Unique(key, affected):
             if affected and copies:
                 result.notes.append(f"not checked: the input has {copies:,} copies, so the output has copies too")
                 return result
-            result.repeated, found = keys.repeated(output, key)
-            result.examples = {"repeated": found} if found else {}
+            _check_keys(result, output, key)
             result.notes.append(f"only checked that no {' and '.join(key)} occurs twice")
         case Totals(kind):
-            source = case.source
-            if source is None:
+            if case.sent is None:
                 result.notes.append(_unavailable(case))
                 return result
-            totals.check(result, output, kind, source)
+            totals.check(result, output, kind, case.sent)
         case DeadLetters():
             totals.check_dead_letters(result, output, case.manifest)
     return judge(result, output.at_least_once and not case.strict)
 
 
+def _check_keys(result: Result, output: Output, key: Sequence[str]) -> None:
+    result.repeated, found = keys.repeated(output, key)
+    result.examples = {"repeated": found} if found else {}
+
+
 def _check_rows(result: Result, output: Output, expected: PassedOn, case: VerifyInput, show: Show) -> bool:
-    """False when the counts do not decide the verdict, which is then set."""
+    """Fills the result; False where it also sets the verdict, which the counts do not decide."""
     summary = case.manifest.summary
     known = summary.all.digests
     columns = [ID, *(name for name in known if name in output.columns and name not in (ID, *expected.other))]
@@ -105,33 +107,33 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Verify
         result.lost = summary.all.rows if not output.rows else None
         result.verdict = "broken"
         return False
-    source, sent = case.source, summary.all
+    sent, totals_sent = case.sent, summary.all
     keep: Callable[[Rows], Rows] | None = None
     if expected.only:
         keep = ONLY[expected.only]
     elif expected.gathers:
         keep = _gathered(output, expected.gathers)
     if keep is not None:
-        if source is None:
+        if sent is None:
             result.notes.append(_unavailable(case))
             return False
-        source = Sources(source.stream, source.records, keep)
-        sent = _sent(source).all
-    wanted = summary.distinct if expected.once else sent
+        sent = SentRecords(sent.stream, sent.records, keep)
+        totals_sent = _summary(sent).all
+    wanted = summary.distinct if expected.once else totals_sent
     found = rows.read(output, columns, show)
     result.rows = found.rows
     result.money = rows.money_of(found, wanted, columns)
     if rows.agrees(found, wanted, columns):
         result.lost = result.repeated = result.changed = 0
         return True
-    if source is None:
+    if sent is None:
         result.lost, result.repeated = max(0, wanted.rows - found.rows), max(0, found.rows - wanted.rows)
         result.notes.append(f"lower bounds; the rows cannot be named: {_unavailable(case)}")
         result.verdict = "broken"
         return False
-    late_after = case.patience if expected.waits and case.late else None
-    difference = rows.compare(output, source, ExpectedRows(wanted, expected.once), columns, late_after)
-    rows.record_difference(result, difference, rows.name(difference, source, output))
+    late_after = case.in_time_seconds if expected.waits and case.has_late_rows else None
+    difference = rows.compare(output, sent, ExpectedRows(wanted, expected.once), columns, late_after)
+    rows.record_difference(result, difference, rows.texts(difference, sent, output))
     if expected.once and summary.conflicting:
         result.notes.append(
             f"{summary.conflicting:,} copies were sent with another amount; the job may keep any of them"
@@ -140,16 +142,16 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Verify
 
 
 def _gathered(output: Output, seconds: int) -> Callable[[Rows], Rows]:
-    """Keeps the rows of the stretches of event time that the output's rows show to be handed on."""
+    """Keeps the rows that the job must have handed on: those of all stretches of event time up to the output's last."""
     micros = seconds * 1_000_000
     last = max((int(whole_numbers(each.column(0)).max()) for each in output.batches(["event_time"])), default=0)
     until = last - last % micros + micros
     return lambda rows: rows.where(whole_numbers(rows.batch.column("event_time")) < until)
 
 
-def _sent(source: Sources) -> Summary:
+def _summary(sent: SentRecords) -> Summary:
     summary = Summary()
-    for each in source.rows():
+    for each in sent.rows():
         summary.add(each.batch, each.first, each.delays, each.conflicting)
     return summary
 

@@ -80,19 +80,19 @@ def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
 
 
 def compare(
-    output: Output, source: Sources, wanted: ExpectedRows, columns: Sequence[str], late_after: float | None
+    output: Output, sent_records: SentRecords, wanted: ExpectedRows, columns: Sequence[str], late_after: float | None
 ) -> Difference:
-    """Compares row by row. Beyond `late_after` seconds of delay a row may be missing; None: none may."""
+    """Compares row by row. Rows that came more than `late_after` seconds late may be missing; None: none may."""
     total = output.rows + wanted.tally.rows
     passes = max(1, -(-total // PASS_ROWS))
     difference = Difference()
     for part in range(passes):
-        _compare_part(difference, output, source, wanted.once, columns, late_after, (part, passes))
+        _compare_part(difference, output, sent_records, wanted.once, columns, late_after, (part, passes))
     return difference
 
 
 @dataclass(frozen=True)
-class Sources:
+class SentRecords:
     """The stream's first `records` records, those that `keep` lets through."""
 
     stream: Stream
@@ -108,14 +108,14 @@ class Sources:
 def _compare_part(
     difference: Difference,
     output: Output,
-    source: Sources,
+    sent_records: SentRecords,
     once: bool,
     columns: Sequence[str],
     late_after: float | None,
     part: tuple[int, int],
 ) -> None:
-    sent, pairs, late = _sent(source, once, columns, late_after, part)
-    got, got_rows = _got(output, columns, part)
+    sent, pairs, late = _hashes_sent(sent_records, once, columns, late_after, part)
+    got, got_rows = _hashes_written(output, columns, part)
     ids, first, sent_count = np.unique(sent, return_index=True, return_counts=True)
     may_miss = late[first]
     places = np.searchsorted(ids, got)
@@ -138,12 +138,12 @@ def _compare_part(
     difference.note("repeated", ids[more > 0])
 
 
-def _sent(
-    source: Sources, once: bool, columns: Sequence[str], late_after: float | None, part: tuple[int, int]
+def _hashes_sent(
+    sent_records: SentRecords, once: bool, columns: Sequence[str], late_after: float | None, part: tuple[int, int]
 ) -> tuple[Hashes, Hashes, NDArray[np.bool_]]:
     """The ids that must come, all pairs of id and values that may, and which of the ids may be missing."""
     ids, pairs, late = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], [np.empty(0, np.bool_)]
-    for each in source.rows():
+    for each in sent_records.rows():
         id_, value = _hashed(each.batch.select(columns))
         mine = id_ % np.uint64(part[1]) == part[0]
         pairs.append(_paired(id_[mine], value[mine]))
@@ -159,7 +159,7 @@ def _paired(ids: Hashes, values: Hashes) -> Hashes:
     return ids * np.uint64(0x9E3779B97F4A7C15) ^ values
 
 
-def _got(output: Output, columns: Sequence[str], part: tuple[int, int]) -> tuple[Hashes, Hashes]:
+def _hashes_written(output: Output, columns: Sequence[str], part: tuple[int, int]) -> tuple[Hashes, Hashes]:
     ids, values = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for batch in output.batches(columns):
         id_, value = _hashed(batch)
@@ -177,19 +177,19 @@ def _hashed(rows: pa.RecordBatch) -> tuple[Hashes, Hashes]:
     return hashes[ID], np.broadcast_to(whole, len(hashes[ID]))
 
 
-def name(difference: Difference, source: Sources, output: Output) -> Mapping[str, Sequence[str]]:
-    """The ids that the difference remembers the hashes of, as text."""
+def texts(difference: Difference, sent_records: SentRecords, output: Output) -> Mapping[str, Sequence[str]]:
+    """The ids of which the difference keeps the hashes, as text, by what is wrong with them."""
     wanted = {each for ids in difference.ids.values() for each in ids}
-    texts: dict[int, str] = {}
-    batches = (rows.batch.select([ID]) for rows in source.rows())
+    found: dict[int, str] = {}
+    batches = (rows.batch.select([ID]) for rows in sent_records.rows())
     for part in (batches, output.batches([ID])):
         for batch in part:
-            if len(texts) == len(wanted):
+            if len(found) == len(wanted):
                 break
             hashes = row_hashes(batch)[ID]
             for place in np.flatnonzero(np.isin(hashes, np.array(list(wanted), np.uint64))).tolist():
-                texts[int(hashes[place])] = str(batch.column(0)[place].as_py())
-    return {what: sorted(texts.get(each, "?") for each in ids) for what, ids in difference.ids.items() if ids}
+                found[int(hashes[place])] = str(batch.column(0)[place].as_py())
+    return {what: sorted(found.get(each, "?") for each in ids) for what, ids in difference.ids.items() if ids}
 
 
 def record_difference(result: Result, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:

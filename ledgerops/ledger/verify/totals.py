@@ -15,7 +15,7 @@ from ledgerops.ledger.plan.summary import money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
-from ledgerops.ledger.verify.rows import Sources
+from ledgerops.ledger.verify.rows import SentRecords
 
 Figures = tuple[int, ...]  # counts, and sums in hundredths
 COLUMNS = {
@@ -24,9 +24,9 @@ COLUMNS = {
 }
 
 
-def check(result: Result, output: Output, kind: str, source: Sources) -> None:
+def check(result: Result, output: Output, kind: str, sent: SentRecords) -> None:
     """Compares the last row of each customer with the transactions that were sent."""
-    wanted, found = _wanted(kind, source), _found(kind, output)
+    wanted, found = _wanted(kind, sent), _found(kind, output)
     lost = sorted(customer for customer in wanted if customer not in found)
     changed = sorted(customer for customer in found if found[customer] != wanted.get(customer))
     result.lost, result.changed, result.repeated = len(lost), len(changed), 0
@@ -67,11 +67,11 @@ def check_dead_letters(result: Result, output: Output, manifest: Manifest) -> No
     result.examples = {what: each for what, each in result.examples.items() if each}
 
 
-def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
+def _wanted(kind: str, sent: SentRecords) -> dict[str, Figures]:
     from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
 
     found: dict[str, Figures] = {}
-    for rows in source.rows():
+    for rows in sent.rows():
         for side in ("Debit", "Credit"):
             part = rows.batch.filter(pc.equal(rows.batch.column("type"), side))
             for customer, count, amount in zip(*_by_customer(part).to_pydict().values(), strict=True):

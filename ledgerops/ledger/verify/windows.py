@@ -18,6 +18,7 @@ from ledgerops.ledger.verify.expectations import DAY, Windowed
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
 
+KEY = ("window_start", "window_end", "customer_id")
 COLUMNS = ("window_start", "window_end", "transactions", "amount")
 Window = tuple[int, int]  # beginning and end, seconds since the epoch
 
@@ -25,7 +26,7 @@ Window = tuple[int, int]  # beginning and end, seconds since the epoch
 def check(result: Result, output: Output, expected: Windowed, summary: Summary, late: bool) -> None:
     """Fills the result. With `late` rows may be missing in a window, and never be too many."""
     found = _sums(output)
-    result.repeated, result.examples["repeated"] = keys.repeated(output, ("window_start", "window_end", "customer_id"))
+    result.repeated, result.examples["repeated"] = keys.repeated(output, KEY)
     wanted = _wanted(expected, summary.buckets, max((end for _, end in found), default=0))
     result.lost = result.changed = 0
     cents_apart, lost, changed = 0, [], []

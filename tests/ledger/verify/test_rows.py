@@ -192,7 +192,7 @@ def test_late_rows_may_not_be_missing_where_a_job_waits_long_enough(judged):
     manifest, once = manifest_of(text=LATE_PLAN), sent(once=True, text=LATE_PLAN)
     late = [place for place, row in enumerate(once.to_pylist()) if delayed(place, row)]
 
-    assert judged(without(once, *late[:40]), manifest=manifest, lateness=301.0).lost == 40
+    assert judged(without(once, *late[:40]), manifest=manifest, lateness_seconds=301.0).lost == 40
 
 
 def test_other_rows_may_not_be_missing_where_some_are_late(judged):
