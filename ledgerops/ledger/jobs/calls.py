@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
-Q = TypeVar("Q")
-A = TypeVar("A")
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
 
 NO_TIME = "no time left"
 # worth another attempt; a 4xx says that the question is at fault, and it would be the same
@@ -36,19 +36,21 @@ TEMPORARY = (
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a worker asks of the service, and how long it waits. Times in seconds."""
+    """How much a worker asks of the service, and how long it waits."""
 
     concurrency: int = 16  # calls at the same time; times the cores, it is what the service has to bear
-    timeout: float = 1.0  # for each attempt, apart for connecting and for the answer
+    timeout_seconds: float = 1.0  # for each attempt, apart for connecting and for the answer
     retries: int = 2  # attempts after the first
-    pause: float = 0.1  # before the second retry, doubling from there; with as much jitter, or all come back at once
-    longest_pause: float = 2.0
-    total: float = 30.0  # for everything that one partition of a batch asks
+    pause_seconds: float = (
+        0.1  # before the second retry, doubling from there; with as much jitter, or all come back at once
+    )
+    max_pause_seconds: float = 2.0
+    total_seconds: float = 30.0  # for everything that one partition of a batch asks
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no result; few different texts, so that they can be counted."""
+    """Why there is no result. There are few different reasons, so that they can be counted."""
 
     reason: str
 
@@ -71,13 +73,13 @@ class Calls:
         self._connections = urllib3.PoolManager(
             num_pools=1,
             maxsize=limits.concurrency,
-            timeout=urllib3.Timeout(connect=limits.timeout, read=limits.timeout),
+            timeout=urllib3.Timeout(connect=limits.timeout_seconds, read=limits.timeout_seconds),
             retries=urllib3.Retry(
                 total=limits.retries,
                 redirect=False,
-                backoff_factor=limits.pause,
-                backoff_jitter=limits.pause,
-                backoff_max=limits.longest_pause,
+                backoff_factor=limits.pause_seconds,
+                backoff_jitter=limits.pause_seconds,
+                backoff_max=limits.max_pause_seconds,
                 status_forcelist=TEMPORARY,
                 allowed_methods=None,  # POST too: a score asked for twice is the same score
                 raise_on_status=False,
@@ -87,9 +89,11 @@ class Calls:
 
     def deadline(self) -> float:
         """When the time of a partition that begins now is over; for `run`."""
-        return time.monotonic() + self.limits.total
+        return time.monotonic() + self.limits.total_seconds
 
-    def run(self, ask: Callable[[Q], A], questions: Sequence[Q], deadline: float) -> list[A | Failure]:
+    def run(
+        self, ask: Callable[[Question], Reply], questions: Sequence[Question], deadline: float
+    ) -> list[Reply | Failure]:
         """`ask` of each question, at most `concurrency` at a time; results in the order of the questions.
 
         Comes back at the deadline at the latest. A call that is under way then runs out in its thread, and is ignored.
@@ -124,7 +128,7 @@ class Calls:
         if isinstance(error, NewConnectionError):  # first: it is a ConnectTimeoutError too
             return "cannot connect"
         if isinstance(error, ReadTimeoutError | ConnectTimeoutError):
-            return f"no answer within {self.limits.timeout:g} s"
+            return f"no answer within {self.limits.timeout_seconds:g} s"
         return "connection lost"
 
 
@@ -136,7 +140,7 @@ def open_calls(url: str, limits: Limits) -> Calls:
     return Calls(url, limits)
 
 
-def _guarded(ask: Callable[[Q], A], question: Q, deadline: float) -> A | Failure:
+def _guarded(ask: Callable[[Question], Reply], question: Question, deadline: float) -> Reply | Failure:
     if time.monotonic() >= deadline:
         return Failure(NO_TIME)
     try:

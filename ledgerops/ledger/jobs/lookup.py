@@ -2,8 +2,8 @@
 
 Each Python worker has its own connection and cache, which outlive a batch because Spark reuses its workers. A key is
 asked for again once its entry is older than the time to live, found or not, so a change in the table is seen after at
-most that time. A database that is away is asked again with growing pauses until the patience is at its end; then the
-batch fails, and nothing of it is lost: the next start of the query repeats it.
+most that time. A database that is away is asked again with growing pauses for MAX_OUTAGE_SECONDS; then the batch fails,
+and nothing of it is lost: the next start of the query repeats it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ledgerops.ledger.jobs.databases import Database, LookupFailed, Table, Unrea
 TTL_SECONDS = 10.0
 MAX_ENTRIES = 100_000  # of a worker; some 300 bytes each
 MAX_OUTAGE_SECONDS = 120.0  # a database server is back within one minute after a restart
-PAUSES = (0.1, 5.0)  # seconds between two attempts: the first pause, and the longest
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 5.0  # between two attempts
 
 
 class Lookup:
-    """Rows by key from `database`, remembered for `ttl` seconds. Not thread-safe."""
+    """Rows by key from `database`, remembered for `ttl` seconds; it may be away for `max_outage`. Not thread-safe."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class Lookup:
         *,
         ttl: float = TTL_SECONDS,
         capacity: int = MAX_ENTRIES,
-        patience: float = MAX_OUTAGE_SECONDS,
+        max_outage: float = MAX_OUTAGE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._database, self._label = database, label
-        self._ttl, self._capacity, self._patience = ttl, capacity, patience
+        self._ttl, self._capacity, self._max_outage = ttl, capacity, max_outage
         self._clock, self._wait = clock, wait
         # key -> instant of the question and its answer, oldest first; None: there is no such row
         self._known: dict[str, tuple[float, Values | None]] = {}
@@ -74,19 +74,19 @@ class Lookup:
             del self._known[key]
 
     def _fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
-        end = self._clock() + self._patience
-        pause, longest = PAUSES
+        end = self._clock() + self._max_outage
+        pause = FIRST_PAUSE_SECONDS
         while True:
             try:
                 return self._database.fetch(keys)
             except Unreachable as problem:
                 if self._clock() + pause > end:
                     raise LookupFailed(
-                        f"cannot look up {self._label}: no answer in {self._patience:g} s ({problem}); "
+                        f"cannot look up {self._label}: no answer in {self._max_outage:g} s ({problem}); "
                         "start the query again when the database is back; nothing is lost"
                     ) from None
             self._wait(pause * random.uniform(0.5, 1.0))  # or all workers would come back at the same instant
-            pause = min(2 * pause, longest)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
 @lru_cache(maxsize=8)

@@ -32,6 +32,8 @@ class Partitions:
 
 
 class Layout:
+    """The places of records under one section `partitions` of a plan."""
+
     def __init__(self, partitions: Partitions) -> None:
         self.partitions = partitions
         self.count = partitions.count

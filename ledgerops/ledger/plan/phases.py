@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_TABLE = 4096  # points of a period of a sine from which the search for an instant sets out
+_TABLE_POINTS = 4096  # of a period of a sine, from which the search for an instant sets out
 _HALVINGS = 12  # then halves the interval, which leaves four microseconds of a minute to a straight line
 
 
@@ -78,9 +78,9 @@ class Sine:
             return np.zeros_like(amount)
         periods = np.maximum(np.ceil(amount / each) - 1, 0.0)
         rest = amount - periods * each
-        slot = np.clip(np.searchsorted(self._table, rest), 1, _TABLE)
-        below: Floats = (slot - 1).astype(np.float64) * (self.period / _TABLE)
-        width = self.period / _TABLE
+        slot = np.clip(np.searchsorted(self._table, rest), 1, _TABLE_POINTS)
+        below: Floats = (slot - 1).astype(np.float64) * (self.period / _TABLE_POINTS)
+        width = self.period / _TABLE_POINTS
         for _ in range(_HALVINGS):
             width /= 2
             below = np.where(self.amount(below + width) < rest, below + width, below)
@@ -92,7 +92,7 @@ class Sine:
 
     @cached_property
     def _table(self) -> Floats:
-        return self.amount(np.arange(_TABLE + 1, dtype=np.float64) * (self.period / _TABLE))
+        return self.amount(np.arange(_TABLE_POINTS + 1, dtype=np.float64) * (self.period / _TABLE_POINTS))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ledgerops.ledger.plan.phases import Floats, Phase
 
 # C(t) and its inverse agree to some ulps: a record is due when the integral is this near to its number
 _ROUNDING = 1e-6
-_LONG = 1e9  # seconds in which an endless phase that is not silent brings something
+_LONG_SECONDS = 1e9  # in which an endless phase that is not silent has a record
 
 
 class Schedule:
@@ -30,7 +30,7 @@ class Schedule:
             endless = math.isinf(phase.duration)
             self._totals[i + 1] = math.inf if endless else self._totals[i] + phase.amount(np.array([phase.duration]))[0]
         self._cycle = (float(self._starts[-1]), float(self._totals[-1])) if repeat else None
-        silent = [not phase.amount(np.array([min(phase.duration, _LONG)]))[0] for phase in phases]
+        silent = [not phase.amount(np.array([min(phase.duration, _LONG_SECONDS)]))[0] for phase in phases]
         # where silence comes before a phase, the phase that spoke last: of a record at the border of the two
         self._spoke, last = np.arange(len(phases)), -1
         for i in range(len(phases)):

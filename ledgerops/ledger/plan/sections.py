@@ -20,8 +20,8 @@ _SHAPES = {
 }
 #: No machine sends so many, and sums over years of them are still numbers.
 MAX_RECORDS_PER_SECOND = 1e9
-_MOST_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
-_MOST_FUTURE = 1_000_000
+_MAX_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
+_MAX_FUTURE_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ def keys(entry: Entry, own: Keys | None = None) -> Keys:
     """`own`: the plan's, which say how many there are where a change does not."""
     own = own or Keys()
     section = entry.section(("customers", "accounts", "distribution", "exponent", "share", "rotate"))
-    customers = found.integer(1, _MOST_KEYS) if (found := section.get("customers")) else own.customers
+    customers = found.integer(1, _MAX_KEYS) if (found := section.get("customers")) else own.customers
     default = own.accounts if customers == own.customers else customers + customers // 8
-    accounts = found.integer(customers, _MOST_KEYS) if (found := section.get("accounts")) else default
+    accounts = found.integer(customers, _MAX_KEYS) if (found := section.get("accounts")) else default
     kind = found.choice(DISTRIBUTIONS) if (found := section.get("distribution")) else Keys.distribution
     for key, owner in (("exponent", "zipf"), ("share", "whale"), ("rotate", "whale")):
         if kind != owner and (found := section.get(key)):
@@ -210,7 +210,7 @@ def _future(entry: Entry) -> Future:
         raise entry.error("expected either share or count")
     return Future(
         share.number(0.0, 1.0) if share else 0.0,
-        count.integer(0, _MOST_FUTURE) if count else 0,
+        count.integer(0, _MAX_FUTURE_ROWS) if count else 0,
         section.need("ahead").seconds(0.001),
     )
 

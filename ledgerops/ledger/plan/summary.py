@@ -96,9 +96,9 @@ class Summary:
     all: Tally = field(default_factory=Tally)
     distinct: Tally = field(default_factory=Tally)  # each transaction once
     late: int = 0  # rows that happened before they were due
-    latest: float = 0.0  # seconds by which the latest of them did
+    latest_seconds: float = 0.0  # how long before, of the latest
     future: int = 0  # rows that are dated after they were due
-    ahead: float = 0.0  # seconds by which the furthest of them is
+    ahead_seconds: float = 0.0  # how long after, of the one that is furthest ahead
     conflicting: int = 0  # rows that repeat a transaction with another amount
     buckets: dict[int, Bucket] = field(default_factory=dict)  # by the beginning, seconds since the epoch
 
@@ -109,7 +109,7 @@ class Summary:
         delays: NDArray[np.float64] | None = None,
         conflicting: NDArray[np.bool_] | None = None,
     ) -> None:
-        """`first`: whether a row is the first of its transaction (all, unless given); the others: see `stream.Rows`."""
+        """`first`: whether a row is the first of its transaction (all, unless given). For the others see `Rows`."""
         if not rows.num_rows:
             return
         hashes = row_hashes(rows) if ID in rows.schema.names else {}
@@ -117,9 +117,9 @@ class Summary:
         self.distinct.add(rows, hashes, first)
         if delays is not None:
             self.late += int(np.count_nonzero(delays > 0))
-            self.latest = max(self.latest, float(delays.max()))
+            self.latest_seconds = max(self.latest_seconds, float(delays.max()))
             self.future += int(np.count_nonzero(delays < 0))
-            self.ahead = max(self.ahead, -float(delays.min()))
+            self.ahead_seconds = max(self.ahead_seconds, -float(delays.min()))
         if conflicting is not None:
             self.conflicting += int(np.count_nonzero(conflicting))
         if "event_time" in rows.schema.names:
@@ -144,8 +144,8 @@ class Summary:
             "distinct": self.distinct.rows,
             "duplicates": self.all.rows - self.distinct.rows,
             "conflicting": self.conflicting,
-            "late": {"rows": self.late, "most_seconds": self.latest},
-            "future": {"rows": self.future, "most_seconds": self.ahead},
+            "late": {"rows": self.late, "most_seconds": self.latest_seconds},
+            "future": {"rows": self.future, "most_seconds": self.ahead_seconds},
             "all_rows": self.all.document(),
             "distinct_rows": self.distinct.document(),
             "buckets": {
@@ -160,7 +160,7 @@ class Summary:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Summary:
-        """What `document` made; KeyError, TypeError or ValueError when it is something else."""
+        """The summary that `document` wrote; KeyError, TypeError or ValueError when it is something else."""
         values = document["buckets"]["values"]
         future = document.get("future", {"rows": 0, "most_seconds": 0.0})  # older manifests say nothing of it
         found = cls(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BATCHES = "ledgerops_batches"
 CONNECT_SECONDS = 10
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts; the last for all further ones
+PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # between attempts; the last for all further ones
 MAX_ATTEMPTS = 3  # while the server answers: what fails then is not its restart and does not go away
 
 CREATE_BATCHES = f"""
@@ -145,7 +145,7 @@ class PostgresSink:
                     f"{self} did not accept {what} within {self.patience:.0f} s: {reason}; none of it is written; "
                     "start again when the server is back"
                 )
-            time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+            time.sleep(PAUSES_SECONDS[min(tries, len(PAUSES_SECONDS) - 1)])
             tries += 1
 
     def _answers(self) -> bool:

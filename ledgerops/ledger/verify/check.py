@@ -47,12 +47,12 @@ class VerifyInput:
     @property
     def in_time_seconds(self) -> float:
         """The delay up to which a row is sure to be in time; a row dated ahead takes the watermark with it."""
-        return self.lateness_seconds - self.manifest.summary.ahead
+        return self.lateness_seconds - self.manifest.summary.ahead_seconds
 
     @property
     def has_late_rows(self) -> bool:
         """Whether rows came so late that a job with a watermark may have dropped them."""
-        return self.manifest.summary.latest > self.in_time_seconds
+        return self.manifest.summary.latest_seconds > self.in_time_seconds
 
 
 def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> Result:

@@ -113,9 +113,9 @@ def _add(whole: Summary, part: Summary) -> None:
     _add_tally(whole.all, part.all)
     _add_tally(whole.distinct, part.distinct)
     whole.late += part.late
-    whole.latest = max(whole.latest, part.latest)
+    whole.latest_seconds = max(whole.latest_seconds, part.latest_seconds)
     whole.future += part.future
-    whole.ahead = max(whole.ahead, part.ahead)
+    whole.ahead_seconds = max(whole.ahead_seconds, part.ahead_seconds)
     whole.conflicting += part.conflicting
     for begin, bucket in part.buckets.items():
         whole.buckets[begin] = whole.buckets.get(begin, Bucket()) + bucket

@@ -13,8 +13,8 @@ from ledgerops.ledger.jobs.calls import NO_TIME, Calls, Failure, Limits
 from tests.programs import until
 
 # no answer takes so long that it is asked for again, however slow the machine
-PATIENT = Limits(concurrency=4, timeout=60.0, retries=2, pause=0.01, longest_pause=0.05)
-HASTY = replace(PATIENT, timeout=0.3)
+PATIENT = Limits(concurrency=4, timeout_seconds=60.0, retries=2, pause_seconds=0.01, max_pause_seconds=0.05)
+HASTY = replace(PATIENT, timeout_seconds=0.3)
 HANG = 0
 
 
@@ -157,7 +157,7 @@ def test_an_answer_of_another_shape_is_a_failure():
 
 
 def test_all_calls_together_end_by_the_deadline():
-    with serving() as server, calling(server, Limits(concurrency=2, timeout=30.0, retries=0)) as calls:
+    with serving() as server, calling(server, Limits(concurrency=2, timeout_seconds=30.0, retries=0)) as calls:
         server.gate.clear()
         began = time.monotonic()
 

@@ -170,7 +170,7 @@ def test_a_lookup_goes_on_when_postgres_has_been_restarted(own, end):
 
 def test_a_postgres_that_stays_away_fails_the_lookup_in_one_line(own):
     with closing(open_database(own.url, TABLE)) as database:
-        lookup = Lookup(database, f"accounts in {safe_url(own.url)}", patience=0.5)
+        lookup = Lookup(database, f"accounts in {safe_url(own.url)}", max_outage=0.5)
         own.stop()
         try:
             with pytest.raises(LookupFailed) as failed:

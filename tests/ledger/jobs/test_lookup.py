@@ -83,7 +83,7 @@ def test_a_database_that_comes_back_within_the_patience_is_waited_for():
     world = World(A1=(1,))
     world.down = world.now + 60
 
-    assert world.lookup(patience=120.0).rows(["A1"]) == {"A1": (1,)}
+    assert world.lookup(max_outage=120.0).rows(["A1"]) == {"A1": (1,)}
     assert 60 <= world.now - 1000 < 66, "the longest pause is 5 s"
     assert len(world.asked) < 40
 
@@ -93,7 +93,7 @@ def test_a_database_that_stays_away_fails_in_one_line():
     world.down = float("inf")
 
     with pytest.raises(LookupFailed) as failed:
-        world.lookup(patience=120.0).rows(["A1"])
+        world.lookup(max_outage=120.0).rows(["A1"])
 
     assert str(failed.value) == (
         "cannot look up accounts in postgresql://me@db/bank: no answer in 120 s (connection refused); "
@@ -104,7 +104,7 @@ def test_a_database_that_stays_away_fails_in_one_line():
 
 def test_a_failed_question_leaves_nothing_in_the_cache():
     world = World(A1=(1,))
-    lookup = world.lookup(patience=1.0)
+    lookup = world.lookup(max_outage=1.0)
     world.down = world.now + 30
     with pytest.raises(LookupFailed):
         lookup.rows(["A1"])

@@ -14,7 +14,7 @@ from tests.ledger.jobs.oracle import ask, disordered
 pytestmark = pytest.mark.spark
 
 # however slow the machine, there is time for an answer
-PATIENT = Limits(timeout=60.0, retries=1, pause=0.01, longest_pause=0.05, total=100.0)
+PATIENT = Limits(timeout_seconds=60.0, retries=1, pause_seconds=0.01, max_pause_seconds=0.05, total_seconds=100.0)
 WANTED = "transaction_id, customer_id, amount, score, reason, output"
 
 
@@ -53,7 +53,7 @@ def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
 
 
 def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
-    case = feed(limited(replace(PATIENT, timeout=0.3)))
+    case = feed(limited(replace(PATIENT, timeout_seconds=0.3)))
     names = [f"t{number:04}" for number in range(40 * CALL_TRANSACTIONS)]
     case.add([transaction(name, "10:00") for name in names])
     with RiskService(Behaviour(latency_seconds=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
@@ -86,7 +86,7 @@ def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_ba
 
 
 def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
-    case = feed(limited(Limits(concurrency=2, timeout=60.0, retries=5, total=1.0)))
+    case = feed(limited(Limits(concurrency=2, timeout_seconds=60.0, retries=5, total_seconds=1.0)))
     case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CALL_TRANSACTIONS)])
     with RiskService(Behaviour(hang_share=1.0)) as risk:
         began = time.monotonic()

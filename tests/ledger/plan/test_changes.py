@@ -341,7 +341,7 @@ def test_the_manifests_count_what_is_there():
     )
     assert (facts.future, facts.conflicting) == (np.count_nonzero(ROWS.delays < 0), np.count_nonzero(ROWS.conflicting))
     assert facts.amounts == wanted
-    assert (summary.late, summary.future, summary.ahead) == (facts.late, facts.future, 3600)
+    assert (summary.late, summary.future, summary.ahead_seconds) == (facts.late, facts.future, 3600)
     assert (summary.conflicting, summary.distinct.rows) == (facts.conflicting, facts.distinct)
     assert Summary.read(summary.document()) == summary
 

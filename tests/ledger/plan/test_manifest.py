@@ -56,7 +56,7 @@ def test_the_summary_counts_what_the_generator_counts():
     assert (found.all.rows, found.distinct.rows, found.late) == (COUNT, expected.distinct, expected.late)
     assert {kind: Decimal(money(sum_)) for kind, sum_ in found.all.amounts.items()} == expected.amounts
     assert {kind: Decimal(money(sum_)) for kind, sum_ in found.distinct.amounts.items()} == expected.distinct_amounts
-    assert 45 < found.latest < 50
+    assert 45 < found.latest_seconds < 50
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=4), st.integers(0, 2**32 - 1))
