@@ -34,7 +34,18 @@ from pathlib import Path
 from ledgerops.servers.java import SHORT_LIVED, java_home
 from load.compatibility.environments import EXTRA, MAX_REASON_CHARACTERS, NotTried, Unsolvable, Wheels, environment
 from load.compatibility.probe import FAULTS
-from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Key, Tried, keep, put, read, tables, unmeasured
+from load.compatibility.results import (
+    PYTHONS,
+    SESSIONS,
+    SPARKS,
+    Key,
+    Tried,
+    keep,
+    read,
+    replace_part,
+    tables,
+    unmeasured,
+)
 
 PROBE_SECONDS = 600.0
 ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b")
@@ -68,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name(*cell)}: {said}", flush=True)
     page = args.page or args.write
     if page is not None:
-        page.write_text(put(page.read_text("utf-8"), tables(read())), "utf-8")
+        page.write_text(replace_part(page.read_text("utf-8"), tables(read())), "utf-8")
     return 2 if failed else 0
 
 

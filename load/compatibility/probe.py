@@ -1,6 +1,6 @@
 """Run as a program, in the environment that is tried: attaches, runs queries with known faults, prints what was seen.
 
-arguments: classic or connect, and the rules and families after which it stops, where these are not all rules. The last
+Arguments: classic or connect, and the rules and families after which it stops, where these are not all rules. The last
 line of stdout is a JSON object: families of metrics that had samples, names of the rules that named their query, why
 the session was not watched, where it was not, and notes on queries that could not be started.
 """
@@ -25,8 +25,9 @@ MAX_STARTS = 5  # of a query, on a machine that is busy
 CONNECT_PORT = 15002  # of every server that remote("local[N]") starts, so that there is one on a machine at a time
 MAX_PORT_SECONDS = 240.0  # for another one to end
 MAX_REASON_CHARACTERS = 300
-HEALTHY_BATCHES = 20  # of the query whose sink becomes slow: Spark Connect does not say whose tasks a sink's are, so
-# that its slowness shows only in comparison with the past
+# of the query whose sink becomes slow: Spark Connect does not say whose tasks a sink's are, so that its slowness shows
+# only in comparison with the past
+HEALTHY_BATCHES = 20
 PRESSURE = re.compile(r"^ledgerops_host_cpu_pressure_ratio(?:\{.*?\})? (\S+)", re.MULTILINE)
 # the query that each rule must name, and what the rule is told by
 FAULTS = {

@@ -17,9 +17,9 @@ SPARKS = ("4.3.0", "4.2.0", "4.1.4", "4.0.5", "3.5.7")
 SESSIONS = ("classic", "connect")
 PYTHONS = ("3.11", "3.12", "3.13")
 REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
-BUSY = 0.5  # of `waiting`, from which a rule may be missing for want of a core
+MIN_BUSY_SHARE = 0.5  # of `waiting`, from which a rule may be missing because no core was free
 UNMEASURED = {"python-bound": "Spark 3 does not measure the time in Python workers"}
-START, END = "<!-- tried: begin -->", "<!-- tried: end -->"
+BEGIN_MARK, END_MARK = "<!-- tried: begin -->", "<!-- tried: end -->"
 
 
 Key = tuple[str, str, str]  # Spark, session, Python
@@ -53,7 +53,7 @@ class Tried:
 
     @property
     def key(self) -> Key:
-        """What it is kept under."""
+        """Spark, session and Python, under which it is kept."""
         return self.spark, self.session, self.python
 
 
@@ -103,7 +103,7 @@ def _counted(tried: Sequence[Tried]) -> str:
     every = len(SPARKS) * len(SESSIONS) * len(PYTHONS)
     days = sorted({each.at for each in tried} - {""})
     when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    busy = sum(each.waiting >= BUSY for each in tried)
+    busy = sum(each.waiting >= MIN_BUSY_SHARE for each in tried)
     beside = f" In {busy} of them the machine was busy: threads waited for a core half of the time or more."
     return f"Tried: {len(tried)} of {every} combinations{when}.{beside if busy else ''}"
 
@@ -142,8 +142,10 @@ def _said(tried: Tried, reference: Tried) -> Iterator[str]:
     yield from (f"not named: `{rule}`, because {known[rule]}" for rule in unnamed if rule in known)
     unnamed = [rule for rule in unnamed if rule not in known]
     if unnamed:
-        busy = f" (the machine was busy: threads waited for a core {tried.waiting:.0%} of the time)"
-        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}{busy if tried.waiting >= BUSY else ''}"
+        busy = ""
+        if tried.waiting >= MIN_BUSY_SHARE:
+            busy = f" (the machine was busy: threads waited for a core {tried.waiting:.0%} of the time)"
+        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}{busy}"
 
 
 def unmeasured(spark: str) -> Mapping[str, str]:
@@ -155,10 +157,10 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def put(page: str, text: str) -> str:
-    """The page with the text between its markers. Raises ValueError without them."""
-    before, begin, rest = page.partition(START)
-    _, end, after = rest.partition(END)
+def replace_part(page: str, text: str) -> str:
+    """The page with the text between its marks. Raises ValueError for a page without them."""
+    before, begin, rest = page.partition(BEGIN_MARK)
+    _, end, after = rest.partition(END_MARK)
     if not (begin and end):
-        raise ValueError(f"no {START} and {END} in the page")
+        raise ValueError(f"no {BEGIN_MARK} and {END_MARK} in the page")
     return f"{before}{begin}\n{text}\n{end}{after}"

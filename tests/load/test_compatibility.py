@@ -7,19 +7,19 @@ import pytest
 from load.compatibility import __main__ as command
 from load.compatibility.environments import Unsolvable, Wheels, find_python, unsolvable
 from load.compatibility.results import (
-    END,
+    BEGIN_MARK,
+    END_MARK,
     FAULTS,
     GROUPS,
     PYTHONS,
     REFERENCE,
     SESSIONS,
     SPARKS,
-    START,
     Tried,
     keep,
     missing,
-    put,
     read,
+    replace_part,
     tables,
     unmeasured,
     write,
@@ -146,15 +146,15 @@ def test_the_reason_is_the_last_exception_that_was_printed():
 
 
 def test_the_table_replaces_what_was_between_its_markers():
-    assert put(f"a\n{START}\nold\n{END}\nb\n", "new") == f"a\n{START}\nnew\n{END}\nb\n"
+    assert replace_part(f"a\n{BEGIN_MARK}\nold\n{END_MARK}\nb\n", "new") == f"a\n{BEGIN_MARK}\nnew\n{END_MARK}\nb\n"
     with pytest.raises(ValueError, match="no <!-- tried: begin --> and"):
-        put("a page\n", "new")
+        replace_part("a page\n", "new")
 
 
 def test_the_page_shows_what_is_kept():
     page = (ROOT / "docs/compatibility.md").read_text("utf-8")
 
-    assert put(page, tables(read())) == page
+    assert replace_part(page, tables(read())) == page
 
 
 def test_an_interpreter_that_is_absent_is_reported_and_the_command_fails(capsys):
