@@ -45,8 +45,8 @@ PAGES_FIRING = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
 PAGES_SINCE = f'ALERTS_FOR_STATE{{severity="critical", {ALERTING}}}'
 
 
-def named(expression: str, name: str, otherwise: str) -> str:
-    """The series with the largest value, or else one that is named `name`, where `otherwise` says that it can be known."""
+def or_named(expression: str, name: str, otherwise: str) -> str:
+    """The series with the largest value, else one whose query is called `name`, where `otherwise` has a series."""
     return f'topk(1, {expression}) or on () label_replace(0 * sum({otherwise}), "query", "{name}", "", "")'
 
 
@@ -69,7 +69,7 @@ HEADLINES = (
         "Missing longest",
         (
             Target(
-                named(
+                or_named(
                     f"time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
                     "every expected query",
                     KNOWN,
@@ -82,7 +82,7 @@ HEADLINES = (
         kind="stat",
         show="both",
         names=(("0", "good:is running"), ("-1", "bad:has never run")),
-        bad=0.001,
+        bad=thresholds.ANY,
         width=6,
         height=4,
         empty="no driver answers",
@@ -115,7 +115,7 @@ HEADLINES = (
         kind="stat",
         show="both",
         names=(("0", "good:is firing"),),
-        bad=0.001,
+        bad=thresholds.ANY,
         width=6,
         height=4,
         empty="alert rules are not evaluated",

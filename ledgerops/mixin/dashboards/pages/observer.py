@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import EACH_DRIVER, Column, Label, Panel, Row, by, d, over, rate
+from ledgerops.mixin.dashboards.model import EACH_DRIVER, Column, Label, Panel, Row, by, counted, d, over, rate
 
 CALLBACK = over(
     by("sum", EACH_DRIVER, rate(d("ledgerops_callback_seconds_total"))),
@@ -11,8 +11,8 @@ CALLBACK = over(
 )
 WORKER = by("sum", EACH_DRIVER, rate(d("ledgerops_worker_seconds_total")))
 SCRAPE = by("max", EACH_DRIVER, d("ledgerops_scrape_seconds"))
-DROPPED = f"round({by('sum', EACH_DRIVER, 'increase(' + d('ledgerops_listener_dropped_total') + '[1h])')})"
-ERRORS = f"round({by('sum', EACH_DRIVER, 'increase(' + d('ledgerops_collector_errors_total') + '[1h])')})"
+DROPPED = counted(d("ledgerops_listener_dropped_total"), EACH_DRIVER)
+ERRORS = counted(d("ledgerops_collector_errors_total"), EACH_DRIVER)
 # a collector that never failed has no series: its count is 0
 NO_ERRORS = f"0 * {by('max', EACH_DRIVER, d('ledgerops_build_info'))}"
 

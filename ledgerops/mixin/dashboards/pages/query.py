@@ -36,12 +36,12 @@ FIRST_CAUSE = q("ledgerops_root_cause_info", 'rank="1"', "[severity]")
 SINCE = q("ledgerops_root_cause_since_timestamp_seconds")
 RUN = "trigger, output_mode, sink, spark_version, run_id, instance"
 STARTED = f"{q('ledgerops_query_info')} * on ({EACH}) group_left () {q('ledgerops_query_start_timestamp_seconds')}"
-STATUS = len(FOUND) + 1  # in the verdict a status has its number and this, so that it has other words than a severity
+STATUS_OFFSET = len(FOUND) + 1  # added to the number of a status in the verdict, where lower ones are severities
 
-VERDICT = f"{by('max', 'summary, action', severity(present(FIRST_CAUSE)))} or on () max({by('max', ONE_QUERY, status())}) + {STATUS}"
+VERDICT = f"{by('max', 'summary, action', severity(present(FIRST_CAUSE)))} or on () max({by('max', ONE_QUERY, status())}) + {STATUS_OFFSET}"
 VERDICTS = (
     *FOUND,
-    *((str(number + STATUS), f"{colour}:{SENTENCES[name]}") for number, (name, colour) in enumerate(STATUSES)),
+    *((str(number + STATUS_OFFSET), f"{colour}:{SENTENCES[name]}") for number, (name, colour) in enumerate(STATUSES)),
 )
 
 WRONG = Row(
