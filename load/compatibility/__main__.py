@@ -52,6 +52,7 @@ ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Tries the environments that are asked for. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--spark", nargs="+", default=SPARKS, metavar="VERSION")
@@ -91,6 +92,7 @@ def by_use(sparks: Sequence[str], sessions: Sequence[str], pythons: Sequence[str
 
 
 def name(spark: str, session: str, python: str) -> str:
+    """An environment as the progress calls it."""
     return f"Spark {spark}, {session}, Python {python}"
 
 
@@ -141,6 +143,7 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
 
 
 def today() -> str:
+    """The date in UTC, such as 2026-11-21."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 

@@ -40,6 +40,7 @@ FAULTS = {
 
 
 def main() -> None:
+    """Tries the session that the arguments name, and prints what was seen."""
     connect = sys.argv[1] == "connect"
     logging.basicConfig(level=logging.WARNING)
     with socket.socket() as free:
@@ -190,6 +191,7 @@ def observe(url: str, wanted: Set[str]) -> dict[str, Any]:
 
 
 def ask(url: str) -> str:
+    """The text at a URL. Raises OSError."""
     with urllib.request.urlopen(url, timeout=30) as answer:
         return str(answer.read().decode())
 

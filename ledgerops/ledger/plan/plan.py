@@ -82,6 +82,8 @@ _FOLDER = Path(__file__).parent / "plans"
 
 @dataclass(frozen=True)
 class Plan:
+    """A load plan, read and checked. Its `repr` decides its digest: a field that is added later is left out of it."""
+
     name: str = field(compare=False)
     text: str = field(compare=False, repr=False)  # as read: this is what travels to the workers
     seed: int

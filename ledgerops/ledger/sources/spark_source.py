@@ -106,6 +106,8 @@ def between(start: Offsets, end: Offsets, rows_per_task: int | None = None) -> l
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
+    """Spark's format `ledger`, for bounded reads and streams."""
+
     @classmethod
     def name(cls) -> str:
         return "ledger"
@@ -139,7 +141,7 @@ class _Rows:
 
 
 class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
-    """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows); the clock is moot."""
+    """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows)."""
 
     def partitions(self) -> list[Split]:
         options, rows = self.options, self.rows
@@ -152,6 +154,8 @@ class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
 
 
 class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """What is due by the plan's clock, which stood at zero at the option `origin`."""
+
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.target: int | None = None  # where Trigger.AvailableNow ends

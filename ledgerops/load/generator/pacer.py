@@ -35,6 +35,8 @@ _MAX_UNSUMMED_CHUNKS = 16  # that may wait to be summed up while there is more u
 
 @dataclass
 class _Chunk:
+    """Some records that are made, with the instants at which they are due."""
+
     rows: Rows
     made: Records
     due: NDArray[np.float64]

@@ -86,6 +86,8 @@ def search(run: Run, settings: Settings, estimate: float | None, tell: Tell = la
 
 
 class _Search:
+    """One search: the rates that were tried, and what comes next."""
+
     def __init__(self, run: Run, settings: Settings, estimate: float | None, tell: Tell) -> None:
         self.run, self.settings, self.estimate, self.tell = run, settings, estimate, tell
         self.rates: dict[float, Rate] = {}
