@@ -66,19 +66,19 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test import search_report
     from ledgerops.load.test.html import search_page
-    from ledgerops.load.test.search import Settings
-    from ledgerops.load.test.search_run import Options, SearchRun, open_folder, publish_folder
+    from ledgerops.load.test.search import SearchSettings
+    from ledgerops.load.test.search_run import SearchRun, TrialOptions, open_folder, publish_folder
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
         raise UserError(f"{args.job} is a group of {len(jobs)} jobs; give one job: {jobs[0].name}, ...")
     usual = QUICK if args.quick else FULL
     precision, trial = args.precision or usual["precision"], args.trial or usual["trial"]
-    settings = Settings(
+    settings = SearchSettings(
         loadtest_args.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
     )
     loadtest_args.check_length("--trial", trial, args.trigger)
-    options = Options(jobs[0].name, args.trigger, trial, args.cores)
+    options = TrialOptions(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"
     unfinished = open_folder(folder)
     with loadtest_args.TrialProgress() as progress:

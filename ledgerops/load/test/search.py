@@ -26,7 +26,7 @@ ROUNDING_RATIO = 1.05  # of the precision: what rounded rates may miss it by
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SearchSettings:
     """`precision` is the width of the answer: 0.1 = the lowest rate that failed is 10 % above the one that held."""
 
     slos: Sequence[Slo]
@@ -80,7 +80,7 @@ Run = Callable[[float, str], Measured]  # a rate and why it is tried -> what was
 Tell = Callable[[Rate], None]
 
 
-def search(run: Run, settings: Settings, estimate: float | None, tell: Tell = lambda rate: None) -> SearchResult:
+def search(run: Run, settings: SearchSettings, estimate: float | None, tell: Tell = lambda rate: None) -> SearchResult:
     """Tries rates until the answer is known to the precision. `estimate` is where it begins."""
     return _Search(run, settings, estimate, tell).found()
 
@@ -88,7 +88,7 @@ def search(run: Run, settings: Settings, estimate: float | None, tell: Tell = la
 class _Search:
     """One search: the rates that were tried, and what comes next."""
 
-    def __init__(self, run: Run, settings: Settings, estimate: float | None, tell: Tell) -> None:
+    def __init__(self, run: Run, settings: SearchSettings, estimate: float | None, tell: Tell) -> None:
         self.run, self.settings, self.estimate, self.tell = run, settings, estimate, tell
         self.rates: dict[float, Rate] = {}
         self.order = random.Random(settings.seed)  # an order, no secret
@@ -189,7 +189,7 @@ def rounded(rate: float) -> float:
     return float(f"{rate:.{RATE_DIGITS}g}")
 
 
-def planned_trials(settings: Settings, estimated: bool) -> int:
+def planned_trials(settings: SearchSettings, estimated: bool) -> int:
     """How many trials a search takes when nothing surprises: to find both ends, to halve, and to repeat."""
     bracket = 3 if estimated else 4
     return int(estimated) + bracket + 2 * (settings.repeat - 1)

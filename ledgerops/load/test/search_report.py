@@ -10,8 +10,8 @@ from typing import Any
 from ledgerops.common import format
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.result import environment, figures_of, outcome, seconds
-from ledgerops.load.test.search import Rate, SearchResult, Settings
-from ledgerops.load.test.search_run import Options
+from ledgerops.load.test.search import Rate, SearchResult, SearchSettings
+from ledgerops.load.test.search_run import TrialOptions
 from ledgerops.load.test.slo import broken
 from ledgerops.model.spark_progress import format_instant
 
@@ -27,8 +27,8 @@ HEADS = ("rows/s", "trials", "lag slope", "p99 latency", "batch p50", "batch p95
 class SearchSummary:
     """What was asked and what was found."""
 
-    options: Options
-    settings: Settings
+    options: TrialOptions
+    settings: SearchSettings
     found: SearchResult
     began: float
     took: float

@@ -15,7 +15,7 @@ from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.search import Rate, SearchResult, Settings, planned_trials, search
+from ledgerops.load.test.search import Rate, SearchResult, SearchSettings, planned_trials, search
 from ledgerops.load.test.trial import Say, Trial, TrialRequest, perform
 
 SPARK_START_SECONDS = 12.0  # that Spark takes to start and to stop, for the estimate shown beforehand
@@ -38,20 +38,25 @@ class SearchProgress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What all trials of a search have in common. `trigger` and `seconds` (the measured part) are in seconds."""
+class TrialOptions:
+    """What all trials of a search have in common. `seconds` is the length of the measured part."""
 
     job: str
-    trigger: float
+    trigger: float  # seconds between two batches
     seconds: float
     cores: int
 
 
 class SearchRun:
-    """`folder` gets one folder a trial. Raises UserError when a trial cannot even begin."""
+    """A search, each of whose trials has a folder of its own in `folder`."""
 
     def __init__(
-        self, options: Options, settings: Settings, folder: Path, progress: SearchProgress, perform: Perform = perform
+        self,
+        options: TrialOptions,
+        settings: SearchSettings,
+        folder: Path,
+        progress: SearchProgress,
+        perform: Perform = perform,
     ) -> None:
         self.options, self.settings, self.folder = options, settings, folder
         self.progress, self.perform = progress, perform
@@ -73,7 +78,7 @@ class SearchRun:
         return probe + (self.trials - self.needs_estimate) * trial
 
     def found(self) -> SearchResult:
-        """Estimates, then searches."""
+        """The answer: estimates the rate if that is needed, then searches. Raises UserError if no trial can begin."""
         begin = self._estimate() if self.needs_estimate else None
         return search(self._run, self.settings, begin, self.progress.end)
 

@@ -12,8 +12,8 @@ from ledgerops.load.test import plans, search_report
 from ledgerops.load.test.html import page, search_page
 from ledgerops.load.test.plots import job_plot
 from ledgerops.load.test.result import COLUMNS, document, examine_trial, rows, text
-from ledgerops.load.test.search import Settings, search
-from ledgerops.load.test.search_run import Options
+from ledgerops.load.test.search import SearchSettings, search
+from ledgerops.load.test.search_run import TrialOptions
 from ledgerops.load.test.slo import default_slos, parse
 from ledgerops.load.test.trial import TrialRequest
 from tests.analysis.html.test_page import read
@@ -37,9 +37,11 @@ def result(tmp_path):
 @pytest.fixture(scope="module")
 def answer():
     system = System(noise=0.03)
-    settings = Settings(default_slos(60.0))
+    settings = SearchSettings(default_slos(60.0))
     found = search(lambda rate, why: system.measured(plans.at_rate(rate, 2.0)), settings, 26_000.0)
-    return search_report.SearchSummary(Options("daily_counts", 2.0, 30.0, 2), settings, found, 1_800_000_000.0, 601.0)
+    return search_report.SearchSummary(
+        TrialOptions("daily_counts", 2.0, 30.0, 2), settings, found, 1_800_000_000.0, 601.0
+    )
 
 
 def test_a_run_that_fails_says_what_and_why_first(result):

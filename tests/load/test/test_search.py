@@ -7,7 +7,7 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.load.test import plans
-from ledgerops.load.test.search import Rate, Settings, planned_trials, search
+from ledgerops.load.test.search import Rate, SearchSettings, planned_trials, search
 from ledgerops.load.test.slo import default_slos, judge, parse
 from tests.load.test.simulated import System
 
@@ -27,7 +27,7 @@ class Lab:
         return self.spoil(len(self.tried), measured)
 
     def search(self, estimate, **settings):
-        return search(self.run, Settings(SLOS, **settings), estimate)
+        return search(self.run, SearchSettings(SLOS, **settings), estimate)
 
     @property
     def again(self):
@@ -159,13 +159,13 @@ def test_a_system_that_cannot_make_up_its_mind_ends():
 )
 def test_absurd_settings_are_refused(settings, said):
     with pytest.raises(UserError) as told:
-        Settings(SLOS, **settings)
+        SearchSettings(SLOS, **settings)
     assert str(told.value) == said
 
 
 @pytest.mark.parametrize("bounds", [{"low": 9e6}, {"high": plans.MAX_RATE}, {"low": 1.0, "high": 1e7}, {}])
 def test_bounds_of_possible_rates_are_taken(bounds):
-    assert Settings(SLOS, **bounds).slos == SLOS
+    assert SearchSettings(SLOS, **bounds).slos == SLOS
 
 
 @pytest.mark.parametrize("estimate", [9e6, 3e9])
@@ -182,7 +182,7 @@ def test_a_job_that_sustains_all_that_can_be_offered_is_tried_no_higher(estimate
 
 def test_the_plan_of_trials_is_about_what_it_takes():
     lab = Lab(System(noise=0.0))
-    settings = Settings(SLOS)
+    settings = SearchSettings(SLOS)
     search(lab.run, settings, 25_000.0)
     assert abs(len(lab.tried) + 1 - planned_trials(settings, estimated=True)) <= 3
 
@@ -205,7 +205,7 @@ def test_most_of_the_trials_must_know(calm, known, status):
 
 
 def test_a_lower_bound_objective_takes_the_median_too():
-    settings = Settings([parse("processed >= 97%")])
+    settings = SearchSettings([parse("processed >= 97%")])
     found = search(Lab(System(noise=0.0), seconds=60.0).run, settings, 24_000.0)
     assert found.low is not None
     assert found.high is not None
