@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.kafka import read_client
+    from ledgerops.ledger.postgres import describe_url
     from ledgerops.ledger.sources import topics
     from ledgerops.ledger.sources.csv_file import data_folder
 
@@ -66,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("nothing to load into Postgres; give --data FOLDER or --plan PLAN")
     tables = _tables(data, args.plan) if data or args.plan else {}
     if args.postgres:
-        from ledgerops.ledger.sources.reference_load import describe
-
-        describe(args.postgres)  # a bad URL is refused before anything is made
+        describe_url(args.postgres)  # a bad URL is refused before anything is made
     made = topics.create(client, args.prefix, args.replication)
     there = len(topics.TOPICS) - len(made)
     print(f"topics at {client.servers}: {len(made)} created, {there} already present")
@@ -108,6 +107,7 @@ def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
 
 
 def _load(client: KafkaClient, prefix: str, postgres: str | None, tables: dict[str, Any]) -> None:
+    from ledgerops.ledger.postgres import describe_url
     from ledgerops.ledger.sources import reference_load
 
     what = " and ".join(f"{table.num_rows:,} {name}" for name, table in tables.items())
@@ -118,7 +118,7 @@ def _load(client: KafkaClient, prefix: str, postgres: str | None, tables: dict[s
     if postgres:
         with _progress("Postgres", total) as advance:
             reference_load.to_postgres(postgres, tables, advance)
-        print(f"loaded {what} into {reference_load.describe(postgres)}")
+        print(f"loaded {what} into {describe_url(postgres)}")
 
 
 @contextmanager

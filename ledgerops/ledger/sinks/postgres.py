@@ -14,10 +14,10 @@ import psycopg
 from ledgerops.checkpoint.batch_log import parse_query_id
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.postgres import NO_URL, describe_url, error_line
 from ledgerops.ledger.sinks.batches import by_batch, pass_over, read_checkpoint
 from ledgerops.ledger.sinks.staging import Unstaged, check_driver, discard, stage
 from ledgerops.ledger.sinks.tables import Target, column_types, create, repeated_rows, routes_of
-from ledgerops.ledger.sources.reference_load import NO_URL, describe
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -62,13 +62,13 @@ class PostgresSink:
     remembers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        describe(self.url)
+        describe_url(self.url)
         known = psycopg.conninfo.conninfo_to_dict(self.url)
         if not known.get("host") or not str(known.get("port", "5432")).isdecimal():  # Spark's driver needs one of each
             raise UserError(NO_URL)
 
     def __str__(self) -> str:
-        return describe(self.url)
+        return describe_url(self.url)
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
         """Number of the newest recorded batch of this query; None if there is none.
@@ -134,10 +134,10 @@ class PostgresSink:
             try:
                 return attempt()
             except (psycopg.OperationalError, psycopg.InterfaceError, Unstaged) as error:
-                reason = _line(error)
+                reason = error_line(error)
                 answering += self._answers()
             except psycopg.Error as error:
-                raise UserError(f"{self} rejects {what}: {_line(error)}") from None
+                raise UserError(f"{self} rejects {what}: {error_line(error)}") from None
             if answering == MAX_ATTEMPTS:
                 raise UserError(f"{self} rejects {what}: {reason}")
             if time.monotonic() - since > self.patience:
@@ -165,9 +165,9 @@ class PostgresSink:
             with self._connect() as connection:
                 yield connection
         except psycopg.OperationalError as error:
-            raise UserError(f"cannot reach {self}: {_line(error)}") from None
+            raise UserError(f"cannot reach {self}: {error_line(error)}") from None
         except psycopg.Error as error:
-            raise UserError(f"cannot write to {self}: {_line(error)}") from None
+            raise UserError(f"cannot write to {self}: {error_line(error)}") from None
 
 
 def _target(job: Job, rows: DataFrame, name: str) -> Target:
@@ -179,7 +179,3 @@ def _recorded(connection: Connection[Any], job: Job, query: str) -> int | None:
     found = connection.execute(f"SELECT batch FROM {BATCHES} WHERE job = %s AND query = %s", [job.name, query])
     row = found.fetchone()
     return None if row is None else int(row[0])
-
-
-def _line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -16,6 +16,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.encode import json_keys, json_values
 from ledgerops.ledger.plan.generate import account_ids, customer_ids
 from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.postgres import describe_url, error_line
 from ledgerops.ledger.sources.customers import generate_accounts, generate_customers, read_accounts, read_customers
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Advance = Callable[[int], None]
 DELIVERY_SECONDS = 60.0  # until the last record must be taken; 10,000 take one
 CHUNK_RECORDS = 500
-NO_URL = "not the URL of a database; write postgresql://user:password@host:port/database"
 # table -> its columns in SQL, the first is the key
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "customers": {
@@ -111,30 +111,13 @@ def to_postgres(url: str, tables: Mapping[str, pa.Table], advance: Advance) -> N
     """Upserts each table, made if it is missing, in one transaction. UserError, which never shows a password."""
     import psycopg
 
-    where = describe(url)
+    where = describe_url(url)
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
             for name, table in tables.items():
                 _upsert(connection, name, table, advance)
     except psycopg.Error as error:
-        raise UserError(f"cannot load the reference data into {where}: {_first_line(error)}") from None
-
-
-def describe(url: str) -> str:
-    """A Postgres URL for messages: user, host, port and database. UserError when it is none."""
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        known = conninfo_to_dict(url) if url.startswith(("postgresql://", "postgres://")) else {}
-    except psycopg.Error:
-        known = {}
-    # a password with a bare @ ends up as part of the host
-    if not known or "@" in str(known.get("host", "")):
-        raise UserError(NO_URL)
-    user = f"{known['user']}@" if known.get("user") else ""
-    port = f":{known['port']}" if known.get("port") else ""
-    return f"postgresql://{user}{known.get('host', '')}{port}/{known.get('dbname', '')}"
+        raise UserError(f"cannot load the reference data into {where}: {error_line(error)}") from None
 
 
 def _upsert(connection: psycopg.Connection[Any], name: str, table: pa.Table, advance: Advance) -> None:
@@ -153,8 +136,3 @@ def _upsert(connection: psycopg.Connection[Any], name: str, table: pa.Table, adv
     connection.execute(
         f"INSERT INTO {name} ({names}) SELECT {names} FROM new_{name} ON CONFLICT ({key}) DO UPDATE SET {news}"
     )
-
-
-def _first_line(error: Exception) -> str:
-    line = str(error).strip().partition("\n")[0]
-    return (line[:1].lower() + line[1:]) or "the connection was lost"

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ledgerops.common.kafka_offsets import read_beginnings, read_heads
 from ledgerops.errors import UserError
+from ledgerops.ledger.postgres import describe_url, error_line
 
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
@@ -191,13 +192,11 @@ def postgres(url: str) -> Any:
     """A connection in UTC. Raises UserError without the URL's password."""
     import psycopg
 
-    from ledgerops.ledger.sources.reference_load import describe
-
-    describe(url)  # of what is no URL the driver quotes all, the password too
+    describe_url(url)  # of what is no URL the driver quotes all, the password too
     try:
         return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
     except psycopg.Error as error:
-        raise UserError(f"cannot reach the Postgres of --postgres: {_line(error)}") from None
+        raise UserError(f"cannot reach the Postgres of --postgres: {error_line(error)}") from None
 
 
 @contextmanager
@@ -209,11 +208,7 @@ def _reading(url: str, table: str) -> Iterator[Any]:
         with postgres(url) as connection:
             yield connection
     except psycopg.Error as error:
-        raise UserError(f"cannot read table {table} of --postgres: {_line(error)}") from None
-
-
-def _line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise UserError(f"cannot read table {table} of --postgres: {error_line(error)}") from None
 
 
 def _select(table: str, what: str, end: str = "") -> Any:
