@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ledgerops.load.generator.request import LoadRequest
 
-LEGS = {
+LEG_TITLES = {
     "acknowledge_corrected": "scheduled to acknowledged",
     "acknowledge": "created to acknowledged",
     "append": "created to appended",
@@ -106,7 +106,7 @@ def lines(
     if "valid" in how:
         late = how["late_seconds"]
         yield f"lateness  {spent(late['p50'])} (median), {spent(late['p99'])} (p99), {spent(late['most'])} (most)"
-    for name, label in LEGS.items():
+    for name, label in LEG_TITLES.items():
         if legs and name in legs and (median := percentile(legs[name], 0.5)) is not None:
             yield f"latency   {label}: {spent(median)} (median), {spent(percentile(legs[name], 0.99) or 0.0)} (p99)"
     if "valid" in how:

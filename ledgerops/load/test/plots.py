@@ -99,8 +99,8 @@ def _objective(outcomes: Sequence[Outcome], measures: Sequence[str]) -> tuple[fl
     return None
 
 
-class Measure(NamedTuple):
-    """One figure of a trial, drawn against its rate."""
+class RatePlot(NamedTuple):
+    """One figure of each trial of a search, drawn over the rates."""
 
     title: str
     objective: str  # the measure whose objective is drawn as a line
@@ -109,10 +109,10 @@ class Measure(NamedTuple):
     least: float
 
 
-MEASURES = (
-    Measure("p99 latency since the due time", "p99 latency", lambda m: m.latency.at(0.99), format.duration, 1.0),
-    Measure("growth of the lag, share of the load", "lag slope", lambda m: m.slope, lambda v: f"{100 * v:g}%", 0.05),
-    Measure("median batch duration", "batch", lambda m: m.batch_seconds(0.5), format.duration, 1.0),
+RATE_PLOTS = (
+    RatePlot("p99 latency since the due time", "p99 latency", lambda m: m.latency.at(0.99), format.duration, 1.0),
+    RatePlot("growth of the lag, share of the load", "lag slope", lambda m: m.slope, lambda v: f"{100 * v:g}%", 0.05),
+    RatePlot("median batch duration", "batch", lambda m: m.batch_seconds(0.5), format.duration, 1.0),
 )
 
 
@@ -128,28 +128,28 @@ def search_plot(searched: SearchSummary) -> Markup:
     figure = Figure(
         math.log(rates[0].rate / 1.1),
         math.log(rates[-1].rate * 1.1),
-        [_rates_panel(measure, searched) for measure in MEASURES],
+        [_rates_panel(plot, searched) for plot in RATE_PLOTS],
         [(math.log(each.rate), format.count(each.rate)) for each in rates],
         "offered rows per second (log scale)",
-        "plots over the offered rate: " + ", ".join(measure.title for measure in MEASURES),
+        "plots over the offered rate: " + ", ".join(plot.title for plot in RATE_PLOTS),
         bands=bands,
     )
     return svg(figure)
 
 
-def _rates_panel(measure: Measure, searched: SearchSummary) -> Panel:
+def _rates_panel(plot: RatePlot, searched: SearchSummary) -> Panel:
     rates = searched.found.rates
     points = [
-        Point(math.log(rate.rate), measure.read(trial), "failed" if broken(judged) else "held")
+        Point(math.log(rate.rate), plot.read(trial), "failed" if broken(judged) else "held")
         for rate in rates
         for trial, judged in zip(rate.trials, rate.judged, strict=True)
     ]
-    medians = [(math.log(rate.rate), value) for rate in rates if (value := middle(rate, measure.read)) is not None]
-    highest = max([measure.least, *(point.y for point in points if point.y is not None)])
-    objective = next((each for each in searched.settings.slos if each.measure == measure.objective), None)
+    medians = [(math.log(rate.rate), value) for rate in rates if (value := middle(rate, plot.read)) is not None]
+    highest = max([plot.least, *(point.y for point in points if point.y is not None)])
+    objective = next((each for each in searched.settings.slos if each.measure == plot.objective), None)
     limit = None
     if objective is not None:
         value = objective.limit if objective.limit is not None else searched.options.trigger
         limit = (value, f"objective: {objective.text}") if value <= MAX_LIMIT_RATIO * highest else None
     line = [Line("", "median", medians)] if len(medians) > 1 else []
-    return Panel(measure.title, measure.show, measure.least, line, points=points, limit=limit)
+    return Panel(plot.title, plot.show, plot.least, line, points=points, limit=limit)
