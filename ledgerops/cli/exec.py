@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when the script ran to its end; what it raises, SystemExit too, goes on up as it would without us."""
+    """0 when the script ran to its end. What it raises, SystemExit too, is raised here, as without ledgerops."""
     name, own = script_and_arguments(args)
     script = Path(name)
     if not script.is_file():

@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.checkpoint.batch_log import is_checkpoint
     from ledgerops.checkpoint.listing import checkpoints_in, listing
     from ledgerops.checkpoint.reader import open_checkpoint
+    from ledgerops.checkpoint.summary import head
 
     path = args.checkpoint.absolute()
     if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):
@@ -64,7 +65,11 @@ def run(args: argparse.Namespace) -> int:
     _check_runs(path)
     checkpoint = open_checkpoint(path)
     if not checkpoint.operators:
-        return _stateless(path, args.json)
+        if args.json:
+            _print(head(checkpoint), as_json=True)
+        else:
+            print(f"{path}: the query has no state")
+        return 0
     _print(_read(path, args), args.json)
     return 0
 
@@ -77,17 +82,6 @@ def _check_runs(path: Path) -> None:
     ]
     if runs:
         raise UserError(f"{path} contains several runs; give one of them: {', '.join(runs)}")
-
-
-def _stateless(path: Path, as_json: bool) -> int:
-    from ledgerops.checkpoint.reader import open_checkpoint
-    from ledgerops.checkpoint.summary import head
-
-    if as_json:
-        _print(head(open_checkpoint(path)), as_json)
-    else:
-        print(f"{path}: the query has no state")
-    return 0
 
 
 def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:

@@ -101,10 +101,10 @@ def _check(places: list[Found], case: VerifyInput) -> list[Result]:
     from ledgerops.ledger.verify.check import check
 
     results = []
-    with _progress(len(places)) as next_one:
-        for job, opened in places:
-            show = next_one(job)
-            results.append(check(job, opened(), case, show))
+    with _progress(len(places)) as begin:
+        for job, open_output in places:
+            count = begin(job)
+            results.append(check(job, open_output(), case, count))
     return results
 
 
@@ -118,18 +118,19 @@ def _progress(jobs: int) -> Iterator[Callable[[str], Callable[[int], None]]]:
     columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task("", total=jobs)
-    done = [-1]
+    done, rows = -1, 0
 
-    def next_one(job: str) -> Callable[[int], None]:
-        done[0] += 1
-        rows = [0]
-        bar.update(task, completed=done[0], description=job)
+    def begin(job: str) -> Callable[[int], None]:
+        nonlocal done, rows
+        done, rows = done + 1, 0
+        bar.update(task, completed=done, description=job)
 
-        def show(more: int) -> None:
-            rows[0] += more
-            bar.update(task, description=f"{job} {rows[0]:,} rows")
+        def count(more: int) -> None:
+            nonlocal rows
+            rows += more
+            bar.update(task, description=f"{job} {rows:,} rows")
 
-        return show
+        return count
 
     with bar:
-        yield next_one
+        yield begin
