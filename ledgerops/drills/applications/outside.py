@@ -95,7 +95,7 @@ def rows(spark, opts, place=None):
 
 
 def deliver(frame, batch):
-    """Writes a batch to a service that has its moods."""
+    """Writes a batch to a service that is slow, stalls, blocks or fails as it is told to."""
     time.sleep(now("sink"))
     if now("stall") and batch % int(now("every", 4)) == 0:
         time.sleep(now("stall"))
