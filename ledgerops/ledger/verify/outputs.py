@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -124,19 +124,7 @@ class KafkaOutput:
         limit = time.monotonic() + QUIET_SECONDS
         try:
             while left:
-                values = []
-                for message in consumer.consume(BATCH_ROWS, timeout=0.5):
-                    place = (message.topic(), str(message.partition()))
-                    if message.error() is not None:
-                        if message.error().name() == "_PARTITION_EOF":
-                            left.discard(place)
-                            continue
-                        raise UserError(f"cannot read topic {message.topic()}: {message.error().str()}")
-                    end = self._ends[place]
-                    if message.offset() >= end - 1:
-                        left.discard(place)
-                    if message.offset() < end and message.value() is not None:
-                        values.append(_object(message))
+                values = self._objects(consumer.consume(BATCH_ROWS, timeout=0.5), left)
                 if values:
                     limit = time.monotonic() + QUIET_SECONDS
                     yield values
@@ -144,6 +132,23 @@ class KafkaOutput:
                     raise UserError(f"Kafka at {self._client.servers} has not answered for {QUIET_SECONDS:.0f} s")
         finally:
             consumer.close()
+
+    def _objects(self, messages: Iterable[Any], left: set[tuple[str, str]]) -> list[dict[str, Any]]:
+        """The values of messages before the ends; partitions whose end was reached are taken from `left`."""
+        values = []
+        for message in messages:
+            place = (message.topic(), str(message.partition()))
+            if message.error() is not None:
+                if message.error().name() != "_PARTITION_EOF":
+                    raise UserError(f"cannot read topic {message.topic()}: {message.error().str()}")
+                left.discard(place)
+                continue
+            end = self._ends[place]
+            if message.offset() >= end - 1:
+                left.discard(place)
+            if message.offset() < end and message.value() is not None:
+                values.append(_object(message))
+        return values
 
 
 def _object(message: Any) -> dict[str, Any]:

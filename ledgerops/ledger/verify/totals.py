@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -71,17 +71,23 @@ def _wanted(kind: str, sent: SentRecords) -> dict[str, Figures]:
     from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
 
     found: dict[str, Figures] = {}
+    for side, customer, figures in _sums(sent):
+        more = figures
+        if kind == "ratio":
+            more = (*figures, 0, 0) if side == "Debit" else (0, 0, *figures)
+        old = found.get(customer, (0,) * len(more))
+        found[customer] = tuple(a + b for a, b in zip(old, more, strict=True))
+    return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > MIN_TRANSACTIONS}
+
+
+def _sums(sent: SentRecords) -> Iterator[tuple[str, str, Figures]]:
+    """Side, customer, and how many transactions with which amount: of each chunk of the records."""
     for rows in sent.rows():
         for side in ("Debit", "Credit"):
             part = rows.batch.filter(pc.equal(rows.batch.column("type"), side))
             for customer, count, amount in zip(*_by_customer(part).to_pydict().values(), strict=True):
                 if customer is not None:
-                    more: Figures = (count, int(amount.scaleb(2)))
-                    if kind == "ratio":
-                        more = (*more, 0, 0) if side == "Debit" else (0, 0, *more)
-                    old = found.get(customer, (0,) * len(more))
-                    found[customer] = tuple(a + b for a, b in zip(old, more, strict=True))
-    return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > MIN_TRANSACTIONS}
+                    yield side, customer, (count, int(amount.scaleb(2)))
 
 
 def _by_customer(rows: pa.RecordBatch) -> pa.Table:
