@@ -34,9 +34,8 @@ DEFAULTS = Config()
 TICK_SECONDS = 5.0  # after which a query without news is judged again: silence, too, is a sign
 MAX_TICKS_PER_SECOND = 50.0  # judgements for which there is no other reason; of more queries each waits longer
 MAX_TICK_SECONDS = 15.0  # however many there are: half of the shortest silence that a rule waits for (query-stuck)
-RING_BYTES = (
-    8 * 1024 * 1024
-)  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
+# recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
+RING_BYTES = 8 * 1024 * 1024
 MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set back while what is known stays valid
 RETRY_SECONDS = 60.0  # seconds until a recording that could not be written is tried again
 STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck

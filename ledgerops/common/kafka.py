@@ -40,6 +40,8 @@ REFUSED = {
     "ssl.key.pem": "write ssl.key.location with a PEM file",
     "enable.ssl.certificate.verification": "Spark's client always verifies certificates; write ssl.ca.location",
 }
+# how long every address may refuse before we give up: a broker takes longer than that to start
+MAX_REFUSED_SECONDS = 3.0
 _SERVERS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^\s:,/]+):\d{1,5}(,(\[[0-9a-fA-F:]+\]|[^\s:,/]+):\d{1,5})*")
 
 
@@ -148,11 +150,6 @@ def read_properties(path: Path) -> dict[str, str]:
             raise UserError(f"{where}: {name} cannot be used here: {REFUSED[name]}")
         options[name] = value
     return options
-
-
-MAX_REFUSED_SECONDS = (
-    3.0  # seconds for which every address refuses, after which waiting ends: a broker takes longer to start
-)
 
 
 def reach(client: KafkaClient, seconds: float = 8.0) -> Any:

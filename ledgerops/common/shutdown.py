@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming import StreamingQuery
 
-#: What the batches at work have to end in; a longer one is run again by the next start, with no loss.
+# how long running batches may take to end; one that is cut off is repeated at the next start, and nothing is lost
 GRACE_SECONDS = 15.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -14,6 +14,29 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_SPAN_SECONDS = 4.0  # seconds between two compared samples of the machine: less is noise
 MAX_AGE_SECONDS = 25.0  # seconds; with one sample every 10 s the newest is younger
+# share of the time in garbage collection from which it is what slows the query down: it stops all threads
+MIN_GC_SHARE = 0.2
+
+# whether all slots are taken
+OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
+NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
+
+# a query that takes the cores
+MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
+MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
+MIN_TAKEN_SHARE = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
+BEFORE_SECONDS = 60.0  # before the strain, which say what the other query used to take
+MIN_SLOWDOWN = 1.5  # how much longer the query takes for its rows
+MIN_BUSY_SHARE = 0.85  # of all cores of the machine
+
+# batches that wait for their first task while another query holds the slots
+MIN_WAITS = 2
+MAX_WAITS = 5
+WAIT_LOOKBACK_BATCHES = 30  # newest batches; the tasks of some of them are read
+MIN_WAIT_SHARE = 0.5  # of a batch
+MIN_WAIT_SECONDS = 1.0
+MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
+
 OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
@@ -66,11 +89,6 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
         for process in after.processes
         if process.role == role
     }
-
-
-MIN_GC_SHARE = (
-    0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
-)
 
 
 def collected(view: QueryView, executor: str | None = None) -> float:
@@ -132,10 +150,6 @@ def taken(history: History, since: float, until: float, earlier: bool = False) -
     return rate * min(1.0, busy / (until - since))
 
 
-OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
-NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
-
-
 @once
 def slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
@@ -168,22 +182,6 @@ class Offender(NamedTuple):
     slots: int
     since: float
     holds: bool = False  # its tasks had the slots while batches of this query waited for their first task
-
-
-MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
-MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
-MIN_TAKEN_SHARE = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
-BEFORE_SECONDS = 60.0  # seconds before the strain that say what the other query used to take
-MIN_SLOWDOWN = 1.5  # the query needs so much longer for its rows
-MIN_BUSY_SHARE = 0.85  # of all cores of the machine
-
-
-MIN_WAITS = 2  # batches that waited for their first task
-MAX_WAITS = 5
-WAIT_LOOKBACK_BATCHES = 30  # newest batches, of some of which the tasks are read
-MIN_WAIT_SHARE = 0.5  # of a batch
-MIN_WAIT_SECONDS = 1.0
-MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
 
 
 @once

@@ -23,6 +23,8 @@ UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this sh
 GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
 GC_NOW = 12.0
 GC_WINDOW = 30.0  # seconds of executor samples that count, at one sample every 10 s
+MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
+STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
 
 def lanes(view: QueryView, operator: StateOperator) -> int:
@@ -143,10 +145,6 @@ def reports(batches: Sequence[Progress], index: int) -> list[tuple[Progress, Sta
     return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
 
 
-PER_ROW = 0.05  # state rows that stay for each row read: below it the state does not grow
-STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
-
-
 def growing(reported: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
     """The newest of these batches over which an operator kept growing, from the batch before its growth on.
 
@@ -156,7 +154,7 @@ def growing(reported: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tupl
     for place in range(len(reported) - 1, 0, -1):
         batch, state = reported[place]
         grown = state.rows - reported[place - 1][1].rows
-        still = still + 1 if grown < PER_ROW * batch.rows else 0 if batch.rows else still
+        still = still + 1 if grown < MIN_KEPT_RATIO * batch.rows else 0 if batch.rows else still
         if still == STILL_BATCHES:
             return reported[place + STILL_BATCHES - 1 :]
     return reported

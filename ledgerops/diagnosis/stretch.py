@@ -11,9 +11,8 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
 AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
-MIN_PHASE_SECONDS = (
-    0.05  # seconds of a phase below which its ratio is chance: that of planning is reported too small, if anything
-)
+# the ratio of a shorter phase is chance; this makes the ratio of planning too small, if anything
+MIN_PHASE_SECONDS = 0.05
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
 
 

@@ -11,6 +11,8 @@ from ledgerops.model.records import Partition, Progress
 MIN_POINTS = 200  # points of the table that are kept for each partition, at least; three times as many at most
 MIN_THINNED_PARTITIONS = 4  # partitions whose points are thinned out in one go, at least
 MAX_OFFSET = 2**63  # a head beyond it is no offset
+ADVANCE_SECONDS = 3600.0  # over which the advance of a partition's beginning is taken
+MIN_ADVANCE_SECONDS = 30.0  # Kafka deletes whole segments: over a shorter time a single one would look like a flood
 HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
 
 
@@ -77,10 +79,6 @@ def time_of_offset(heads: Sequence[float], times: Sequence[float], offset: int) 
     if low == offset or index == len(heads):
         return at
     return at + (offset - low) / (heads[index] - low) * (times[index] - at)
-
-
-ADVANCE_SECONDS = 3600.0  # over which the advance of a partition's beginning is taken
-MIN_ADVANCE_SECONDS = 30.0  # Kafka deletes by whole segments: over less a single one would look like a flood
 
 
 def advance(offsets: Sequence[float], times: Sequence[float], now: float) -> float | None:

@@ -22,9 +22,8 @@ SUFFIX = {
     "counter": "_total",
     "info": "_info",
 }  # the part of a sample's name that OpenMetrics keeps out of the family's
-MAX_LABEL_TEXTS = (
-    10_000  # sets of labels whose text is remembered: queries and metrics share them, as partitions and phases
-)
+# label sets whose text is cached: queries and metrics share them, such as partitions and phases
+MAX_LABEL_TEXTS = 10_000
 ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 

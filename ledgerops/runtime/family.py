@@ -19,9 +19,8 @@ from ledgerops.metrics.pressure import BACKLOG, LAG
 
 MAX_LABEL_BYTES = 256  # Prometheus refuses a whole scrape for one label value above its limit, which is in bytes
 HASH_BYTES = 8  # of a value that is cut: two that begin alike stay two
-MAX_LABEL_SETS = (
-    10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
-)
+# label sets that are cached as published: each batch has the same ones again
+MAX_LABEL_SETS = 10_000
 MAX_ORDERED_SETS = 1_000  # families of them whose order is remembered
 RANKING = (BACKLOG.name, LAG.name)  # whose values say which partitions are worst, the first that there is
 DIGITS = re.compile(r"(\d+)")

@@ -13,9 +13,8 @@ from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 
 JUDGED = ("progress", "terminated", "tasks", "files", "batch_running")  # kinds after which a verdict may change at once
-MAX_SILENCE_SECONDS = (
-    900.0  # seconds after the last observation for which `every` is kept up: later evaluations see nothing new
-)
+# how long after the last observation queries are still judged at `every`: later verdicts would see nothing new
+MAX_SILENCE_SECONDS = 900.0
 
 
 class Replay:

@@ -46,9 +46,8 @@ MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
 MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
-MIN_OWN_SHARE = (
-    0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
-)
+# of all cores, used by the driver and its workers: tasks that sleep also fill the slots, but need no core
+MIN_OWN_SHARE = 0.6
 MIN_FILLED_SHARE = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
 PRESSED_SAMPLES = 2  # newest samples of which each must say so

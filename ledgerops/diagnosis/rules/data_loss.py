@@ -51,12 +51,10 @@ LINGER_SECONDS = 600.0  # seconds; the query may go on at once, but what is lost
 NEWEST_BATCHES = 5  # newest batches that are searched for deleted offsets; after that the finding lingers
 USUAL_BATCHES = 20  # batches before one that say how many rows an offset gives
 MIN_USUAL_BATCHES = 5  # of them; before that each offset counts for a row
-MAX_ANSWER_SECONDS = (
-    5.0  # seconds after a batch within which the broker must have been asked: later it has deleted read rows, too
-)
-MAX_DEVIATION_SHARE = (
-    0.01  # by which the rows for an offset may differ between batches: transactions leave offsets without rows
-)
+# how long after a batch the broker may be asked: by then it has also deleted rows that were read
+MAX_ANSWER_SECONDS = 5.0
+# by how much the rows per offset may differ between batches: transactions leave offsets without rows
+MAX_DEVIATION_SHARE = 0.01
 MIN_AGREEING_SHARE = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
 READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no longer has them")
 

@@ -55,9 +55,8 @@ MIN_BATCHES = 8  # after the warm-up: a trend, where no past says how long they 
 MIN_WORK_SHARE = 0.5  # of a batch that must be work on its rows
 FROM_BIRTH_SHARE = 0.1  # of the trouble, for the ranking: any cause that would save more comes first
 ON_ROWS = ("cpu", "python", "state_update", "shuffle", "waiting")
-MIN_SLOWDOWN = (
-    1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
-)
+# how much longer than usual the query takes for its rows: above it the query changed, not (only) the load
+MIN_SLOWDOWN = 1.5
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -39,16 +39,14 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-MIN_HOT_SHARE = (
-    0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
-)
+# share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
+MIN_HOT_SHARE = 0.3
 MIN_SLOWDOWN = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
 FEW_KEYS = 2.0  # so much longer it takes by chance where some dozens of keys fall on four tasks and more
 MIN_HARMLESS_SLOWDOWN = 2.5  # without a hot key, and while batches are in time, it is reported from here on
 MAX_BALANCED_FACTOR = 1.25  # tasks this even prove that no key weighs on them
-MAX_COMBINED_SHARE = (
-    0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
-)
+# fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
+MAX_COMBINED_SHARE = 0.5
 MIN_BATCHES = 3  # that must show it
 MIN_HOT_ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 

@@ -30,9 +30,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
 
-REPORTED_SECONDS = (
-    30.0  # seconds that a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
-)
+# how long a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
+REPORTED_SECONDS = 30.0
 CERTAIN_BATCHES = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
 
 

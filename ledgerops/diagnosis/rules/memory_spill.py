@@ -33,9 +33,8 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
 MIN_SPILLING_SHARE = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
-MIN_COMPUTING_SHARE = (
-    0.3  # of the spilling stages' run time: tasks that wait for something else do not wait for a local disk
-)
+# CPU time as a share of the spilling stages' run time: below it the tasks wait for something other than a local disk
+MIN_COMPUTING_SHARE = 0.3
 
 
 class Spill(NamedTuple):

@@ -34,20 +34,17 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import QueryView
 
-MIN_STUCK_SECONDS = (
-    30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
-)
+# anything may pause for that long: a full garbage collection, a broker that elects a leader
+MIN_STUCK_SECONDS = 30.0
 TIMES_USUAL = 10.0  # the median batch
 TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
-MAX_FIRST_BATCH_SECONDS = (
-    300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
-)
+# the first batch of a run may read a long backlog, restore state and start executors
+MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_STILL_SECONDS = 60.0  # of a batch without a past, with no job at work: planning it takes the driver's CPU
 MAX_STILL_CORES = 0.1  # that the driver's processes use while they wait; Spark's own threads use a tenth of it
 TIMES_ROWS = 3.0  # the time that so many rows usually take
-MAX_SAMPLE_DISTANCE_SECONDS = (
-    5.0  # seconds between the start of a batch and a sample of its source that shows what it reads
-)
+# between the start of a batch and a sample of its source that shows what it reads
+MAX_SAMPLE_DISTANCE_SECONDS = 5.0
 TIMES_PAUSE = 3.0  # the longest pause seen, where the trigger is not known
 ONE_BATCH = 3600.0  # a trigger that reads all available rows in one run may rightly run for long
 LATEST_BATCHES = 10

@@ -38,9 +38,8 @@ from ledgerops.signals.run import WINDOW_SECONDS
 
 MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
 NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
-MAX_SECONDS_TO_LOSS = (
-    3600.0  # until rows are lost at the present pace: what somebody on call needs to do something about it
-)
+# until rows are lost at the present pace: someone on call needs that long to do something about it
+MAX_SECONDS_TO_LOSS = 3600.0
 MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
 MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
 

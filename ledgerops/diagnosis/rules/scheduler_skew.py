@@ -31,12 +31,10 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MIN_TIMES_EVEN_SHARE = (
-    1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
-)
-MAX_TASK_TIME_RATIO = (
-    1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
-)
+# tasks of an executor over an even share; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
+MIN_TIMES_EVEN_SHARE = 1.6
+# the others' seconds per task over the busiest executor's: slow executors get fewer tasks, whatever the scheduler does
+MAX_TASK_TIME_RATIO = 1.5
 MIN_COST_SHARE = 0.2  # share of the batch that it must cost
 MIN_COST_SECONDS = 0.5
 MIN_TASKS_PER_BATCH = 4  # a batch; fewer cannot be spread

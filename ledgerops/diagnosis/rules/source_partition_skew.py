@@ -39,9 +39,8 @@ MIN_SLOWDOWN = 1.5  # reading takes so much longer than with an even split on th
 MIN_ROWS_PER_MINUTE = 1000  # in a minute; a trickle is uneven by chance
 MIN_BATCHES = 3
 MIN_SPREAD_SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
-SHORT_WINDOW_SECONDS = (
-    15.0  # seconds that are enough when the query suffers, and that must not deny it when it does not
-)
+# enough when the query is harmed; when it is not, these seconds must not contradict the longer window
+SHORT_WINDOW_SECONDS = 15.0
 SOON_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
 
 

@@ -47,9 +47,8 @@ MIN_SECONDS = 20.0
 MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 # kubernetes-mixin's KubePersistentVolumeFillingUp looks 4 days ahead from 6 hours: 16 times as far as it looks back
 MAX_AHEAD_RATIO = 16.0
-MIN_STEADY_RATIO = (
-    0.8  # growth in bytes of the later half against the earlier: state that fills a bounded set of keys slows down
-)
+# growth in the later half over that in the earlier one: state that fills a bounded set of keys slows down
+MIN_STEADY_RATIO = 0.8
 MIN_REMOVALS = 3  # removals from which a rhythm is known
 MIN_PAUSE_RATIO = 2.0  # than the longest pause between two removals
 MIN_HEIGHT_RATIO = 1.5  # than the state was ever before

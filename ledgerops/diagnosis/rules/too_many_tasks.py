@@ -37,9 +37,8 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
-MAX_TINY_SECONDS = (
-    0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
-)
+# Spark's tuning guide still calls tasks of 0.2 s efficient; here a task may also commit a state store
+MAX_TINY_SECONDS = 0.25
 MAX_TINY_RECORDS = 500  # a task; with more the work is in the rows
 BLATANT_TASKS_PER_CORE = 50  # tasks for each core, of
 NEXT_TO_NOTHING = 10.0  # records and fewer

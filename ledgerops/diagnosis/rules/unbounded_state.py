@@ -83,7 +83,7 @@ def _judge(
         seconds < needed
         or grown < MIN_GROWTH_ROWS
         or read <= 0
-        or grown / read < state_cost.PER_ROW
+        or grown / read < state_cost.MIN_KEPT_RATIO
         or not _sustained(reported)
     ):
         return None
@@ -93,7 +93,7 @@ def _judge(
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
         Evidence("state_rows_growth_per_second", by_second, "rows/s", "~ 0", last.ended),
         Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
-        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {state_cost.PER_ROW:g}", last.ended),
+        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {state_cost.MIN_KEPT_RATIO:g}", last.ended),
     ]
     ahead = ""
     if bytes_by_second > 0:
