@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("ledgerops")
 
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a JVM that hangs ends with the process
-OBSERVER_INTERVAL = 5.0  # seconds; a collector that fails is to be known before somebody trusts what it does not say
+# a failing collector must be known before somebody relies on data that it did not deliver
+OBSERVER_INTERVAL_SECONDS = 5.0
 
 
 class Hub:
@@ -101,7 +102,7 @@ class Hub:
             ("watchdog", config.watchdog_interval, watchdog.collect),
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
-            ("observer", OBSERVER_INTERVAL, ObserverCollector(queue).collect),
+            ("observer", OBSERVER_INTERVAL_SECONDS, ObserverCollector(queue).collect),
             ("host", config.host_interval, HostCollector(queue, folder or Path(), self.rest).collect),
         ]
         if config.tasks_collector:

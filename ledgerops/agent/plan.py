@@ -19,7 +19,7 @@ from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.runtime.runs import Run, Runs
 
-CHECK = "spark.sql.shuffle.partitions"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 Value = TypeVar("Value")
 
 
@@ -51,7 +51,7 @@ def read_plan(run: Run) -> Plan:
         "app_id": _attempt(lambda: session.app_id),
         "app_name": _attempt(lambda: session.setting("spark.app.name")),
         "spark_version": _attempt(lambda: str(session.spark.version)),
-        "shuffle_partitions": _attempt(lambda: int(session.setting(CHECK) or "")),
+        "shuffle_partitions": _attempt(lambda: int(session.setting(SHUFFLE_PARTITIONS) or "")),
     }
     handle = _attempt(lambda: _handle(run, session))
     if handle is not None and session.classic:
@@ -100,7 +100,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     last = _attempt(execution.lastExecution)
     if last is None:
         return
-    yield "shuffle_partitions", _attempt(lambda: int(last.sparkSession().conf().get(CHECK)))
+    yield "shuffle_partitions", _attempt(lambda: int(last.sparkSession().conf().get(SHUFFLE_PARTITIONS)))
     yield "watermarks", _attempt(lambda: parse_watermarks(last.analyzed().toString()))
     physical = _attempt(lambda: str(last.executedPlan().toString()))
     if physical is not None:

@@ -34,11 +34,11 @@ NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row in which nothing could be read
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
-AMOUNT = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
-AMOUNTS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+DURATION = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
+UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took so much longer is read in its place
 FAR_LONGER_SECONDS = 1.0  # seconds more; a hiccup of a quick batch tells nothing
-PYTHON_TRIES = 2  # batches without Python time after which a run is taken to have none
+MAX_PYTHON_TRIES = 2  # batches without Python time after which a run is assumed to have none
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class TaskCollector:
             if stage is not None:
                 stages.append(stage)
         python = None
-        if self._no_python.get(run_id, 0) < PYTHON_TRIES:
+        if self._no_python.get(run_id, 0) < MAX_PYTHON_TRIES:
             python = sum(python_seconds(rest, execution) for execution in found.executions[-2:]) or None
             if python is None:
                 self._no_python[run_id] = self._no_python.get(run_id, 0) + 1
@@ -282,10 +282,10 @@ def python_seconds(rest: SparkRest, execution: int) -> float:
     values = (
         metric.get("value", "") for node in nodes for metric in node["metrics"] if PYTHON.search(metric.get("name", ""))
     )
-    return sum(parse_amount(value) for value in values)
+    return sum(parse_duration(value) for value in values)
 
 
-def parse_amount(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds from a SQL metric's text: `0 ms`, or a line of words and then `1.6 s (811 ms, 823 ms, ...)`."""
-    found = AMOUNT.match(text.splitlines()[-1]) if text else None
-    return float(found[1].replace(",", "")) * AMOUNTS[found[2]] if found else 0.0
+    found = DURATION.match(text.splitlines()[-1]) if text else None
+    return float(found[1].replace(",", "")) * UNIT_SECONDS[found[2]] if found else 0.0

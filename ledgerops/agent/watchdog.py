@@ -18,7 +18,7 @@ from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
 
 MIN_SILENCE_SECONDS = 3.0  # seconds of silence that are normal for any query
-IDLE_QUIET = 12.0  # an idle query gives a sign every 10 s (Spark's noDataProgressEventInterval)
+IDLE_SILENCE_SECONDS = 12.0  # an idle query reports every 10 s (Spark's noDataProgressEventInterval)
 MIN_SILENT_INTERVALS = 2  # trigger intervals of silence that are normal
 REPEAT_SECONDS = 5.0  # seconds between two reports of the same batch
 LIST_SECONDS = 10.0
@@ -170,7 +170,7 @@ class Watchdog:
         self.calls += 1
         status = run.session.call(lambda: run.handle.status)
         message = str(status.get("message", ""))
-        if not status.get("isTriggerActive") or (message != WORKING and silence < IDLE_QUIET):
+        if not status.get("isTriggerActive") or (message != WORKING and silence < IDLE_SILENCE_SECONDS):
             return  # looking for new data is a trigger at work, too, and normally takes no time
         self._reported[run.run_id] = now
         work = run.session.work(run.run_id) if message == WORKING else {}
@@ -181,7 +181,7 @@ class Watchdog:
 def quiet_seconds(run: Run) -> float:
     """How long the run may be silent before it is polled."""
     interval = (run.plan.trigger_interval if run.plan else None) or 0.0
-    return max(IDLE_QUIET if run.idle else MIN_SILENCE_SECONDS, MIN_SILENT_INTERVALS * interval)
+    return max(IDLE_SILENCE_SECONDS if run.idle else MIN_SILENCE_SECONDS, MIN_SILENT_INTERVALS * interval)
 
 
 def trigger_began(run: Run) -> float:

@@ -7,8 +7,8 @@ import socket
 import time
 from collections.abc import Callable
 
-BURST = 100  # answers that an address may get at once, however few it may get in a second
-SECONDS_OF_CPU = 0.02  # that one answer may take; one that takes more counts as several
+MAX_BURST = 100  # answers that an address may get at once, whatever its rate
+CPU_SECONDS_PER_ANSWER = 0.02  # an answer that takes more counts as several
 MAX_ADDRESSES = 1000  # that are remembered
 MAPPED_IPV4 = bytes(10) + b"\xff\xff"  # the begin of an IPv4 address as a socket of both kinds gives it
 
@@ -38,8 +38,8 @@ class RateLimit:
         if self._per_second == math.inf:
             return True
         now = self._clock()
-        left, since = self._left.pop(address, (float(BURST), now))
-        left = min(float(BURST), left + (now - since) * self._per_second)
+        left, since = self._left.pop(address, (float(MAX_BURST), now))
+        left = min(float(MAX_BURST), left + (now - since) * self._per_second)
         while len(self._left) >= MAX_ADDRESSES:
             del self._left[next(iter(self._left))]  # of the one that asked longest ago
         self._left[address] = (left - 1.0 if left >= 1.0 else left), now
@@ -48,6 +48,6 @@ class RateLimit:
     def charge(self, address: str, cpu_seconds: float) -> None:
         """Counts what an answer took beyond its share. Losing one to a call of `admit` does no harm."""
         known = self._left.get(address)
-        if known is not None and cpu_seconds > SECONDS_OF_CPU:
+        if known is not None and cpu_seconds > CPU_SECONDS_PER_ANSWER:
             left, since = known
-            self._left[address] = left - cpu_seconds / SECONDS_OF_CPU + 1.0, since
+            self._left[address] = left - cpu_seconds / CPU_SECONDS_PER_ANSWER + 1.0, since

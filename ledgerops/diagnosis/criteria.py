@@ -8,7 +8,7 @@ from __future__ import annotations
 TREND_BATCHES = 5  # a trend over five batches is proof, one slow batch is not
 MIN_TREND_BATCHES = 4  # of them that must agree
 OVER_RATIO = 1.05  # that proves it over so many; nearer to 1 the start of a batch is only a matter of alignment
-STILL_LONG = 0.8  # of the longest: batches below it get shorter, and the query is recovering
+MIN_SHARE_OF_LONGEST = 0.8  # below this share of the longest, batches get shorter and the query is recovering
 FAR_RATIO = 3.0  # that proves it
 FAR_BATCHES = 2  # with so many in a row, the one that runs now included
 FAR_SECONDS = 22.0  # that they add up to: two cold writes of 10 s at the start stay below it

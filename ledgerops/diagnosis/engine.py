@@ -20,7 +20,7 @@ from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
-CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
+MIN_CATCH_UP_SECONDS = 5.0  # of lag: below it a query is not catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
 AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still reported
@@ -201,7 +201,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "starting"
     if history.idle_since is not None:
         return "idle"
-    if (view.lag.seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
+    if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
         return "catching_up"
     return "pressured" if any(finding.severity != "info" for finding in findings) else "healthy"
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis import overload, strain
-from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.criteria import MIN_SHARE_OF_LONGEST, OVER_RATIO, TREND_BATCHES, VERY_LONG_SECONDS
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -57,7 +57,7 @@ def _late(view: QueryView) -> Harm | None:
 
     Of such long batches two are enough, the one that runs now included, unless they get shorter.
     """
-    if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.ENDS_BY_ITSELF:
+    if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
         return None
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) == RECENT_BATCHES:
@@ -65,7 +65,7 @@ def _late(view: QueryView) -> Harm | None:
         return Harm("late", age / view.freshness, latest[0].started) if age > view.freshness else None
     for before, newest in list(pairwise(_with_rows(view)))[-2:]:
         age = before + newest
-        if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= STILL_LONG * before:
+        if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= MIN_SHARE_OF_LONGEST * before:
             return Harm("late", age / view.freshness, view.batches[0].started)
     return None
 
@@ -82,7 +82,7 @@ def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
     if harm(view) is not None or strain.strained(view):
         return True
-    if view.run.is_idle or view.plan.trigger in overload.ENDS_BY_ITSELF:
+    if view.run.is_idle or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
         return False
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES:

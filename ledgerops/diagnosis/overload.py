@@ -26,18 +26,19 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
 
 MIN_GROWTH_RATIO = 1.2  # times as long as its rows took to come: the next batch will have more of them
-LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
-ENDS_BY_ITSELF = ("available_now", "once")  # such a run processes a backlog that does not grow
+MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the machine also makes a few batches longer
+SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
 SERIES_BATCHES = 12  # newest batches that are judged for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
-LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
+MIN_LEFT_SHARE = 0.1  # share of the arrived offsets that is left over; less is noise on a large backlog
 CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
 MIN_SLOWDOWN = 2.0  # times as long for as many rows
 MIN_FEW_SECONDS = 30.0  # of three batches that are a trend; of shorter ones it takes five
-ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, and took half as long again as they came
+# one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
+MIN_LONE_BATCH_SECONDS = 15.0
 
 
 class Growth(NamedTuple):
@@ -56,7 +57,7 @@ class Growth(NamedTuple):
 @once
 def growth(view: QueryView) -> Growth | None:
     """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
-    if view.history.idle_since is not None or view.plan.trigger in ENDS_BY_ITSELF:
+    if view.history.idle_since is not None or view.plan.trigger in SELF_ENDING_TRIGGERS:
         return None
     return _growing_backlog(view) or _waiting_files(view) or _growing_batches(view) or _rising_trend(view)
 
@@ -73,7 +74,7 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     if len(rising) < MIN_SERIES or sum(steps) < MIN_RISING_SHARE * len(steps):
         return None
     came_in = _head(series[-1][0]) - _head(series[lowest][0])
-    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < LEFT_OVER * came_in:
+    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < MIN_LEFT_SHARE * came_in:
         return None
     lag = view.lag.seconds
     if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
@@ -192,10 +193,12 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
         and prod(ratios) >= 2 * patience
         and sum(each.seconds for each in chain) >= FAR_SECONDS
     )
-    alone = ratios[0] >= 1.5 and chain[-1].seconds >= ALONE_SECONDS * patience and _swelled(view, chain[-1].began)
+    alone = (
+        ratios[0] >= 1.5 and chain[-1].seconds >= MIN_LONE_BATCH_SECONDS * patience and _swelled(view, chain[-1].began)
+    )
     before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets
     lag = max(view.now, view.batches[-1].ended) - (before.began if before.asked is None else before.asked)
-    if not (several or alone) or lag < LONG_LAG * patience:
+    if not (several or alone) or lag < MIN_BATCH_LAG_SECONDS * patience:
         return None
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 

@@ -13,7 +13,7 @@ from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
-RULED_OUT = 3  # shown in the text: whoever was woken up reads no more; the document has all
+MAX_RULED_OUT = 3  # causes ruled out that the text shows; the document has all
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
 DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
 STYLES = {  # style -> parameters of the terminal's escape sequence
@@ -212,9 +212,9 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
         for each in cause["evidence"]
     )
     lines.append([("    evidence: ", "faint"), (quoted, "")])
-    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"][:RULED_OUT])
-    if len(cause["ruled_out"]) > RULED_OUT:
-        out += f"; and {len(cause['ruled_out']) - RULED_OUT} more"
+    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"][:MAX_RULED_OUT])
+    if len(cause["ruled_out"]) > MAX_RULED_OUT:
+        out += f"; and {len(cause['ruled_out']) - MAX_RULED_OUT} more"
     explains = f"explains {', '.join(cause['explains'])}" if cause["explains"] else ""
     if explains or out:
         lines.append([(f"    {'; '.join(part for part in (explains, out) if part)}", "")])

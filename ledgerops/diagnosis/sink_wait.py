@@ -82,7 +82,7 @@ def waits(view: QueryView, waiting: Waiting) -> bool:
     lost = view.baseline.slowdown
     if lost is None:
         return _waits_from_birth(view, waiting)
-    if lost.factor < batch_time.MORE_THAN_USUAL:
+    if lost.factor < batch_time.MIN_TIMES_USUAL:
         return False
     usual = _waiting(view, batch_time.usual_pairs(view))
     if usual is not None and usual.cpu_share < batch_time.MAX_WAITING_CPU_SHARE:

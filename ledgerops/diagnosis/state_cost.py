@@ -20,9 +20,10 @@ from ledgerops.signals.query_view import QueryView
 OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
 RESERVED_BYTES = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
 UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
-GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
-GC_NOW = 12.0
-GC_WINDOW = 30.0  # seconds of executor samples that count, at one sample every 10 s
+# of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
+MIN_GC_SHARE = 0.10
+GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
+GC_WINDOW_SECONDS = 30.0  # the newest four
 MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
 STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
@@ -97,18 +98,18 @@ def gc_of_stages(view: QueryView) -> Collecting | None:
 
 @once
 def gc_of_executors(view: QueryView) -> Collecting | None:
-    """The growth of all executors' totals between the newest look and the oldest at most GC_WINDOW seconds before it.
+    """How all executors' totals grew from the oldest sample of the last GC_WINDOW_SECONDS to the newest.
 
     In local mode there is only the driver, of which Spark reports its whole time in place of the tasks' (since 4.0).
     """
-    return _collected(view, GC_WINDOW)
+    return _collected(view, GC_WINDOW_SECONDS)
 
 
 @once
 def gc_goes_on(view: QueryView) -> bool:
     """Whether the executors still spend much of their time in garbage collection; True also without samples."""
-    now = _collected(view, GC_NOW)
-    return now is None or now.share >= GC_MARKED
+    now = _collected(view, GC_NOW_SECONDS)
+    return now is None or now.share >= MIN_GC_SHARE
 
 
 def _collected(view: QueryView, window: float) -> Collecting | None:
@@ -176,7 +177,7 @@ def wasted(view: QueryView) -> Sequence[tuple[str, float, float]]:
     duration = median(batch.duration for batch in latest)
     gc = gc_of_stages(view)
     found = []
-    if gc is not None and gc.share >= GC_MARKED:
+    if gc is not None and gc.share >= MIN_GC_SHARE:
         found.append(("garbage collection", (gc_of_batches(view) or 0.0) * duration, duration))
     saving = median(commit_seconds(view, batch) for batch in latest)
     if saving >= batch_time.MIN_MAIN_SHARE * duration:

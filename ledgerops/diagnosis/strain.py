@@ -14,9 +14,9 @@ from ledgerops.diagnosis.criteria import (
     FAR_SECONDS,
     HOPELESS_RATIO,
     HOPELESS_SECONDS,
+    MIN_SHARE_OF_LONGEST,
     MIN_TREND_BATCHES,
     OVER_RATIO,
-    STILL_LONG,
     TREND_BATCHES,
 )
 from ledgerops.model.records import Progress
@@ -65,7 +65,7 @@ def always_over(view: QueryView, interval: float) -> bool:
     if len(durations) < TREND_BATCHES or sum(each > OVER_RATIO * interval for each in durations) < MIN_TREND_BATCHES:
         return False
     lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
-    return lasts and durations[-1] >= STILL_LONG * max(durations)
+    return lasts and durations[-1] >= MIN_SHARE_OF_LONGEST * max(durations)
 
 
 def outlasted(view: QueryView, interval: float) -> bool:
@@ -77,7 +77,7 @@ def outlasted(view: QueryView, interval: float) -> bool:
         return False
     durations = [batch.duration for batch in latest]
     over = sum(each > OVER_RATIO * interval for each in durations)
-    return over >= MIN_OUTLASTED_SHARE * len(latest) and max(durations[-2:]) >= STILL_LONG * max(durations)
+    return over >= MIN_OUTLASTED_SHARE * len(latest) and max(durations[-2:]) >= MIN_SHARE_OF_LONGEST * max(durations)
 
 
 def _misses_triggers(view: QueryView, interval: float) -> bool:
@@ -100,7 +100,7 @@ def _misses_triggers(view: QueryView, interval: float) -> bool:
         span >= TURNS_RATIO * len(latest) * interval
         and len(long) >= MIN_LONG_SHARE * len(latest)
         and sum(long) >= MIN_LONG_TIME_SHARE * span
-        and max(batch.duration for batch in latest[:2]) >= STILL_LONG * median(long)
+        and max(batch.duration for batch in latest[:2]) >= MIN_SHARE_OF_LONGEST * median(long)
     )
 
 
@@ -108,10 +108,10 @@ def _far_over(view: QueryView, interval: float) -> bool:
     """Whether batches outlast the interval so far that more proof would take minutes; not while they get shorter."""
     durations = [batch.duration for batch in view.baseline.settled[-5:] if batch.rows > 0]
     running = view.run.unfinished_seconds or 0.0
-    if running > FAR_RATIO * interval and running >= STILL_LONG * max(durations, default=0.0):
+    if running > FAR_RATIO * interval and running >= MIN_SHARE_OF_LONGEST * max(durations, default=0.0):
         durations.append(running)  # one that has run for less proves nothing yet, neither way
     row = list(takewhile(lambda each: each > FAR_RATIO * interval, reversed(durations)))
-    if not row or row[0] < STILL_LONG * max(row):
+    if not row or row[0] < MIN_SHARE_OF_LONGEST * max(row):
         return False
     hopeless = row[0] >= max(HOPELESS_RATIO * interval, HOPELESS_SECONDS)
     return hopeless or (len(row) >= FAR_BATCHES and sum(row) >= FAR_SECONDS)

@@ -10,7 +10,8 @@ from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
 from ledgerops.signals.query_view import QueryView
 
 MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
-AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
+# of the whole batch's slowdown: missing cores slow everything down alike, a broker does not
+MIN_SHARE_OF_SLOWDOWN = 0.5
 # the ratio of a shorter phase is chance; this makes the ratio of planning too small, if anything
 MIN_PHASE_SECONDS = 0.05
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
@@ -28,7 +29,7 @@ def of_phase(view: QueryView, phase: str) -> float:
 def of_all(view: QueryView, lost: Slowdown) -> bool:
     """Whether planning has grown like the whole batch: it waits for nothing but a core. Where it is too short to tell
     how much it has grown, all else must have grown alike."""
-    stretched, much = of_phase(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
+    stretched, much = of_phase(view, "query_planning"), MIN_SHARE_OF_SLOWDOWN * lost.seconds / lost.usual_seconds
     alike = stretched >= much or all(of_phase(view, phase) >= much for phase in OWN_PHASES)
     return stretched >= MIN_STRETCH_RATIO and alike
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE as BUSY_CPU
 from ledgerops.diagnosis.rules.key_skew import MIN_HOT_SHARE
-from ledgerops.diagnosis.state_cost import GC_MARKED
+from ledgerops.diagnosis.state_cost import MIN_GC_SHARE
 from ledgerops.mixin.alerts.crash_loop import MIN_RESTARTS
 from ledgerops.mixin.alerts.freshness import FAST
 from ledgerops.mixin.site import Site
@@ -25,7 +25,7 @@ LOST_SECONDS = 1.0  # of headroom: the oldest unread rows may be deleted at any 
 ANY = 0.001  # a second, of what should never happen
 # of executors and machines
 CPU = BUSY_CPU  # of all cores, from which queries hold each other up (rule noisy-neighbour)
-GC = GC_MARKED  # of the task time: rule gc-pressure
+GC = MIN_GC_SHARE  # of the task time: rule gc-pressure
 FULL = 0.8  # of storage memory or cores
 FREE = 0.1  # of memory or disk
 # of the observer

@@ -521,7 +521,7 @@ def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_coun
 
 
 def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 5)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 5)
     served = serve()
     with ThreadPoolExecutor(4) as pool:
         began = time.monotonic()
@@ -535,7 +535,7 @@ def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkey
 
 @pytest.mark.skipif(not http_refusal.ENDED_BY_PEER, reason="the system does not say it")
 def test_a_client_that_gave_up_waiting_takes_no_place_of_one_that_waits(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     served = serve()
     first, *waiting = opened(served, 6)
@@ -557,7 +557,7 @@ def test_a_client_that_gave_up_waiting_takes_no_place_of_one_that_waits(serve, m
 
 
 def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.1)
     served = serve()
     greedy = opened(served, http_server.MAX_PARKED + 20)
@@ -573,7 +573,7 @@ def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
 
 
 def test_refused_clients_that_say_nothing_hold_up_no_other(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     monkeypatch.setattr(http_refusal, "LEAVING_SECONDS", 600.0)
     monkeypatch.setattr(http_refusal, "MAX_LEAVING", 10)
@@ -637,7 +637,7 @@ def test_a_driver_without_free_descriptors_loses_no_core_and_the_client_is_answe
 
 
 def test_after_a_refused_request_others_are_accepted_together(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     monkeypatch.setattr(http_server, "PAUSE_SECONDS", 0.5)
     served = serve()
@@ -657,7 +657,7 @@ def test_after_a_refused_request_others_are_accepted_together(serve, monkeypatch
 
 
 def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 4.0)
     served, order = serve(), []
     served.exporter._pages["/turn"] = lambda query, accept: (order.append(query["n"]), http_handler.Answer(b""))[1]
@@ -682,7 +682,7 @@ def counted_page(served):
 
 
 def test_requests_that_had_to_wait_share_an_answer_and_others_get_their_own(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     monkeypatch.setattr(http_answers, "SHARED_SECONDS", 600.0)
     served = serve()
@@ -746,7 +746,7 @@ def test_many_clients_find_a_place_while_the_server_pauses(serve):
 
 
 def test_clients_of_one_network_of_ipv6_share_their_rate(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "BURST", 4)
+    monkeypatch.setattr(rate_limit, "MAX_BURST", 4)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     hosts, accept = itertools.count(1), http_server.Server.get_request
 
@@ -779,7 +779,7 @@ def test_clients_of_ipv4_do_not_share_their_rate_at_an_address_of_ipv6(serve, mo
 
 
 def test_an_answer_that_takes_long_counts_as_several(serve, monkeypatch):
-    monkeypatch.setattr(rate_limit, "SECONDS_OF_CPU", 1e-7)
+    monkeypatch.setattr(rate_limit, "CPU_SECONDS_PER_ANSWER", 1e-7)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
     served = serve()
     assert served.get("/metrics")[0] == 200

@@ -9,7 +9,7 @@ import pytest
 
 from ledgerops.agent import spark_rest
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, parse_amount, telling_batches
+from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, parse_duration, telling_batches
 from ledgerops.model.observations import decode_tasks
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
@@ -354,7 +354,7 @@ def test_older_spark_writes_the_description_with_line_break_tags():
     [("0 ms", 0.0), ("total (min)\n1.5 s (1 s)", 1.5), ("2.0 m", 120.0), ("1.0 h (x)", 3600.0), ("", 0.0), ("x", 0.0)],
 )
 def test_amounts_of_time_are_read(text, seconds):
-    assert parse_amount(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 def test_an_answer_without_measure_is_not_read(spark, monkeypatch):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ledgerops.common.rate_limit import BURST, MAX_ADDRESSES, SECONDS_OF_CPU, RateLimit, network
+from ledgerops.common.rate_limit import CPU_SECONDS_PER_ANSWER, MAX_ADDRESSES, MAX_BURST, RateLimit, network
 
 
 class Clock:
@@ -27,7 +27,7 @@ def admitted(limit, count, address="a"):
 
 def test_after_its_burst_an_address_gets_so_many_a_second(clock):
     limit = RateLimit(10.0, clock)
-    assert admitted(limit, BURST + 50) == BURST
+    assert admitted(limit, MAX_BURST + 50) == MAX_BURST
 
     clock.now += 2.05
     assert admitted(limit, 50) == 20
@@ -37,20 +37,20 @@ def test_a_burst_is_saved_up_once_only(clock):
     limit = RateLimit(10.0, clock)
     clock.now += 3600.0
 
-    assert admitted(limit, 3 * BURST) == BURST
+    assert admitted(limit, 3 * MAX_BURST) == MAX_BURST
 
 
 def test_one_address_uses_up_nothing_of_another(clock):
     limit = RateLimit(10.0, clock)
-    admitted(limit, 2 * BURST)
+    admitted(limit, 2 * MAX_BURST)
 
-    assert admitted(limit, 2 * BURST, "b") == BURST
+    assert admitted(limit, 2 * MAX_BURST, "b") == MAX_BURST
 
 
 def test_an_answer_that_takes_long_counts_as_several(clock):
     limit = RateLimit(10.0, clock)
-    admitted(limit, BURST)
-    limit.charge("a", 21.0 * SECONDS_OF_CPU)
+    admitted(limit, MAX_BURST)
+    limit.charge("a", 21.0 * CPU_SECONDS_PER_ANSWER)
 
     clock.now += 2.0
     assert admitted(limit, 1) == 0
@@ -58,25 +58,25 @@ def test_an_answer_that_takes_long_counts_as_several(clock):
     assert admitted(limit, 5) == 1
 
 
-@pytest.mark.parametrize("seconds", [0.0, SECONDS_OF_CPU / 2, SECONDS_OF_CPU])
+@pytest.mark.parametrize("seconds", [0.0, CPU_SECONDS_PER_ANSWER / 2, CPU_SECONDS_PER_ANSWER])
 def test_an_answer_within_its_share_is_counted_once(clock, seconds):
     limit = RateLimit(10.0, clock)
     assert limit.admit("a")
     limit.charge("a", seconds)
 
-    assert admitted(limit, 2 * BURST) == BURST - 1
+    assert admitted(limit, 2 * MAX_BURST) == MAX_BURST - 1
 
 
 def test_an_address_that_is_not_known_is_not_charged(clock):
     limit = RateLimit(10.0, clock)
     limit.charge("a", 100.0)
 
-    assert admitted(limit, 2 * BURST) == BURST
+    assert admitted(limit, 2 * MAX_BURST) == MAX_BURST
 
 
 def test_the_addresses_that_asked_longest_ago_are_forgotten(clock):
     limit = RateLimit(10.0, clock)
-    admitted(limit, BURST)
+    admitted(limit, MAX_BURST)
     for number in range(MAX_ADDRESSES):
         limit.admit(str(number))
 
@@ -87,7 +87,7 @@ def test_the_addresses_that_asked_longest_ago_are_forgotten(clock):
 def test_without_a_limit_every_request_is_admitted_and_none_remembered(clock):
     limit = RateLimit(math.inf, clock)
 
-    assert admitted(limit, 10 * BURST) == 10 * BURST
+    assert admitted(limit, 10 * MAX_BURST) == 10 * MAX_BURST
     assert not limit._left
 
 

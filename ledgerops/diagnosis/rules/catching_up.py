@@ -32,7 +32,7 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
 PACE_BATCHES = 12  # batches over which the rate of shrinking is taken
-FROM_START = 3  # the maximum must be reached by this batch of the run: a backlog that piled up later does not count
+MAX_PEAK_INDEX = 3  # the backlog peaked by this batch of the run: what piled up later is not an old backlog
 MAX_SILENT_INTERVALS = 3  # intervals and batches without another batch: by then the query no longer processes anything
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
@@ -53,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if overload.growth(view) is not None:
         return
     most = max(lefts)
-    if lefts.index(most) > FROM_START:
+    if lefts.index(most) > MAX_PEAK_INDEX:
         return
     lag = view.lag.seconds or 0.0
     if lag <= max(LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):

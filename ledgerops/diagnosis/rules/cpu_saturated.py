@@ -45,13 +45,13 @@ MAX_MORE_CPU = 1.5  # CPU time of the tasks against their usual, at equal rows: 
 MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
-MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
+MIN_MOSTLY_FOREIGN_SHARE = 0.5  # of all cores, where no past shows how much slower the query became
 # of all cores, used by the driver and its workers: tasks that sleep also fill the slots, but need no core
 MIN_OWN_SHARE = 0.6
 MIN_FILLED_SHARE = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
 PRESSED_SAMPLES = 2  # newest samples of which each must say so
-QUEUED_PER_CORE = 4  # threads that run or wait, where no pressure is recorded
+MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 MIN_COMPUTING_SHARE = 0.5  # of a batch its stages are at work, and of that time its tasks compute
@@ -185,7 +185,7 @@ def _first_batch(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
 
 
 def _mostly_foreign(use: cpu_contention.Use) -> bool:
-    return use.busy >= MIN_BUSY_SHARE and use.by[cpu_contention.OTHER] >= MOST_FOREIGN * use.cores
+    return use.busy >= MIN_BUSY_SHARE and use.by[cpu_contention.OTHER] >= MIN_MOSTLY_FOREIGN_SHARE * use.cores
 
 
 def _foreign(use: cpu_contention.Use, pressed: Evidence | None, effect: str) -> Finding:
@@ -193,7 +193,7 @@ def _foreign(use: cpu_contention.Use, pressed: Evidence | None, effect: str) -> 
     taken = use.by[cpu_contention.OTHER]
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
-        Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
+        Evidence("cores_of_the_heaviest", taken, "cores", f"< {MIN_MOSTLY_FOREIGN_SHARE * use.cores:g}", use.at),
     ]
     words = ""
     if pressed is not None:
@@ -220,7 +220,8 @@ def _pressed(view: QueryView) -> Evidence | None:
     queue = [
         float(sample.runnable_threads)
         for sample in samples
-        if sample.runnable_threads is not None and sample.runnable_threads >= QUEUED_PER_CORE * (sample.cpu_count or 1)
+        if sample.runnable_threads is not None
+        and sample.runnable_threads >= MIN_QUEUED_PER_CORE * (sample.cpu_count or 1)
     ]
     if not pressure and len(queue) == PRESSED_SAMPLES:
         return Evidence("runnable_threads", min(queue), "count", "about one for each core", samples[-1].at)

@@ -38,7 +38,7 @@ from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-SURE_AFTER = 8  # batches in a row; from here on confidence grows no more
+CERTAIN_BATCHES = 8  # batches in a row from which confidence no longer grows
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
         evidence = (
             Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),
-            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {overload.LONG_LAG:g}", at),
+            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {overload.MIN_BATCH_LAG_SECONDS:g}", at),
         )
     yield Finding(
         summary,
@@ -84,7 +84,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "a backlog shrinks only when more rows are processed than arrive",
             ),
         ),
-        confidence=min(0.95, 0.7 + 0.25 * grown.batches / SURE_AFTER),
+        confidence=min(0.95, 0.7 + 0.25 * grown.batches / CERTAIN_BATCHES),
         began=grown.since,
     )
 

@@ -51,7 +51,7 @@ FRESH_SHARE = 0.5  # of the objective: rows that were this young at the median o
 MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
 PACE_BATCHES = 6  # batches from which the rate of shrinking is taken
-AT_START = 3  # the maximum was reached by this batch: it had piled up before the run began
+MAX_PEAK_INDEX = 3  # the backlog peaked by this batch: it had piled up before the run began
 
 
 class Age(NamedTuple):
@@ -62,7 +62,7 @@ class Age(NamedTuple):
 
 def check(view: QueryView) -> Iterator[Finding]:
     last = view.last
-    if last is None or view.history.idle_since is not None or view.plan.trigger in overload.ENDS_BY_ITSELF:
+    if last is None or view.history.idle_since is not None or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
         return
     # where the trigger is not known, the longest pause seen replaces it
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
@@ -71,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
     worst = max((age for age in ages if age.seconds > limit), key=lambda age: age.seconds, default=None)
-    if worst is None or _works_it_off(view, limit):
+    if worst is None or _catches_up(view, limit):
         return
     at = view.now
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
@@ -85,13 +85,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _works_it_off(view: QueryView, limit: float) -> bool:
+def _catches_up(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
     lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     most = max((left for _, left in lefts), default=0)
     if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or overload.growth(view) is not None:
         return False
-    if next(place for place, (_, left) in enumerate(lefts) if left == most) <= AT_START:
+    if next(place for place, (_, left) in enumerate(lefts) if left == most) <= MAX_PEAK_INDEX:
         return True
     (first, before), (last, left) = lefts[-PACE_BATCHES:][0], lefts[-1]
     gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0

@@ -30,16 +30,28 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, state_cost, strain
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.state_cost import MIN_GC_SHARE
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MARKED = state_cost.GC_MARKED
 SEVERE_GC_SHARE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
 MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
 # share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and reported a
 # quarter of it where values were large
 MIN_HEAP_SHARE = 0.1
+
+MORE_MEMORY = Remedy(
+    "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
+    "the collector then runs less often; this needs a restart",
+    safe=False,
+)
+OFF_HEAP = Remedy(
+    "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
+    "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, so this "
+    "needs a new one",
+    safe=False,
+)
 
 
 class Pressure(NamedTuple):
@@ -64,27 +76,29 @@ def _pressure(view: QueryView) -> Pressure | None:
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
-    harm = strain.strained(view) or overload.growth(view) is not None
+    harmed = strain.strained(view) or overload.growth(view) is not None
     pressure = _pressure(view)
-    if pressure is None or pressure.share < (MARKED if harm else SEVERE_GC_SHARE) or pressure.seconds < MIN_SECONDS:
+    least = MIN_GC_SHARE if harmed else SEVERE_GC_SHARE
+    if pressure is None or pressure.share < least or pressure.seconds < MIN_SECONDS:
         return
     executors = state_cost.gc_of_executors(view)
     if (
         not state_cost.gc_goes_on(view)
-        or pressure.cost < MARKED
-        or (executors is not None and executors.share < MARKED)
+        or pressure.cost < MIN_GC_SHARE
+        or (executors is not None and executors.share < MIN_GC_SHARE)
     ):
         return
-    rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger.interval or 0.0)
-    if not harm and (executors is None or rests):
+    small = pressure.cost * view.batches[-1].duration < MIN_GC_SHARE * (view.trigger.interval or 0.0)
+    if not harmed and (executors is None or small):
         return
     at = state_cost.with_tasks(view)[0][0].ended
     evidence = [
-        Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MARKED:g}", at),
+        Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MIN_GC_SHARE:g}", at),
         Evidence("gc_seconds_per_batch", pressure.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
     ]
     if executors is not None:
-        evidence.append(Evidence("gc_share_of_executors", executors.share, "ratio", f"< {MARKED:g}", view.hosts[-1].at))
+        sampled_at = view.hosts[-1].at
+        evidence.append(Evidence("gc_share_of_executors", executors.share, "ratio", f"< {MIN_GC_SHARE:g}", sampled_at))
     held, heap = sum(operator.memory_bytes for operator in view.last.operators), state_cost.heap_bytes(view)
     state = bool(heap) and not state_cost.off_heap(view) and held >= MIN_HEAP_SHARE * (heap or 0)
     what = ""
@@ -96,34 +110,16 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{what}",
         Component("executor", "all", "heap"),
         tuple(evidence),
-        (*(_state_remedies() if state else ()), MEMORY),
+        (OFF_HEAP, MORE_MEMORY) if state else (MORE_MEMORY,),
         confidence=min(0.95, 0.6 + 0.5 * pressure.share + (0.1 if executors is not None else 0.0)),
         began=state_cost.with_tasks(view)[-1][0].started,
         share=pressure.cost,
     )
 
 
-MEMORY = Remedy(
-    "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
-    "the collector then runs less often; this needs a restart",
-    safe=False,
-)
-
-
-def _state_remedies() -> tuple[Remedy, ...]:
-    return (
-        Remedy(
-            "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
-            "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, "
-            "so this needs a new one",
-            safe=False,
-        ),
-    )
-
-
 def acquit(view: QueryView) -> str | None:
     pressure = _pressure(view)
-    if pressure is None or pressure.share >= MARKED:
+    if pressure is None or pressure.share >= MIN_GC_SHARE:
         return None
     return f"garbage collection takes {pressure.share:.0%} of the tasks' time"
 

@@ -40,7 +40,7 @@ from statistics import median
 from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, harm, overload, task_skew
 from ledgerops.diagnosis.attribution import attribution
-from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES
+from ledgerops.diagnosis.criteria import MIN_SHARE_OF_LONGEST, OVER_RATIO, TREND_BATCHES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
@@ -157,7 +157,9 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     durations = [batch.duration for batch in newest]
     needed = TREND_BATCHES if sum(durations) >= MIN_RUN_SECONDS else MIN_BATCHES
     long = all(each > OVER_RATIO * interval for each in durations)
-    if newest and (durations[-1] < STILL_LONG * max(durations) or newest[-1].rows < median(b.rows for b in newest) / 2):
+    if newest and (
+        durations[-1] < MIN_SHARE_OF_LONGEST * max(durations) or newest[-1].rows < median(b.rows for b in newest) / 2
+    ):
         return  # it recovers, or rows are not what the newest batch took long for
     lasts = view.now - view.batches[0].started >= MIN_RUN_SECONDS
     if view.baseline.usual or len(newest) < needed or not long or not lasts or work < MIN_WORK_SHARE:

@@ -33,11 +33,12 @@ from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 60.0  # seconds of silence; producers restart in less
-TIMES_LONGEST = 3.0  # the longest pause so far
-TIMES_USUAL = 10.0  # the usual pause
+MIN_TIMES_LONGEST = 3.0  # silence over the longest pause so far
+MIN_TIMES_USUAL = 10.0  # silence over the usual pause
 MIN_MOVES = 20  # samples in which the topic had grown, for it to count as flowing: reference data arrive in a few
-STEADY_FLOWED = 30.0  # the same where no other topic goes on, of a flow whose pauses were all short
-STEADY_PAUSE = 5.0  # seconds that the longest of them may take then
+# over which a flow with short pauses must spread, where no other topic still receives rows
+MIN_STEADY_FLOW_SECONDS = 30.0
+MAX_STEADY_PAUSE_SECONDS = 5.0  # longest pause of such a flow
 MIN_FLOW_SECONDS = 120.0  # seconds over which they must spread: a load of reference data is done in less
 
 
@@ -49,16 +50,16 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < MIN_SILENCE_SECONDS:
             continue
         moves = _moves(view.history, topic)
-        if len(moves) < MIN_MOVES or moves[-1] - moves[0] < STEADY_FLOWED:
+        if len(moves) < MIN_MOVES or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
-        limit = max(MIN_SILENCE_SECONDS, TIMES_LONGEST * longest, TIMES_USUAL * median(pauses))
+        limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST * longest, MIN_TIMES_USUAL * median(pauses))
         going_on = _others(view, topic, (last + known) / 2)
         flowed = (
             moves[-1] - moves[0] >= MIN_FLOW_SECONDS
             if going_on
-            else longest <= STEADY_PAUSE and _is_only_input(view, topic)
+            else longest <= MAX_STEADY_PAUSE_SECONDS and _is_only_input(view, topic)
         )
         if silent < limit or not flowed:
             continue

@@ -46,14 +46,14 @@ MIN_BATCHES = 8  # batches, to know what is usual
 MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
 MIN_EXCESS_SECONDS = 1.0  # seconds over the median; nobody waits for less
 MIN_EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
-FAR_TIMES_USUAL = 10.0  # times the median: those that began in the warm-up, which makes batches slow, count, too
-GROSS_EVENTS = 2  # that are far longer than usual and than the interval are enough, if they add up to
-GROSS_SECONDS = 15.0
+MIN_FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
+MIN_GROSS_EVENTS = 2  # enough when each is far longer than usual and than the interval, and they add up to
+MIN_GROSS_SECONDS = 15.0
 MAX_SLOW_SHARE = 0.4  # share of slow ones; above it the sink is slow, not now and then
-IN_SINK = 0.8  # of the excess is in add_batch
+MIN_SINK_SHARE = 0.8  # of the excess that is in add_batch
 MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
-PER_ROW = 2.0  # times the median time for a row: more rows may take longer
-OVER_AFTER = 2.5  # times their spacing without a slow one, and it is over
+MIN_TIMES_USUAL_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
+CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
 MIN_MEDIAN_TASK_SHARE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
 COMPACTION_BATCHES = 10  # by default the rhythm in which the state's snapshots and the logs of metadata are compacted
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer seen through batches is below it
@@ -96,7 +96,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     in_sink, proof = _share_in_add_batch(batches, slow, usual), _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end
     in_state = proof is None and view.run.stateful and _in_state(batches, slow, usual)
-    if in_sink < IN_SINK or proof is False or in_state:
+    if in_sink < MIN_SINK_SHARE or proof is False or in_state:
         return
     excess = median(each.duration for each in slow) - usual
     sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
@@ -117,7 +117,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 at,
             ),
             Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
-            Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {IN_SINK:g}", at),
+            Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {MIN_SINK_SHARE:g}", at),
         ),
         (
             Remedy(
@@ -143,7 +143,7 @@ def _stalls(view: QueryView) -> Stalls | None:
     found = _split(_newest(view, view.baseline.steady), interval)
     if 0 < len(found.events) < MIN_EVENTS:
         found = _split(settled, interval)
-        if min((each.duration for each in found.slow), default=0.0) < FAR_TIMES_USUAL * found.usual:
+        if min((each.duration for each in found.slow), default=0.0) < MIN_FAR_TIMES_USUAL * found.usual:
             return None
     found = found._replace(least=_needed(view, found.slow, found.usual, interval))
     if (
@@ -154,7 +154,7 @@ def _stalls(view: QueryView) -> Stalls | None:
         or (interval and found.usual > interval)
     ):
         return None
-    over = view.now - found.slow[-1].ended > OVER_AFTER * max(median(found.spacings), interval)
+    over = view.now - found.slow[-1].ended > CLEARED_SPACINGS * max(median(found.spacings), interval)
     return None if over else found
 
 
@@ -171,8 +171,10 @@ def _needed(view: QueryView, slow: Sequence[Progress], usual: float, interval: f
     """How many separate stalls it takes: fewer where each is so long that a third would come late, and it is known that
     no task computed meanwhile."""
     durations = [each.duration for each in slow]
-    far = min(durations, default=0.0) >= max(FAR_TIMES_USUAL * usual, FAR_RATIO * interval)
-    return GROSS_EVENTS if far and sum(durations) >= GROSS_SECONDS and _outside(view, slow, usual) else MIN_EVENTS
+    far = min(durations, default=0.0) >= max(MIN_FAR_TIMES_USUAL * usual, FAR_RATIO * interval)
+    return (
+        MIN_GROSS_EVENTS if far and sum(durations) >= MIN_GROSS_SECONDS and _outside(view, slow, usual) else MIN_EVENTS
+    )
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
@@ -196,7 +198,7 @@ def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequenc
     return [
         each
         for each in batches
-        if each.duration > least and each.duration / usual > PER_ROW * max(1.0, each.rows / rows)
+        if each.duration > least and each.duration / usual > MIN_TIMES_USUAL_PER_ROW * max(1.0, each.rows / rows)
     ]
 
 
@@ -219,7 +221,11 @@ def _in_state(batches: Sequence[Progress], slow: Sequence[Progress], usual: floa
     removed, usually = (
         median(sum(each.removed for each in batch.operators) for batch in some) for some in (slow, batches)
     )
-    return seconds >= MIN_OUTSIDE_SHARE or removed > PER_ROW * usually or not all(batch.operators for batch in slow)
+    return (
+        seconds >= MIN_OUTSIDE_SHARE
+        or removed > MIN_TIMES_USUAL_PER_ROW * usually
+        or not all(batch.operators for batch in slow)
+    )
 
 
 def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:

@@ -42,7 +42,7 @@ from ledgerops.signals.query_view import QueryView
 # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 MIN_HOT_SHARE = 0.3
 MIN_SLOWDOWN = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
-FEW_KEYS = 2.0  # so much longer it takes by chance where some dozens of keys fall on four tasks and more
+MIN_FEW_KEYS_SLOWDOWN = 2.0  # by chance, some dozens of keys on four or more tasks take that much longer
 MIN_HARMLESS_SLOWDOWN = 2.5  # without a hot key, and while batches are in time, it is reported from here on
 MAX_BALANCED_FACTOR = 1.25  # tasks this even prove that no key weighs on them
 # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
@@ -116,7 +116,7 @@ def _beyond_chance(view: QueryView, slots: int) -> float:
     and the more tasks there are, the more uneven they are by chance."""
     if slots > 2 and not strain.strained(view) and overload.growth(view) is None:
         return MIN_HARMLESS_SLOWDOWN
-    return min(FEW_KEYS, MIN_SLOWDOWN + 0.25 * (slots - 2))
+    return min(MIN_FEW_KEYS_SLOWDOWN, MIN_SLOWDOWN + 0.25 * (slots - 2))
 
 
 def _component(view: QueryView, column: str | None, by_tasks: bool) -> Component:

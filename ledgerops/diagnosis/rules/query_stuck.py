@@ -36,19 +36,19 @@ from ledgerops.signals.query_view import QueryView
 
 # anything may pause for that long: a full garbage collection, a broker that elects a leader
 MIN_STUCK_SECONDS = 30.0
-TIMES_USUAL = 10.0  # the median batch
-TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
+MIN_TIMES_USUAL = 10.0  # over the median batch
+MIN_TIMES_LONGEST = 4.0  # over the longest of the latest batches; under overload each may be twice the one before
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_STILL_SECONDS = 60.0  # of a batch without a past, with no job at work: planning it takes the driver's CPU
 MAX_STILL_CORES = 0.1  # that the driver's processes use while they wait; Spark's own threads use a tenth of it
-TIMES_ROWS = 3.0  # the time that so many rows usually take
+MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
 # between the start of a batch and a sample of its source that shows what it reads
 MAX_SAMPLE_DISTANCE_SECONDS = 5.0
-TIMES_PAUSE = 3.0  # the longest pause seen, where the trigger is not known
-ONE_BATCH = 3600.0  # a trigger that reads all available rows in one run may rightly run for long
+MIN_TIMES_PAUSE = 3.0  # over the longest pause seen, where the trigger is not known
+MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
 LATEST_BATCHES = 10
-SILENCE = 60.0  # seconds without progress and without an idle event, which Spark sends every 10 s
+MIN_QUIET_SECONDS = 60.0  # without progress and without an idle event, which Spark sends every 10 s
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     silent, rhythm = view.now - history.last_seen, _rhythm(view)
     if rhythm is None:
         return
-    limit = max(limit, SILENCE, rhythm)
+    limit = max(limit, MIN_QUIET_SECONDS, rhythm)
     if silent > limit:
         yield _finding(
             view,
@@ -107,17 +107,21 @@ def _limit(view: QueryView) -> float:
     if view.plan.trigger in LONG_RUNNING:
         return max(2 * MAX_FIRST_BATCH_SECONDS, 3 * (view.trigger.interval or 0.0))
     if view.plan.trigger in ("available_now", "once"):
-        return ONE_BATCH
+        return MAX_ONE_BATCH_SECONDS
     latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
     interval = view.trigger.interval or 0.0
     if view.baseline.usual_duration is None:
-        longest = TIMES_LONGEST * max(latest, default=0.0)
+        longest = MIN_TIMES_LONGEST * max(latest, default=0.0)
         if _nothing_moves(view):
             return max(MIN_STILL_SECONDS, 2 * interval, longest)
-        return max(MAX_FIRST_BATCH_SECONDS, TIMES_USUAL * interval, longest)
-    much = TIMES_ROWS * view.baseline.usual_duration * _times_usual_rows(view)
+        return max(MAX_FIRST_BATCH_SECONDS, MIN_TIMES_USUAL * interval, longest)
+    much = MIN_TIMES_EXPECTED * view.baseline.usual_duration * _times_usual_rows(view)
     return max(
-        MIN_STUCK_SECONDS, TIMES_USUAL * view.baseline.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much
+        MIN_STUCK_SECONDS,
+        MIN_TIMES_USUAL * view.baseline.usual_duration,
+        MIN_TIMES_LONGEST * max(latest),
+        2 * interval,
+        much,
     )
 
 
@@ -128,7 +132,7 @@ def _rhythm(view: QueryView) -> float | None:
     """
     if view.trigger.known:
         return 0.0
-    return None if view.trigger.longest_pause is None else TIMES_PAUSE * view.trigger.longest_pause
+    return None if view.trigger.longest_pause is None else MIN_TIMES_PAUSE * view.trigger.longest_pause
 
 
 def _times_usual_rows(view: QueryView) -> float:

@@ -43,9 +43,9 @@ from ledgerops.signals.query_view import QueryView
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 MIN_BATCHES = 5
-ONE_SIZE = 0.98  # of the largest: Spark shares a cap out over the partitions, and rounds
+MIN_ONE_SIZE_SHARE = 0.98  # smallest batch over the largest: Spark divides a cap among the partitions, and rounds
 UNKNOWN_OPTION = "the limit of the source"
-AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
+MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
 MAX_ROOMY_SHARE = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
 MAX_FULL_SHARE = 0.9  # of the interval: one that takes more has none
 MAX_SMALLER_SHARE = 0.8  # of the rows; batches with fewer than these tell what more of them cost
@@ -140,7 +140,7 @@ def _held(view: QueryView) -> Held | None:
     seconds = median(batch.duration for batch in latest)
     if len(lefts) < MIN_BATCHES or sum(batch.duration > interval for batch in latest) > 1:
         return None
-    if any(sum(read_by_partition(batch).values()) < AT_CAP * limit for batch in latest):
+    if any(sum(read_by_partition(batch).values()) < MIN_CAP_SHARE * limit for batch in latest):
         return None
     span = latest[-1].started - latest[0].started
     shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
@@ -187,7 +187,11 @@ def _seen_cap(view: QueryView) -> tuple[str, int] | None:
     """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
     latest = view.baseline.steady[-MIN_BATCHES:]
     sizes = [sum(read_by_partition(batch).values()) for batch in latest]
-    if len(latest) < MIN_BATCHES or not all(backlog(batch) for batch in latest) or min(sizes) < ONE_SIZE * max(sizes):
+    if (
+        len(latest) < MIN_BATCHES
+        or not all(backlog(batch) for batch in latest)
+        or min(sizes) < MIN_ONE_SIZE_SHARE * max(sizes)
+    ):
         return None
     return (UNKNOWN_OPTION, max(sizes)) if min(sizes) > 0 else None
 
@@ -198,7 +202,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     most = max(sum(read_by_partition(batch).values()) for batch in latest)
     seconds = median(batch.duration for batch in latest)
-    if most < AT_CAP * cap[1]:
+    if most < MIN_CAP_SHARE * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
     if view.trigger.interval and seconds > MAX_FULL_SHARE * view.trigger.interval:
         return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no time for larger ones"

@@ -37,7 +37,8 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
-NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
+# of what the topic keeps: above it the time left says more about the topic than about the query
+MAX_JUDGED_SHARE = 0.5
 # until rows are lost at the present pace: someone on call needs that long to do something about it
 MAX_SECONDS_TO_LOSS = 3600.0
 MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
@@ -58,7 +59,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     risks: list[Risk] = []
     for each, left in view.lag.headroom.items():
         configured = heads.retention_seconds.get(each[0])
-        if configured is not None and left >= NOT_YET * configured:
+        if configured is not None and left >= MAX_JUDGED_SHARE * configured:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
         if view.lag.consumed[each] < heads.earliest[each]:
             continue  # lost already
@@ -66,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
             continue
         share = left / keeps
-        if share < MAX_HEADROOM_SHARE or (share < NOT_YET and left / pace < MAX_SECONDS_TO_LOSS):
+        if share < MAX_HEADROOM_SHARE or (share < MAX_JUDGED_SHARE and left / pace < MAX_SECONDS_TO_LOSS):
             risks.append(Risk(left, share, pace, each))
     if not risks:
         return

@@ -31,8 +31,8 @@ from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_DROPPED_ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
 MIN_DROPPED_SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
-OVER_SECONDS = 20.0  # seconds without another dropped row, or
-OVER_INTERVALS = 4.0  # trigger intervals: then it is over
+CLEARED_SECONDS = 20.0  # without another dropped row, or
+CLEARED_INTERVALS = 4.0  # trigger intervals without one: then it is over
 EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count after rows were combined
 
 
@@ -87,7 +87,7 @@ def dropped_rows(view: QueryView) -> tuple[dict[str, int], int]:
         for operator in batch.operators:
             if operator.dropped_rows:
                 dropped[operator.name] = dropped.get(operator.name, 0) + operator.dropped_rows
-    over = max(OVER_SECONDS, OVER_INTERVALS * (view.trigger.interval or 0.0))
+    over = max(CLEARED_SECONDS, CLEARED_INTERVALS * (view.trigger.interval or 0.0))
     if not any(each.dropped_rows for batch in fresh if batch.ended >= view.now - over for each in batch.operators):
         return {}, 0
     return dropped, sum(batch.rows for batch in fresh)

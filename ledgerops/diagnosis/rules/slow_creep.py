@@ -43,7 +43,7 @@ from ledgerops.signals.query_view import QueryView
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
 WINDOW_PARTS = 5  # of a window, each of which must show the rise
 MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is some percent
-LEAST_STEP, MOST_STEP = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
+MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 MIN_FULLNESS = 0.88  # below it a third of a rise is still to come
 SOON_SECONDS = 900.0  # seconds; a forecast from five minutes holds no longer
 BY_INTERVAL = "the trigger interval"
@@ -126,7 +126,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
         return None
     sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(view.last))]  # the newest part may not be over
     heads = [_heads(view, at) for at in sampled_at]
-    if any(head is None for head in heads) or sampled_at[-1] - sampled_at[-2] < MOST_STEP * size * TREND_SECONDS:
+    if any(head is None for head in heads) or sampled_at[-1] - sampled_at[-2] < MAX_STEP_SHARE * size * TREND_SECONDS:
         return None
     arrivals = [
         ((after or 0.0) - (before or 0.0)) / (until - begin)
@@ -135,7 +135,9 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
     rise = arrivals[-1] - arrivals[0]
     if arrivals[0] <= 0 or rise < MIN_RISE_SHARE * arrivals[0]:
         return None
-    if any(not LEAST_STEP * rise <= later - earlier <= MOST_STEP * rise for earlier, later in pairwise(arrivals)):
+    if any(
+        not MIN_STEP_SHARE * rise <= later - earlier <= MAX_STEP_SHARE * rise for earlier, later in pairwise(arrivals)
+    ):
         return None
     fulls = [
         _full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches)

@@ -98,7 +98,7 @@ def _outside(view: QueryView) -> Slow | None:
     ]
     if usual is not None:
         evidence.append(("usual_seconds_outside_tasks", before, "seconds", "the usual"))
-    grew = 0.1 if usual is not None and outside.seconds > batch_time.MORE_THAN_USUAL * before else 0.0
+    grew = 0.1 if usual is not None and outside.seconds > batch_time.MIN_TIMES_USUAL * before else 0.0
     return Slow(
         "are spent in the sink while no task runs",
         outside.seconds,
@@ -144,7 +144,7 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
     allowed = before * max(1.0, median(batch.rows for batch in latest) / median(batch.rows for batch in usual))
     if (
         before <= 0
-        or now < batch_time.MORE_THAN_USUAL * allowed
+        or now < batch_time.MIN_TIMES_USUAL * allowed
         or now - before < MIN_SECONDS
         or now < batch_time.MIN_MAIN_SHARE * duration
     ):
@@ -156,7 +156,7 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
         now,
         duration,
         (
-            ("add_batch_seconds", now, "seconds", f"<= {batch_time.MORE_THAN_USUAL * allowed:.1f}"),
+            ("add_batch_seconds", now, "seconds", f"<= {batch_time.MIN_TIMES_USUAL * allowed:.1f}"),
             ("usual_add_batch_seconds", before, "seconds", "the usual"),
         ),
         0.5,

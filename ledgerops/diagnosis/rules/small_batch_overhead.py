@@ -47,9 +47,10 @@ from ledgerops.signals.theil_sen import fit_line
 MIN_OVERHEAD_SHARE = 0.7  # of the batch
 MIN_SECONDS = 1.0  # of a batch; nobody waits for less
 FIT_BATCHES = 60  # that a line goes through
-ODD_RATIO = 1.15  # between the rows of two batches that the line compares
-MIN_ODDS = 1.8  # product of the ratios of odd batches to the usual rows: one of 1.8 times the rows, or five of 1.15
-MAX_RECORDS = 100  # of a task: with more the work may be in the rows
+MIN_ROWS_RATIO = 1.15  # between the rows of two batches that the line compares
+# of the ratios of unusual batches to the usual rows: one with 1.8 times the rows, or five with 1.15
+MIN_ROWS_RATIO_PRODUCT = 1.8
+MAX_RECORDS_PER_TASK = 100  # with more the work may be in the rows
 MIN_COMPUTING_SHARE = 0.5  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
 MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
 
@@ -102,13 +103,13 @@ def fixed(view: QueryView) -> Fixed | None:
         return None
     usual = median(batch.rows for batch in batches)
     ratios = [max(batch.rows, usual) / min(batch.rows, usual) for batch in batches]
-    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches], ODD_RATIO)
-    if prod(ratio for ratio in ratios if ratio >= ODD_RATIO) < MIN_ODDS or line is None:
+    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches], MIN_ROWS_RATIO)
+    if prod(ratio for ratio in ratios if ratio >= MIN_ROWS_RATIO) < MIN_ROWS_RATIO_PRODUCT or line is None:
         return None
     computes = []
     for batch, tasks in known:
         inside = batch_time.stage_seconds(tasks)
-        if inside is None or any(stage.records > MAX_RECORDS * stage.tasks for stage in tasks.stages):
+        if inside is None or any(stage.records > MAX_RECORDS_PER_TASK * stage.tasks for stage in tasks.stages):
             return None
         waits = max(0.0, tasks.run_seconds - tasks.cpu_seconds - tasks.gc_seconds)
         computes.append(1 - waits / max(tasks.run_seconds, 0.001) * inside[0] / batch.duration)

@@ -41,13 +41,13 @@ MIN_BATCHES = 3
 MIN_SPREAD_SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
 # enough when the query is harmed; when it is not, these seconds must not contradict the longer window
 SHORT_WINDOW_SECONDS = 15.0
-SOON_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
+MIN_SHORT_WINDOW_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = {}
     if strain.strained(view) or overload.growth(view) or harm.examined(view):
-        found = _uneven(view, SHORT_WINDOW_SECONDS, SOON_ROWS) or _uneven_in_one(view)
+        found = _uneven(view, SHORT_WINDOW_SECONDS, MIN_SHORT_WINDOW_ROWS) or _uneven_in_one(view)
     for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, MIN_ROWS_PER_MINUTE)).items():
         if topic not in found and _even_by_now(view, topic):
             continue
@@ -124,7 +124,7 @@ def _uneven_in_one(view: QueryView) -> dict[str, Uneven]:
         or before.duration < MIN_SPREAD_SECONDS
     ):
         return {}
-    return _heaviest(view, _read([newest]), newest.duration, SOON_ROWS, [newest])
+    return _heaviest(view, _read([newest]), newest.duration, MIN_SHORT_WINDOW_ROWS, [newest])
 
 
 def _heaviest(
@@ -149,7 +149,9 @@ def _heaviest(
 def _even_by_now(view: QueryView, topic: str) -> bool:
     """Whether the latest rows contradict the last minute."""
     arrived = _by_topic(_batches(view, SHORT_WINDOW_SECONDS)).get(topic, {})
-    return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < MIN_PARTITION_SHARE * sum(arrived.values())
+    return sum(arrived.values()) >= MIN_SHORT_WINDOW_ROWS and max(arrived.values()) < MIN_PARTITION_SHARE * sum(
+        arrived.values()
+    )
 
 
 def _batches(view: QueryView, window: float) -> Sequence[Progress]:

@@ -35,7 +35,7 @@ from ledgerops.signals.query_view import QueryView
 MIN_SILENCE_SECONDS = 10.0  # seconds; while a broker restarts, others take over its partitions in less
 GRACE_SECONDS = 5.0  # seconds; the broker may have answered the query while the first request that failed was under way
 STALE_SECONDS = 60.0  # seconds; an older failed request does not describe the present: the process that asks has ended
-TIMES_LONGEST = 4.0  # the longest that the query had to wait for offsets so far
+MIN_TIMES_LONGEST = 4.0  # over the longest wait of the query for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
 TIMED_OUT = re.compile(
     r"kafka\.common\.errors\.(Timeout|Disconnect|BrokerNotAvailable)Exception"
@@ -114,7 +114,7 @@ def _waits(view: QueryView) -> Silence | None:
     if running is None or seconds is None or not WAITING.search(running.message):
         return None
     longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
-    limit = max(MIN_SILENCE_SECONDS, TIMES_LONGEST * longest)
+    limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST * longest)
     if seconds < limit:
         return None
     evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)

@@ -38,7 +38,7 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 MIN_TIMES_OTHERS = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
-SLOW_EXECUTOR = 2.0  # times the others, over many tasks
+MIN_EXECUTOR_RATIO = 2.0  # seconds per task over those of the other executors
 MAX_RECORDS_RATIO = 1.5  # times the others' records at most
 MIN_COST_SHARE = 0.25  # share of the batch that it must cost
 MIN_LOST_SECONDS = 0.5
@@ -112,7 +112,7 @@ def _slow_executor(view: QueryView) -> Finding | None:
     duration = median(batch.duration for batch, _ in batch_time.pairs(view))
     if (
         min(slow.tasks, tasks) < MIN_EXECUTOR_TASKS
-        or seconds < SLOW_EXECUTOR * others
+        or seconds < MIN_EXECUTOR_RATIO * others
         or slow.records / slow.tasks > MAX_RECORDS_RATIO * max(1.0, records)
         or lost < max(MIN_LOST_SECONDS, MIN_COST_SHARE * duration)
     ):
@@ -123,7 +123,7 @@ def _slow_executor(view: QueryView) -> Finding | None:
         "for the same number of records",
         Component("executor", slow.executor),
         (
-            Evidence("executor_task_seconds", seconds, "seconds", f"< {SLOW_EXECUTOR * others:.2f}", at),
+            Evidence("executor_task_seconds", seconds, "seconds", f"< {MIN_EXECUTOR_RATIO * others:.2f}", at),
             Evidence("other_executors_task_seconds", others, "seconds", "the others", at),
         ),
         _remedies(slow.executor),

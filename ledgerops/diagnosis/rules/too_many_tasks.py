@@ -36,12 +36,12 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
+MIN_TASKS_PER_CORE = 10  # Spark's tuning guide recommends 2 to 3
 # Spark's tuning guide still calls tasks of 0.2 s efficient; here a task may also commit a state store
 MAX_TINY_SECONDS = 0.25
 MAX_TINY_RECORDS = 500  # a task; with more the work is in the rows
-BLATANT_TASKS_PER_CORE = 50  # tasks for each core, of
-NEXT_TO_NOTHING = 10.0  # records and fewer
+MIN_BLATANT_TASKS_PER_CORE = 50  # so many tasks, with fewer than
+MAX_BLATANT_RECORDS = 10.0  # records each are too many, whatever the machine does
 MIN_STAGE_SHARE = 0.5  # of the batch
 
 
@@ -65,7 +65,7 @@ def tiny_tasks(view: QueryView) -> Tiny | None:
         stages = [
             stage
             for stage in tasks.stages
-            if stage.tasks >= PER_CORE * cores
+            if stage.tasks >= MIN_TASKS_PER_CORE * cores
             and stage.seconds_median <= MAX_TINY_SECONDS
             and stage.records < MAX_TINY_RECORDS * stage.tasks
             and stage.wall_seconds is not None
@@ -90,7 +90,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     cores = view.cluster.cores or 0
     # tasks without number always look as if they took every slot; with next to nothing to do in each, no lack of cores
     # explains that there are so many
-    blatant = tiny.tasks >= BLATANT_TASKS_PER_CORE * cores and tiny.records < NEXT_TO_NOTHING
+    blatant = tiny.tasks >= MIN_BLATANT_TASKS_PER_CORE * cores and tiny.records < MAX_BLATANT_RECORDS
     if not blatant and starvation.starved(view):
         return
     at = view.last.ended
@@ -100,7 +100,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("stage", "tasks of the source" if tiny.source > tiny.tasks / 2 else "shuffle"),
         (
             Evidence("tasks", tiny.tasks, "count", f"<= {3 * cores}", at),
-            Evidence("tasks_per_core", tiny.tasks / cores, "ratio", f"< {PER_CORE}", at),
+            Evidence("tasks_per_core", tiny.tasks / cores, "ratio", f"< {MIN_TASKS_PER_CORE}", at),
             Evidence("task_seconds_median", tiny.seconds, "seconds", f"> {MAX_TINY_SECONDS:g}", at),
             Evidence("records_per_task", tiny.records, "rows", f">= {MAX_TINY_RECORDS}", at),
             Evidence("tiny_task_stage_seconds", tiny.wall, "seconds", f"< {MIN_STAGE_SHARE * tiny.duration:.1f}", at),

@@ -38,9 +38,9 @@ MAX_BATCHES = 10  # newest batches that are judged
 MIN_OVERRUN_SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
 MIN_OVERRUN_RATIO = 1.1  # the median batch against the interval; below it a batch only misses the next tick
 MIN_EXCESS_SECONDS = 1.0  # seconds over the interval; nobody waits for less
-MIN_ROW_BATCHES = 3  # batches in a row, the running one included, that prove it when they are long
+MIN_STREAK_BATCHES = 3  # long batches in a row that prove it, the running one included
 MIN_LONGEST_SHARE = 0.8  # below this share of the longest of them the query is recovering
-ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is processed in that time
+MIN_STREAK_SECONDS = 40.0  # what they must add up to; a burst of 20 s is processed in that time
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -52,17 +52,19 @@ def check(view: QueryView) -> Iterator[Finding]:
     running = (view.run.running_seconds or 0.0) > max(OVERRUN_RATIO * interval, interval + MIN_EXCESS_SECONDS)
     if running and view.run.running_seconds is not None:
         durations.append(view.run.running_seconds)
-    row = _row(durations, interval)
+    streak = _streak(durations, interval)
     enough = (
         len(latest) == MAX_BATCHES
-        and (sum(durations) >= ROW_SECONDS or _goes_on(view, interval))
+        and (sum(durations) >= MIN_STREAK_SECONDS or _goes_on(view, interval))
         and sum(each > OVERRUN_RATIO * interval for each in durations) >= MIN_OVERRUN_SHARE * MAX_BATCHES
     )
     if not enough and not (
-        len(row) >= MIN_ROW_BATCHES and sum(row) >= ROW_SECONDS and row[0] >= MIN_LONGEST_SHARE * max(row)
+        len(streak) >= MIN_STREAK_BATCHES
+        and sum(streak) >= MIN_STREAK_SECONDS
+        and streak[0] >= MIN_LONGEST_SHARE * max(streak)
     ):
         return
-    counted = durations if enough else row
+    counted = durations if enough else streak
     middle = median(counted)
     if middle < MIN_OVERRUN_RATIO * interval:
         return
@@ -103,20 +105,20 @@ def _goes_on(view: QueryView, interval: float) -> bool:
     latest = [batch.duration for batch in view.baseline.steady[-2 * MAX_BATCHES :]]
     over = sum(each > OVERRUN_RATIO * interval for each in latest)
     return (
-        sum(latest) >= ROW_SECONDS
+        sum(latest) >= MIN_STREAK_SECONDS
         and over >= MIN_OVERRUN_SHARE * 2 * MAX_BATCHES
         and latest[-1] >= MIN_LONGEST_SHARE * median(latest)
     )
 
 
-def _row(durations: list[float], interval: float) -> list[float]:
+def _streak(durations: list[float], interval: float) -> list[float]:
     """The latest batches in a row that outlast the interval."""
-    row: list[float] = []
+    streak: list[float] = []
     for each in reversed(durations):
         if each <= OVERRUN_RATIO * interval:
             break
-        row.append(each)
-    return row
+        streak.append(each)
+    return streak
 
 
 RULE = Rule("trigger-overrun", "warning", check, __doc__, ("falling-behind",))

@@ -43,8 +43,8 @@ CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
 MIN_SUSTAINED_RATIO = 0.97
 MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
-EVENT_SECONDS = 2 * 86400.0  # with a watermark: so far it must have come; windows of a day then have closed
-OWN_SECONDS = 1800.0  # where an operator has timers or a time to live: only so long without a removal says something
+MIN_WATERMARK_ADVANCE_SECONDS = 2 * 86400.0  # how far a watermark must have come: windows of a day have closed by then
+MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
     if not state_cost.has_watermark(view, MIN_BATCHES):
         return True
     marks = [batch.watermark for batch in batches if batch.watermark is not None]
-    return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
+    return bool(marks) and marks[-1] - marks[0] >= MIN_WATERMARK_ADVANCE_SECONDS
 
 
 def _judge(
@@ -76,7 +76,9 @@ def _judge(
         return None
     (first, begin), (last, end) = reported[0], reported[-1]
     seconds = last.ended - first.ended
-    needed = OWN_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else MIN_SECONDS
+    needed = (
+        MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else MIN_SECONDS
+    )
     grown = end.rows - begin.rows
     read = sum(batch.rows for batch, _ in reported[1:])
     if (

@@ -41,10 +41,10 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_STILL_SECONDS = 8.0  # seconds at least: an input may be silent for a batch or two
-TIMES_USUAL = 2.0  # the longest earlier time without an advance: an input with few rows is often silent
+MIN_TIMES_USUAL = 2.0  # over the longest earlier time without an advance: an input with few rows is often silent
 BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
 BRANCH_BATCHES = 8
-NEVER_SECONDS = 15.0  # from the first rows on: Spark sets the first watermark one batch after them
+NO_WATERMARK_SECONDS = 15.0  # from the first rows on: Spark sets the first watermark one batch after them
 MIN_BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
@@ -76,7 +76,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     known = f" (observed as {observation.name})" if source and observation else ""
     newest = stall.batches[-1]
-    at, limit = newest.ended, max(MIN_STILL_SECONDS, TIMES_USUAL * stall.usual)
+    at, limit = newest.ended, max(MIN_STILL_SECONDS, MIN_TIMES_USUAL * stall.usual)
     evidence = [
         Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {limit:.0f}", at),
         Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0", at),
@@ -129,7 +129,7 @@ def _stall(view: QueryView) -> Stall | None:
     if len(before) < 2 or len(with_rows) < MIN_BATCHES or last.rows == 0:
         return None
     usual = max(_stood(batches, following) for batches, following in _with_next(before, standing))
-    if seconds < max(MIN_STILL_SECONDS, TIMES_USUAL * usual):
+    if seconds < max(MIN_STILL_SECONDS, MIN_TIMES_USUAL * usual):
         return None
     delay = max(view.plan.watermarks.values(), default=0.0)
     ahead = last.event_time_max - last.watermark - delay if last.event_time_max is not None else None
@@ -146,7 +146,7 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
     if len(timed) <= MIN_BATCHES or last.rows == 0 or last.event_time_max is None:
         return None
     seconds = last.started - timed[0].started
-    if seconds < NEVER_SECONDS:
+    if seconds < NO_WATERMARK_SECONDS:
         return None
     rows = sum(batch.rows for batch in view.batches[1:])
     since = last.started - view.batches[0].started
