@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import EventQueue
+from ledgerops.common.deadline import within
 
 log = logging.getLogger("ledgerops")
 
-REMOVE_SECONDS = 3.0
+REMOVE_SECONDS = 3.0  # for Spark to remove the listener
 CALL_SECONDS = 5.0  # for an answer of a Connect server
-T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 class ActiveQuery(NamedTuple):
@@ -30,7 +31,7 @@ class ActiveQuery(NamedTuple):
 class Session:
     """Registers a listener when made; raises what Spark raises when that fails."""
 
-    _asking: threading.Thread | None = None
+    _waiting = False  # whether a question to a Connect server has no answer yet
 
     def __init__(self, session: Any, queue: EventQueue) -> None:
         self.spark = session
@@ -75,7 +76,7 @@ class Session:
             lambda: [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
         )
 
-    def call(self, question: Callable[[], T]) -> T:
+    def call(self, question: Callable[[], Result]) -> Result:
         """The answer to a question to Spark.
 
         Raises TimeoutError when a Connect server gives none within CALL_SECONDS: its client tries again for minutes
@@ -83,23 +84,22 @@ class Session:
         """
         if self.classic:
             return question()
-        if self._asking is not None and self._asking.is_alive():
+        if self._waiting:
             raise TimeoutError("the Connect server still has not answered")
-        answers: list[T] = []
-        errors: list[BaseException] = []
 
-        def ask() -> None:
+        def ask() -> Result:
+            self._waiting = True
             try:
-                answers.append(question())
-            except BaseException as error:
-                errors.append(error)
+                return question()
+            finally:
+                self._waiting = False
 
-        self._asking = threading.Thread(target=ask, name="ledgerops-ask", daemon=True)
-        self._asking.start()
-        self._asking.join(CALL_SECONDS)
-        if answers:
-            return answers[0]
-        raise errors[0] if errors else TimeoutError("the Connect server does not answer")
+        try:
+            return within(ask, CALL_SECONDS)
+        except TimeoutError:
+            if not self._waiting:  # the question itself timed out
+                raise
+            raise TimeoutError("the Connect server does not answer") from None
 
     def work(self, run_id: str) -> dict[str, int]:
         """How many jobs a run has begun, and the tasks of those at work; empty where a driver does not know its jobs.

@@ -9,6 +9,7 @@ from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, trigger_bega
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 from tests.build import T0
+from tests.programs import until
 
 
 class Bench:
@@ -234,7 +235,7 @@ def test_a_question_to_a_connect_server_that_is_gone_is_given_up(monkeypatch):
     with pytest.raises(TimeoutError, match="still has not answered"):
         session.call(lambda: 1)
     answer.set()
-    session._asking.join(60)
+    until(lambda: not session._waiting)
     assert session.call(lambda: 1) == 1
 
 
