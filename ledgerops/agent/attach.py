@@ -18,7 +18,7 @@ from ledgerops.agent.files import FileCollector
 from ledgerops.agent.group_offsets import OffsetCommitter
 from ledgerops.agent.host import HostCollector
 from ledgerops.agent.kafka_heads import KafkaCollector
-from ledgerops.agent.kafka_proxy import Broker
+from ledgerops.agent.kafka_proxy import BrokerProxy
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.poller import Poller
 from ledgerops.agent.queue import EventQueue
@@ -61,7 +61,8 @@ class Hub:
         self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds))
         self.worker = Worker(self.queue, self.registry, self.stats, config, recorder)
         self.exporter = _serve(config, self.worker, self.stats)
-        self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
+        # in the order in which they are closed: each may be waiting for a broker
+        self.kafka_users: list[KafkaCollector | OffsetCommitter | BrokerProxy] = []
         self.collectors = self._collectors(folder)
 
     def start(self) -> None:
@@ -108,23 +109,23 @@ class Hub:
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))
-        broker = self.broker = Broker(self._kafka)
+        broker = self.broker = BrokerProxy(self._kafka)
         if config.kafka_servers is not None:
             kafka = KafkaCollector(queue, runs, broker)
             collectors.append(("kafka", config.kafka_interval, kafka.collect))
-            self.askers.append(kafka)
+            self.kafka_users.append(kafka)
         if config.commit_group is not None:
             committer = OffsetCommitter(runs, broker, config.commit_group)
             collectors.append(("commit", 1.0, committer.collect))
-            self.askers.append(committer)
-        self.askers.append(broker)  # the last: it answers the others until their end
+            self.kafka_users.append(committer)
+        self.kafka_users.append(broker)  # the last: it answers the others until they are closed
         return [Poller(name, interval, collect, stats) for name, interval, collect in collectors]
 
     def _kafka(self) -> KafkaClient:
         """Raises UserError, which the collector's thread counts and logs once."""
         file = self.config.kafka_config
-        # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
-        return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
+        # librdkafka must not run in the driver: the process that asks reports what it refuses
+        return read_client(self.config.kafka_servers or "", Path(file) if file else None, check_options=False)
 
     def close_inherited(self) -> None:
         """In a forked child: closes its copies of descriptors that the parent still uses, without a message."""
@@ -140,8 +141,8 @@ class Hub:
             _quietly(session.close)
         self.sessions.clear()
         self.worker.stop()
-        for asker in self.askers:
-            _quietly(asker.close)
+        for user in self.kafka_users:
+            _quietly(user.close)
         _quietly(self.exporter.close)
         end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import threading
 
-from ledgerops.agent.kafka_proxy import ANSWER_SECONDS, Broker, BrokerError
-from ledgerops.model.records import Offsets, Partition
+from ledgerops.agent.kafka_proxy import ANSWER_SECONDS, BrokerError, BrokerProxy
 from ledgerops.runtime.runs import Consumed, Runs
 
 QUERY = "{query}"  # in the pattern of the groups' names
-LAST_SECONDS = 2.0  # that the end of the watch may wait for the last commit
+LAST_SECONDS = 2.0  # how long closing the watch may wait for the last commit
 
 
 class OffsetCommitter:
     """`pattern` holds {query}: two queries in one group would overwrite each other's offsets."""
 
-    def __init__(self, runs: Runs, broker: Broker, pattern: str) -> None:
+    def __init__(self, runs: Runs, broker: BrokerProxy, pattern: str) -> None:
         self._runs, self._broker, self._pattern = runs, broker, pattern
         self._committed: dict[str, Consumed] = {}
         self._lock = threading.Lock()
 
     def collect(self) -> None:
-        """Commits what is new. Raises the first error, after every group was tried; the next call tries again."""
+        """Commits what is new. Raises the first error after all groups were tried; the next call tries again."""
         with self._lock:
             self._commit(ANSWER_SECONDS)
 
     def close(self) -> None:
-        """Commits what the last batches ended at, as far as the broker takes it in LAST_SECONDS."""
+        """Commits the end offsets of the last batches, if the broker accepts them within LAST_SECONDS."""
         if self._lock.acquire(timeout=ANSWER_SECONDS):
             try:
                 self._commit(LAST_SECONDS)
@@ -47,7 +46,7 @@ class OffsetCommitter:
         }
         answer = self._broker.ask({"ask": "commit", "groups": groups}, seconds)
         failed = answer["failed"]
-        self._broker.worked(failed.keys() <= set(answer["refused"]))  # a refusal is an answer
+        self._broker.note_answer(failed.keys() <= set(answer["refused"]))  # a refusal is an answer
         for group, (query, new) in due.items():
             if group not in failed:
                 self._committed[query] = new
@@ -64,12 +63,8 @@ class OffsetCommitter:
                 continue
             done = self._committed.get(name)
             if done is not None and done.run_id == run_id:
-                ends = {partition: max(end, _of(done.offsets, partition)) for partition, end in ends.items()}
+                ends = {partition: max(end, done.offsets.get(partition, 0)) for partition, end in ends.items()}
             new = Consumed(run_id, ends)
             if new != done:
                 due[name] = new
         return due
-
-
-def _of(offsets: Offsets, partition: Partition) -> int:
-    return offsets.get(partition, 0)

@@ -1,46 +1,43 @@
-"""What the broker itself says: head and earliest offsets of all that the watched queries read, and its retention.
+"""Head and earliest offsets of all that the watched queries read, and its retention, as the Kafka broker reports them.
 
-One question for all queries together, in a thread of its own; every few minutes it asks for the settings of the topics.
+One question covers all queries, in a thread of its own; every few minutes it also asks for the topics' settings.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
-from ledgerops.agent.kafka_proxy import Broker, BrokerError
+from ledgerops.agent.kafka_proxy import BrokerError, BrokerProxy
 from ledgerops.agent.queue import EventQueue
 from ledgerops.model.records import Offsets, Partition
 from ledgerops.runtime.runs import Runs
 
-SETTINGS_SECONDS = 300.0  # for which the settings of a topic are believed
+SETTINGS_SECONDS = 300.0  # how long the settings of a topic are used before they are read again
 
 
 class KafkaCollector:
-    """`runs` has what the queries read; what the broker answers goes to `queue`, for each query."""
+    """`runs` knows what the queries read; the broker's answer is put on `queue` for each query."""
 
-    def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        broker: Broker,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._queue, self._runs, self._broker, self._clock = queue, runs, broker, clock
+    def __init__(self, queue: EventQueue, runs: Runs, broker: BrokerProxy) -> None:
+        self._queue, self._runs, self._broker = queue, runs, broker
         self._closing = False
         self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
         self._since: dict[str, float] = {}  # query -> when the first of its failed attempts began
 
     def collect(self) -> None:
-        """Raises UserError for settings, and BrokerError for a topic that is gone or forbidden, after the rest."""
+        """Queues the offsets of each query.
+
+        Raises UserError for bad settings, and at the end BrokerError for a topic that is gone or forbidden.
+        """
         queries = {name: set(run.kafka_offsets) for name, run in self._runs.by_query().items() if run.kafka_offsets}
         self._since = {name: since for name, since in self._since.items() if name in queries}
         if not queries:
             return
-        began = self._clock()
+        began = time.time()
         asked = sorted({partition for read in queries.values() for partition in read})
         topics = {topic for topic, _ in asked}
         self._settings = {topic: known for topic, known in self._settings.items() if topic in topics}
@@ -56,17 +53,17 @@ class KafkaCollector:
         latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
         refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
         silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())
-        self._broker.worked(not silent)
-        self._tell(queries, latest, earliest, silent, answer["reason"], began, answer.get("seconds"))
+        self._broker.note_answer(not silent)
+        self._queue_offsets(queries, latest, earliest, silent, answer["reason"], began, answer.get("seconds"))
         if refused:
             (topic, partition), reason = next(iter(refused.items()))
             raise BrokerError(f"{topic} {partition}: {reason}")
 
     def close(self) -> None:
-        """Ends a question that is under way."""
+        """Abandons a question in progress."""
         self._closing = True
 
-    def _tell(
+    def _queue_offsets(
         self,
         queries: Mapping[str, set[Partition]],
         latest: Offsets,
@@ -89,13 +86,13 @@ class KafkaCollector:
             else:
                 self._since.pop(name, None)
                 topics = {topic for topic, _ in read}
-                data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._kept(topics)
+                data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._retention(topics)
                 if took is not None:
                     data["seconds"] = round(took, 4)
             self._queue.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
 
-    def _kept(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
-        """Retention by topic, of those that delete at all."""
+    def _retention(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
+        """Retention by topic; topics that never delete are absent."""
         seconds, sizes = dict[str, float](), dict[str, float]()
         for topic in topics:
             settings = self._settings.get(topic, (0.0, {}))[1]

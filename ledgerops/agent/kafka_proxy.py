@@ -1,4 +1,4 @@
-"""Questions to the broker, asked by a process of their own (see `asking`): nothing in it can touch the driver."""
+"""Questions to the Kafka broker, put to a process of its own (see `kafka_subprocess`): it cannot harm the driver."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 
 ANSWER_SECONDS = 4.0  # a broker that is merely slow answers in that time
-START_SLACK_SECONDS = 4.0  # seconds more for a process that has just begun, on a busy machine
-POLL_SECONDS = 0.1  # seconds: how soon a question is given up
-MAX_FAILED_REQUESTS = 6  # failed requests after which a new process is started: a client may be broken for good
-READ_BYTES = 65536  # bytes read at a time
-# -P: a json.py in the job's folder is not ours
+START_SLACK_SECONDS = 4.0  # more for a process that has just started on a busy machine
+POLL_SECONDS = 0.1  # how soon a question can be abandoned
+MAX_FAILED_REQUESTS = 6  # in a row, after which a new process is started: a client may be broken for good
+READ_BYTES = 65536  # at a time
 ROOT = Path(__file__).parents[2]  # where the package can be imported from
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from ledgerops.agent.kafka_subprocess import main; main()"
 
 
 class BrokerError(Exception):
-    """The question had no answer, for a reason on this side: the broker may be well. The next one may have."""
+    """A question was not answered for a reason on this side: the broker may be up, and the next question may work."""
 
 
-class Broker:
-    """Safe for several threads, which wait for each other. `connect` reads the settings and may raise UserError."""
+class BrokerProxy:
+    """Safe for several threads, which take turns. `connect` reads the settings and may raise UserError."""
 
     def __init__(self, connect: Callable[[], KafkaClient]) -> None:
         self._connect = connect
         self._lock = threading.Lock()
         self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._rest = b""
-        self._vain = 0
+        self._unsent = b""  # the settings, which go before the first question
+        self._failed_requests = 0
 
     def ask(
         self,
@@ -57,15 +56,15 @@ class Broker:
         finally:
             self._lock.release()
 
-    def worked(self, answered: bool) -> None:
-        """Tells whether the answer was of use: after MAX_FAILED_REQUESTS that were none, another process asks."""
+    def note_answer(self, useful: bool) -> None:
+        """Counts answers in a row that were of no use: after MAX_FAILED_REQUESTS a new process is started."""
         with self._lock:
-            self._vain = 0 if answered else self._vain + 1
-            if self._vain >= MAX_FAILED_REQUESTS:
+            self._failed_requests = 0 if useful else self._failed_requests + 1
+            if self._failed_requests >= MAX_FAILED_REQUESTS:
                 self._end()
 
     def close(self) -> None:
-        """Ends the process, and with it a question that is under way; no other begins."""
+        """Ends the process, and with it a question in progress; no other can begin."""
         self._closed = True
         process = self._process
         if process is not None:
@@ -102,7 +101,7 @@ class Broker:
             raise UserError("kafka_servers needs a Python interpreter, and this application has none")
         client = self._connect()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],
+            [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],  # -P: a json.py in the job's folder is not ours
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -111,9 +110,9 @@ class Broker:
         assert process.stdin is not None and process.stdout is not None
         for pipe in (process.stdin, process.stdout):
             os.set_blocking(pipe.fileno(), False)  # a stopped process reads nothing, and must not block the caller
-        self._process, self._vain = process, 0
+        self._process, self._failed_requests = process, 0
         # over a pipe: arguments and variables of a process can be read by others on the host
-        self._rest = orjson.dumps({"servers": client.servers, "options": dict(client.options)}) + b"\n"
+        self._unsent = orjson.dumps({"servers": client.servers, "options": dict(client.options)}) + b"\n"
         return process
 
     def _exchange(
@@ -121,8 +120,8 @@ class Broker:
     ) -> bytes:
         assert process.stdin is not None and process.stdout is not None
         to, back = process.stdin.fileno(), process.stdout.fileno()
-        unsent, answer = self._rest + question, b""
-        self._rest = b""
+        unsent, answer = self._unsent + question, b""
+        self._unsent = b""
         poll = select.poll()  # select knows no descriptor above 1,023, of which a driver has many
         poll.register(back, select.POLLIN | select.POLLHUP)
         poll.register(to, select.POLLOUT)

@@ -1,8 +1,8 @@
-"""The program that asks the broker, in a process of its own, which `broker` begins.
+"""The program that asks the Kafka broker, in a process of its own that `kafka_proxy` starts.
 
-librdkafka is native code. A crash in it, or a client that never finds its way back after a broker's restart (both seen
-with version 2.16), ends this process and not the driver with the job. It reads a JSON object a line from stdin, the
-first with the client's settings, and answers each question with a line. It ends when stdin does.
+librdkafka is native code. When it crashes, or a client never reconnects after a broker's restart (both seen with
+version 2.16), this process ends and not the driver with the job. It reads one JSON object a line from stdin, the first
+with the client's settings, and answers each question with a line. It ends when stdin does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RECONNECT_MS = 1000  # librdkafka's 10 s would keep a broker that is back unknow
 CONNECT_SECONDS = 4.0
 
 
-class Asker:
+class OffsetClient:
     """An admin client of confluent-kafka that gives up in time and is quiet. Raises UserError without the library."""
 
     def __init__(self, client: KafkaClient) -> None:
@@ -65,7 +65,7 @@ class Asker:
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
     def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
-        """Of topics; who may not ask for them does without."""
+        """The settings of topics; empty for a topic whose settings this client may not read."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import ConfigResource
 
@@ -158,10 +158,10 @@ def _by_topic(offsets: Offsets) -> dict[str, dict[str, int]]:
 
 def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
     settings = json.loads(questions.readline() or b"{}")
-    asker: Asker | None = None
+    asker: OffsetClient | None = None
     for line in questions:
         try:
-            asker = asker or Asker(KafkaClient(settings["servers"], settings["options"]))
+            asker = asker or OffsetClient(KafkaClient(settings["servers"], settings["options"]))
             answer = asker.answer(json.loads(line))
         except UserError as error:
             answer = {"unusable": str(error)}
@@ -172,7 +172,7 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Never returns."""
+    """Answers questions until stdin ends. Never returns."""
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing else may write between the answers
         try:

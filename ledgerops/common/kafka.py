@@ -108,11 +108,11 @@ class KafkaClient:
         return {name: value}
 
 
-def read_client(servers: str, config: Path | None, judged: bool = True) -> KafkaClient:
+def read_client(servers: str, config: Path | None, check_options: bool = True) -> KafkaClient:
     """The client with the options of a properties file: `name=value` lines, comments after `#` at a line's start.
 
-    Raises UserError with file and line, and, where it is to be `judged`, when librdkafka refuses an option or the
-    options together.
+    Raises UserError with file and line, and with `check_options` when librdkafka refuses one of the options or their
+    combination.
     """
     plain = KafkaClient(servers)
     if config is None:
@@ -123,7 +123,7 @@ def read_client(servers: str, config: Path | None, judged: bool = True) -> Kafka
         client.spark()
     except UserError as error:
         raise UserError(f"{config}: {error}") from None
-    if judged:
+    if check_options:
         _try(client, config)
     return client
 

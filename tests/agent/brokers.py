@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from ledgerops.agent.kafka_proxy import Broker
+from ledgerops.agent.kafka_proxy import BrokerProxy
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Observation
@@ -65,12 +65,12 @@ def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:
     assert producer.flush(30) == 0
 
 
-_open: list[Broker] = []
+_open: list[BrokerProxy] = []
 
 
-def asks(connect: Callable[[], KafkaClient]) -> Broker:
+def asks(connect: Callable[[], KafkaClient]) -> BrokerProxy:
     """A broker whose process `closed` ends."""
-    _open.append(Broker(connect))
+    _open.append(BrokerProxy(connect))
     return _open[-1]
 
 

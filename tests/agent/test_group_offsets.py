@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from ledgerops.agent.group_offsets import OffsetCommitter
-from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, Broker, BrokerError
-from ledgerops.agent.kafka_subprocess import Asker
+from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, BrokerProxy
+from ledgerops.agent.kafka_subprocess import OffsetClient
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
@@ -138,7 +138,7 @@ def test_what_was_committed_is_not_committed_again():
     assert asked == []
 
 
-class Answering(Broker):
+class Answering(BrokerProxy):
     """Answers so, whatever it is asked to commit."""
 
     def __init__(self, failed, **lists):
@@ -194,7 +194,7 @@ class Admin:
     ],
 )
 def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, refused):
-    asker = Asker(KafkaClient("127.0.0.1:1"))
+    asker = OffsetClient(KafkaClient("127.0.0.1:1"))
     asker._admin = Admin(code)
     answer = asker.answer({"ask": "commit", "seconds": 1, "groups": {"g": [["t", 0, 4]]}})
 

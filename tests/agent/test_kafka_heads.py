@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from ledgerops.agent.kafka_heads import KafkaCollector
-from ledgerops.agent.kafka_proxy import Broker, BrokerError
+from ledgerops.agent.kafka_proxy import BrokerError, BrokerProxy
 from ledgerops.agent.queue import EventQueue
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
@@ -128,7 +128,7 @@ def test_without_a_broker_the_reason_is_told():
     assert began - 1 <= found["unreachable_since"] <= time.time() and found["run_id"] == "a-run-1"
 
 
-class Answering(Broker):
+class Answering(BrokerProxy):
     """Says of each topic what is asked."""
 
     def __init__(self):
