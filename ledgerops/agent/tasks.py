@@ -1,9 +1,9 @@
 """How the tasks of a query's batch shared the work, from Spark's REST interface, in a thread of its own.
 
-From the batch to its tasks: the list of SQL executions (whose descriptions name run and batch), their jobs, their
-stages. Asked for only one finished batch of each query at a time: the newest, or one since the last look that took far
-longer. Where long and short batches alternate, the newest may always be a short one, and nothing would be known of
-those that do harm. Rested for a while when the interface is away.
+The way from a batch to its tasks: the list of SQL executions (whose descriptions name run and batch), their jobs, their
+stages. Only one finished batch of each query is read at a time: the newest, or one since the last sample that took far
+longer. Where long and short batches alternate, the newest may always be a short one, and nothing would be known about
+those that do harm. While the interface does not answer, the collector pauses.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Execution:
 
 
 class TaskCollector:
-    """`rest` gives Spark's interface, or None when the UI is off; `interval` is in seconds for each query."""
+    """`rest` returns Spark's REST interface, None when the UI is off. A query is read every `interval` seconds."""
 
     def __init__(
         self,
@@ -69,65 +69,67 @@ class TaskCollector:
         self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
         self._no_python: dict[str, int] = {}
         self._failures = 0
-        self._pauses_until = 0.0
+        self._paused_until = 0.0
 
     def collect(self) -> None:
-        """Reads a finished batch of each query that is due: those first that were read longest ago, and of
-        those the ones that finished last. After MAX_REQUESTS the others wait for the next call.
+        """Reads a finished batch of each query that is due: first of those read longest ago, and of these the ones that
+        finished last. After MAX_REQUESTS the others wait for the next call.
 
-        Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When
-        none could be read, the next calls do nothing for a while.
+        Raises the last error of an interface that does not answer properly, after all were tried. When none could be
+        read, the next calls do nothing for a while.
         """
         now = self._clock()
         rest = self._rest()
-        wanted = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
-        # noted before the question: a batch that ends after it may be in the answer by half
-        finished = {run_id: run.last_batch for run_id, run in wanted.items() if run.last_batch is not None}
-        if rest is None or not wanted or now < self._pauses_until:
+        due = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
+        # noted before the question: of a batch that ends after it, the answer may have only a part
+        finished = {run_id: run.last_batch for run_id, run in due.items() if run.last_batch is not None}
+        if rest is None or not due or now < self._paused_until:
             return
-        problem: Exception | None = None
-        read = 0
         try:
             read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
-            newest = telling_batches(self._page(rest), finished, read_before)
-            asked = rest.requests
-            longest_ago = sorted(
-                newest, key=lambda each: (self._latest_read.get(each, NEVER)[1], -wanted[each].last_seen)
-            )
-            for run_id in longest_ago:
-                if rest.requests - asked >= MAX_REQUESTS:
-                    break
-                found = newest[run_id]
-                self._latest_read[run_id] = (found.batch_id, now)
-                try:
-                    summary = self._read(rest, run_id, found)
-                except UNREADABLE as error:  # one batch's stages may be gone; the others are read all the same
-                    problem = error
-                    if isinstance(error, TimeoutError):
-                        break
-                    continue
-                read += 1
-                if summary.stages:
-                    self._queue.put("tasks", orjson.dumps(summary), wanted[run_id].query, wanted[run_id].session)
+            batches = batches_to_read(self._page(rest), finished, read_before)
+            read, problem = self._read_batches(rest, batches, due, now)
         except UNREADABLE as error:
-            problem = error
+            read, problem = 0, error
         if problem is not None and not read:
-            self._pauses_until = now + PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
+            self._paused_until = now + PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
             self._failures += 1
             raise problem
         self._failures = 0
-        on = {run.run_id for run in self._runs.runs()}
-        self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in on}
-        self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in on}
+        active = {run.run_id for run in self._runs.runs()}
+        self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in active}
+        self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in active}
         if problem is not None:
             raise problem
+
+    def _read_batches(
+        self, rest: SparkRest, batches: Mapping[str, Execution], due: Mapping[str, Run], now: float
+    ) -> tuple[int, Exception | None]:
+        """Queues the tasks of batches, by run id. Returns how many could be read, and the last error."""
+        problem: Exception | None = None
+        read, requests_before = 0, rest.requests
+        longest_ago = sorted(batches, key=lambda each: (self._latest_read.get(each, NEVER)[1], -due[each].last_seen))
+        for run_id in longest_ago:
+            if rest.requests - requests_before >= MAX_REQUESTS:
+                break
+            self._latest_read[run_id] = (batches[run_id].batch_id, now)
+            try:
+                summary = self._read(rest, run_id, batches[run_id])
+                read += 1
+                if summary.stages:
+                    self._queue.put("tasks", orjson.dumps(summary), due[run_id].query, due[run_id].session)
+            except UNREADABLE as error:  # one batch's stages may be gone; the others are read all the same
+                problem = error
+                if isinstance(error, TimeoutError):
+                    break
+        return read, problem
 
     def _due(self, run: Run, now: float) -> bool:
         batch, at = self._latest_read.get(run.run_id, NEVER)
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
     def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:
-        """The newest executions. Spark counts from the oldest that it keeps, so the offset is felt for."""
+        """The newest executions. Spark counts from the oldest that it keeps, so the offset is found by trying."""
         page: list[Mapping[str, Any]] = []
         for _ in range(MAX_PAGES):
             page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE_EXECUTIONS}")
@@ -156,7 +158,7 @@ class TaskCollector:
         return TaskSummary(run_id, found.batch_id, tuple(stages), python)
 
 
-def telling_batches(
+def batches_to_read(
     page: Iterable[Mapping[str, Any]], finished: Mapping[str, int], read: Mapping[str, int]
 ) -> dict[str, Execution]:
     """The batch of each run that is read next, by run id; runs without a new one are absent.
@@ -181,11 +183,11 @@ def telling_batches(
     for run_id, known in batches.items():
         done = [each for each in known.values() if each.jobs and not each.running]
         if done:
-            chosen[run_id] = _telling(done)
+            chosen[run_id] = _most_useful(done)
     return chosen
 
 
-def _telling(done: Sequence[Execution]) -> Execution:
+def _most_useful(done: Sequence[Execution]) -> Execution:
     """The newest batch, or one before it that took far longer; of several of these the newest."""
     newest = max(done, key=lambda each: each.batch_id)
     least = max(FAR_LONGER_RATIO * newest.seconds, newest.seconds + FAR_LONGER_SECONDS)
@@ -215,7 +217,7 @@ def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:
 
 
 def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> StageSummary:
-    """From one stage attempt of `/stages/{id}`, and its successful tasks where they were read."""
+    """The summary of one stage attempt of `/stages/{id}`, and of its successful tasks where they were read."""
     reads_shuffle = stage["shuffleReadRecords"] > 0
     seconds_median, seconds_max, records_median, records_max = _quantiles(stage, reads_shuffle)
     seconds = [task["taskMetrics"]["executorRunTime"] / 1000 for task in tasks]

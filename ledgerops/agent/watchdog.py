@@ -1,14 +1,14 @@
-"""What Spark sends no event for: a batch that does not end, a query that vanished, one that ran before we came.
+"""What Spark sends no event for: a batch that does not end, a query that vanished, one that ran before the attach.
 
-It asks little: while batches come in time, only the list of active queries every LIST_SECONDS. A query is asked for
-its status when it has been silent for longer than it should.
+It asks little: while batches come in time, only for the list of active queries every LIST_SECONDS. A query is asked for
+its status once it has been silent for longer than normal.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import orjson
 
@@ -17,13 +17,13 @@ from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
 
-MIN_SILENCE_SECONDS = 3.0  # seconds of silence that are normal for any query
+MIN_SILENCE_SECONDS = 3.0  # normal for any query
 IDLE_SILENCE_SECONDS = 12.0  # an idle query reports every 10 s (Spark's noDataProgressEventInterval)
-MIN_SILENT_INTERVALS = 2  # trigger intervals of silence that are normal
-REPEAT_SECONDS = 5.0  # seconds between two reports of the same batch
-LIST_SECONDS = 10.0
-GONE_SECONDS = 10.0  # a run must be missing for so long: its end may be under way to us, or its session just attached
-UNREACHABLE_SECONDS = 20.0  # without an answer of a session, after which its runs count as lost
+MIN_SILENT_INTERVALS = 2  # trigger intervals, normal for any query
+REPEAT_SECONDS = 5.0  # between two reports of the same batch
+LIST_SECONDS = 10.0  # between two questions for the active queries
+GONE_SECONDS = 10.0  # how long a run must be missing: its end event may be on the way, or its session just attached
+UNREACHABLE_SECONDS = 20.0  # without an answer from a session, after which its runs count as lost
 WORKING = "Processing new data"
 
 
@@ -52,10 +52,16 @@ class Watchdog:
         self._unreachable: dict[str, float] = {}  # session -> since when it does not say what runs
 
     def collect(self) -> None:
-        """Raises the last error, after all sessions were checked."""
+        """Checks all sessions and runs, and queues what Spark did not report. Raises the last error at the end."""
         now = self._steady()
-        error: Exception | None = None
         sessions = list(self._sessions())
+        errors = [*self._check_sessions(sessions, now), *self._check_runs(sessions, now)]
+        self._forget_ended(sessions)
+        if errors:
+            raise errors[-1]
+
+    def _check_sessions(self, sessions: Sequence[Session], now: float) -> Iterator[Exception]:
+        """Compares the active queries of each session with the known runs. Yields what Spark raises."""
         for session in sessions:
             if now - self._listed.get(session.key, -math.inf) < LIST_SECONDS:
                 continue
@@ -63,29 +69,31 @@ class Watchdog:
             try:
                 self._list(session, now)
                 self._unreachable.pop(session.key, None)
-            except Exception as problem:  # the other sessions are checked all the same
-                error = problem
+            except Exception as error:  # the other sessions are checked all the same
+                yield error
                 if now - self._unreachable.setdefault(session.key, now) >= UNREACHABLE_SECONDS:
-                    self._lose(session)
-        runs = self._runs.runs()
-        for run in runs:
+                    self._queue_lost(session)
+
+    def _check_runs(self, sessions: Sequence[Session], now: float) -> Iterator[Exception]:
+        """Asks about the runs that have been silent for too long. Yields what Spark raises."""
+        for run in self._runs.runs():
             if run.session not in sessions:  # detached; a query goes on as long as its session does
-                self._miss(run, now, unwatched=run.session.alive)
-            elif (silence := self._silence(run, now)) > quiet_seconds(run) and now - self._reported.get(
-                run.run_id, -math.inf
-            ) >= REPEAT_SECONDS:
+                self._note_missing(run, now, unwatched=run.session.alive)
+                continue
+            silence, reported = self._silence(run, now), self._reported.get(run.run_id, -math.inf)
+            if silence > quiet_seconds(run) and now - reported >= REPEAT_SECONDS:
                 try:
                     self._ask(run, now, silence)
-                except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
-                    error = problem
-        on = {run.run_id for run in runs}
-        self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
-        self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}
-        self._seen = {run_id: seen for run_id, seen in self._seen.items() if run_id in on}
+                except Exception as error:  # the handle's JVM side may be gone; the other runs are asked all the same
+                    yield error
+
+    def _forget_ended(self, sessions: Sequence[Session]) -> None:
+        active = {run.run_id for run in self._runs.runs()}
+        self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in active}
+        self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in active}
+        self._seen = {run_id: seen for run_id, seen in self._seen.items() if run_id in active}
         self._listed = {each.key: self._listed.get(each.key, -math.inf) for each in sessions}
         self._unreachable = {key: since for key, since in self._unreachable.items() if key in self._listed}
-        if error is not None:
-            raise error
 
     def _silence(self, run: Run, now: float) -> float:
         """Seconds since the run's last sign of life."""
@@ -105,29 +113,29 @@ class Watchdog:
                 run.session, run.handle = session, active[run.run_id].handle  # it may have been attached anew
                 self._missing.pop(run.run_id, None)
             elif run.session is session:
-                self._miss(run, now)
+                self._note_missing(run, now)
         for query in active.values():
             if not self._runs.knows(query.run_id):
-                self._started(query, session)
+                self._queue_start(query, session)
 
-    def _started(self, query: ActiveQuery, session: Session) -> None:
-        """For a query that ran before we came: its start event was sent to others only."""
+    def _queue_start(self, query: ActiveQuery, session: Session) -> None:
+        """For a query that ran before the attach: its start event was not sent to us."""
         at = format_instant(self._clock())
         data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": at}
         self._queue.put("started", orjson.dumps(data), query.name, session)
 
-    def _miss(self, run: Run, now: float, unwatched: bool = False) -> None:
+    def _note_missing(self, run: Run, now: float, unwatched: bool = False) -> None:
         if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
-            self._ended(run, unwatched)
+            self._find_end(run, unwatched)
 
-    def _lose(self, session: Session) -> None:
+    def _queue_lost(self, session: Session) -> None:
         """For the runs of a session whose server or JVM has not answered for long; any answer brings them back."""
         for run in self._runs.runs():
             if run.session is session and self._missing.get(run.run_id) != math.inf:
-                self._tell_end(run, lost=True)
+                self._queue_end(run, lost=True)
 
-    def _ended(self, run: Run, unwatched: bool) -> None:
-        """For a query that is gone without an event, or goes on `unwatched`. Sent again if the queue was full.
+    def _find_end(self, run: Run, unwatched: bool) -> None:
+        """Queues the end of a query that is gone without an event, or goes on `unwatched`; again if the queue was full.
 
         It is `lost` when its session should be there and nobody can say how it ended; where the application stopped
         the session, or Spark knows of no exception, it has stopped.
@@ -144,9 +152,9 @@ class Watchdog:
             if problem is not None:
                 exception = str(problem).strip() or "unknown"
                 error_class = getattr(problem, "getCondition", getattr(problem, "getErrorClass", lambda: None))()
-        self._tell_end(run, exception, error_class, unwatched, lost)
+        self._queue_end(run, exception, error_class, unwatched, lost)
 
-    def _tell_end(
+    def _queue_end(
         self,
         run: Run,
         exception: str | None = None,
@@ -154,7 +162,7 @@ class Watchdog:
         unwatched: bool = False,
         lost: bool = False,
     ) -> None:
-        """Puts the end of a run on the queue, and lets go what is held for it unless it may go on."""
+        """Puts the end of a run on the queue, and releases what is held for it unless it may go on."""
         data: dict[str, object] = {"id": run.query_id, "runId": run.run_id}
         data |= {"exception": exception, "errorClassOnException": error_class}
         data |= {"unwatched": True} if unwatched else {"lost": True} if lost else {}

@@ -9,7 +9,7 @@ import pytest
 
 from ledgerops.agent import spark_rest
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, parse_duration, telling_batches
+from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration
 from ledgerops.model.observations import decode_tasks
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
@@ -286,7 +286,7 @@ def test_an_answer_that_is_no_json_counts_as_away(spark):
 def test_a_batch_that_still_runs_waits_for_its_turn():
     page = [execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING")]
 
-    assert telling_batches(page, {RUN: 9}, {})[RUN].batch_id == 4
+    assert batches_to_read(page, {RUN: 9}, {})[RUN].batch_id == 4
 
 
 def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
@@ -335,18 +335,18 @@ def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(millisecond
         {**execution(number, number, [number]), "duration": took} for number, took in enumerate(milliseconds, start=1)
     ]
 
-    assert telling_batches(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
+    assert batches_to_read(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
 
 
 @pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
 def test_executions_of_others_are_passed_over(description):
-    assert telling_batches([{**execution(1, 4, [6]), "description": description}], {RUN: 9}, {}) == {}
+    assert batches_to_read([{**execution(1, 4, [6]), "description": description}], {RUN: 9}, {}) == {}
 
 
 def test_older_spark_writes_the_description_with_line_break_tags():
     text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
-    assert telling_batches([{**execution(1, 4, [6]), "description": text}], {RUN: 9}, {})[RUN].batch_id == 8
+    assert batches_to_read([{**execution(1, 4, [6]), "description": text}], {RUN: 9}, {})[RUN].batch_id == 8
 
 
 @pytest.mark.parametrize(
