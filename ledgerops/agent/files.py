@@ -1,7 +1,7 @@
 """The files that each batch of a file source read, from the checkpoint, in a thread of its own.
 
-Spark's progress names neither the files of a batch nor those that wait. The checkpoint has the former with their times
-of modification. It is read where it is a folder of this machine: the entry of the newest batch alone.
+Spark's progress names neither the files of a batch nor those that wait. The checkpoint has the former with their
+modification times. Only the newest batch's entry is read, and only where the checkpoint is a folder of this machine.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from ledgerops.runtime.runs import Run, Runs
 
 
 class FileCollector:
-    """Asks Spark once for the place of each checkpoint. One elsewhere, or that cannot be read, is left alone."""
+    """Asks Spark once where each checkpoint is. One on another machine, or that cannot be read, is ignored."""
 
     def __init__(self, queue: EventQueue, runs: Runs, checkpoint: Callable[[Run], str | None] = checkpoint_of) -> None:
         self._queue, self._runs, self._checkpoint = queue, runs, checkpoint
-        self._places: dict[str, Path | None] = {}  # run id -> checkpoint
-        self._looked: dict[str, int] = {}  # run id -> batch
-        self._first: dict[tuple[str, str], Path] = {}  # (run id, source) -> a file of the first batch that was read
+        self._folders: dict[str, Path | None] = {}  # run id -> checkpoint, None where it cannot be read
+        self._read_batch: dict[str, int] = {}  # run id -> newest batch that was read
+        self._first_files: dict[tuple[str, str], Path] = {}  # (run id, source) -> a file of the first batch read
 
     def collect(self) -> None:
         """Queues the files of the newest batch of each run that reads files, once for each batch. Raises nothing."""
         runs = self._runs.runs()
         for run in runs:
             batch = run.files
-            if batch is None or not batch.sources or self._looked.get(run.run_id) == batch.batch_id:
+            if batch is None or not batch.sources or self._read_batch.get(run.run_id) == batch.batch_id:
                 continue
-            self._looked[run.run_id] = batch.batch_id
-            place = self._place(run)
-            found = {} if place is None else self._read(run.run_id, place, batch.sources)
+            self._read_batch[run.run_id] = batch.batch_id
+            folder = self._folder(run)
+            found = {} if folder is None else self._read(run.run_id, folder, batch.sources)
             if found:
                 record = BatchFiles(run.run_id, batch.batch_id, found)
                 self._queue.put("files", orjson.dumps(record), run.query, run.session)
-        on = {run.run_id for run in runs}
-        self._places = {run_id: place for run_id, place in self._places.items() if run_id in on}
-        self._looked = {run_id: batch for run_id, batch in self._looked.items() if run_id in on}
-        self._first = {key: file for key, file in self._first.items() if key[0] in on}
+        active = {run.run_id for run in runs}
+        self._folders = {run_id: folder for run_id, folder in self._folders.items() if run_id in active}
+        self._read_batch = {run_id: batch for run_id, batch in self._read_batch.items() if run_id in active}
+        self._first_files = {key: file for key, file in self._first_files.items() if key[0] in active}
 
-    def _place(self, run: Run) -> Path | None:
-        if run.run_id not in self._places:
+    def _folder(self, run: Run) -> Path | None:
+        if run.run_id not in self._folders:
             uri = self._checkpoint(run)
-            self._places[run.run_id] = local_path(uri) if uri else None
-        return self._places[run.run_id]
+            self._folders[run.run_id] = local_path(uri) if uri else None
+        return self._folders[run.run_id]
 
-    def _read(self, run_id: str, place: Path, sources: Mapping[str, tuple[int, int]]) -> dict[str, FilesRead]:
+    def _read(self, run_id: str, folder: Path, sources: Mapping[str, tuple[int, int]]) -> dict[str, FilesRead]:
         found = {}
         for name, (number, entry) in sources.items():
             try:
-                taken = read_entry(place, number, entry)
+                taken = read_entry(folder, number, entry)
             except OSError:  # not ours to read
                 continue
             if taken is not None:
@@ -68,7 +68,7 @@ class FileCollector:
         file = local_path(taken.path)
         if file is None:
             return None
-        first = self._first.setdefault(key, file)
+        first = self._first_files.setdefault(key, file)
         try:
             first.stat()
             return file.parent.stat().st_mtime

@@ -29,16 +29,16 @@ Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 
 
 class HostCollector:
-    """`folder` is the one whose disk is reported, `rest` gives Spark's interface, or None while it is unknown."""
+    """Reports the disk of `folder`. `rest` returns Spark's REST interface, or None while it is unknown."""
 
     def __init__(self, queue: EventQueue, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
         self._queue, self._folder, self._rest = queue, folder, rest
-        self._spent: dict[Role, Spent] = defaultdict(Spent)
+        self._cpu_totals: dict[Role, CpuTotal] = defaultdict(CpuTotal)
         psutil.cpu_percent()  # the first call only starts the measurement
         self._cpu_times = psutil.cpu_times()
 
     def collect(self) -> None:
-        """Raises what the REST interface raises, after the rest was reported."""
+        """Queues one `host` record. Raises what the REST interface raised, after everything else was reported."""
         executors: list[Executor] = []
         removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
@@ -61,7 +61,7 @@ class HostCollector:
             disk_total_bytes=disk[0] if disk else None,
             disk_free_bytes=disk[1] if disk else None,
             processes=tuple(
-                process for role, trees in _family() for process in _summed(role, trees, self._spent[role])
+                process for role, trees in _application() for process in _totals(role, trees, self._cpu_totals[role])
             ),
             executors=tuple(executors),
             removed_executors=removed,
@@ -94,40 +94,43 @@ class HostCollector:
         return usage.total, usage.free
 
 
-class Spent:
-    """Processor time of one role. It is exported as a counter: what processes that are gone have used stays counted.
+class CpuTotal:
+    """CPU seconds of all processes of one role. It is exported as a counter, so those that have ended stay counted.
 
-    It is kept by process tree: the time of a child that has ended is added to its parent.
+    The seconds are kept by process tree: those of a child that has ended are added to its parent's.
     """
 
     def __init__(self) -> None:
-        self._on: dict[Hashable, float] = {}
-        self._gone = 0.0
+        self._running: dict[Hashable, float] = {}
+        self._ended = 0.0
 
-    def total(self, trees: Mapping[Hashable, float]) -> float:
-        """With what is used by now by each tree that is on."""
-        self._gone += sum(self._on.pop(tree) for tree in self._on.keys() - trees.keys())
-        self._on = {tree: max(seconds, self._on.get(tree, 0.0)) for tree, seconds in trees.items()}
-        return self._gone + sum(self._on.values())
+    def update(self, trees: Mapping[Hashable, float]) -> float:
+        """The total, given what each running tree has used so far."""
+        self._ended += sum(self._running.pop(tree) for tree in self._running.keys() - trees.keys())
+        self._running = {tree: max(seconds, self._running.get(tree, 0.0)) for tree, seconds in trees.items()}
+        return self._ended + sum(self._running.values())
 
 
-def _family() -> Iterator[tuple[Role, Trees]]:
-    """Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way."""
+def _application() -> Iterator[tuple[Role, Trees]]:
+    """The application's processes by role.
+
+    Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way.
+    """
     me = psutil.Process()
     yield "driver_python", {me: [me]}
-    family = [*me.children(recursive=True), *me.parents()]
-    machine = next((process for process in family if _name(process).startswith("java")), None)
-    if machine is not None:
-        yield "driver_jvm", {machine: [machine]}
+    relatives = [*me.children(recursive=True), *me.parents()]
+    jvm = next((process for process in relatives if _name(process).startswith("java")), None)
+    if jvm is not None:
+        yield "driver_jvm", {jvm: [jvm]}
         try:
-            workers = [process for process in machine.children(recursive=True) if _is_worker(process)]
+            workers = [process for process in jvm.children(recursive=True) if _is_worker(process)]
         except psutil.Error:
             workers = []
         yield "python_workers", _trees(workers)
 
 
 def _trees(processes: Iterable[psutil.Process]) -> Trees:
-    """The processes by the one of them that the others descend from."""
+    """The processes, by the one among them that the others descend from."""
     ids = {process.pid: process for process in processes}
     trees: dict[Hashable, list[psutil.Process]] = {}
     for process in ids.values():
@@ -141,8 +144,8 @@ def _trees(processes: Iterable[psutil.Process]) -> Trees:
     return trees
 
 
-def _summed(role: Role, trees: Trees, spent: Spent) -> Iterator[Process]:
-    """One record for all of them; none when there are none. Processes come and go while they are sampled."""
+def _totals(role: Role, trees: Trees, cpu_total: CpuTotal) -> Iterator[Process]:
+    """One record for all processes of a role; none without any. They come and go while they are sampled."""
     cpu, memory, threads, files, count = dict[Hashable, float](), 0, 0, 0, 0
     for root, process in ((root, process) for root, processes in trees.items() for process in processes):
         try:
@@ -158,7 +161,7 @@ def _summed(role: Role, trees: Trees, spent: Spent) -> Iterator[Process]:
                 count += 1
         except psutil.Error:
             continue
-    total = spent.total(cpu)
+    total = cpu_total.update(cpu)
     if count:
         yield Process(role, total, memory, threads, files if os.name == "posix" else None, count)
 

@@ -40,8 +40,8 @@ class PlanReader:
             plan = read_plan(run)
             if plan == run.plan or self._queue.put("plan", orjson.dumps(plan), run.query, run.session):
                 self._done[run.run_id] = complete
-        on = {run.run_id for run in runs}
-        self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in on}
+        active = {run.run_id for run in runs}
+        self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in active}
 
 
 def read_plan(run: Run) -> Plan:

@@ -11,6 +11,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Kind
 
 MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON
+MAX_TAKEN_EVENTS = 200  # at once: the snapshot must not wait for the end of a long burst
 MAX_BYTES = 64 * 1024 * 1024  # of JSON: a record of a source with thousands of partitions has hundreds of kilobytes
 
 
@@ -46,19 +47,19 @@ class EventQueue:
         return False
 
     def wake(self) -> None:
-        """Ends a wait that is under way, without an event."""
+        """Ends a `take` that is waiting, without an event."""
         try:
             self._queue.put_nowait(None)
         except queue.Full:
             pass
 
     def take(self, timeout: float) -> list[Event]:
-        """All that waits, after waiting for the first at most `timeout` seconds."""
+        """The events that wait, at most MAX_TAKEN_EVENTS, after waiting for the first at most `timeout` seconds."""
         try:
             events = [self._queue.get(timeout=timeout)]
         except queue.Empty:
             return []
-        while len(events) < 200:  # the snapshot of a long burst must not wait for its end
+        while len(events) < MAX_TAKEN_EVENTS:
             try:
                 events.append(self._queue.get_nowait())
             except queue.Empty:

@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from ledgerops.agent.host import (
+    CpuTotal,
     HostCollector,
-    Spent,
     _is_worker,
-    _summed,
+    _totals,
     _trees,
     cpu_pressure_ratio,
     removed_executors,
@@ -110,24 +110,24 @@ class FakeProcess:
 
 @pytest.mark.parametrize(("role", "seconds"), [("python_workers", 12.5), ("driver_python", 3.0)])
 def test_python_workers_that_have_ended_stay_counted_by_their_daemon(role, seconds):
-    [found] = _summed(role, {"tree": [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)]}, Spent())
+    [found] = _totals(role, {"tree": [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)]}, CpuTotal())
 
     assert found.cpu_seconds == seconds
 
 
 def test_what_a_process_has_used_stays_counted_when_it_is_gone_and_another_comes():
-    spent = Spent()
+    cpu_total = CpuTotal()
     looks = [{"a": 50.0}, {"a": 51.0, "b": 1.0}, {"b": 1.5}, {"b": 1.0}, {}, {"c": 0.5}, {"c": 2.0}]
 
-    assert [spent.total(trees) for trees in looks] == [50.0, 52.0, 52.5, 52.5, 52.5, 53.0, 54.5]
+    assert [cpu_total.update(trees) for trees in looks] == [50.0, 52.0, 52.5, 52.5, 52.5, 53.0, 54.5]
 
 
 def test_processes_that_come_and_go_leave_nothing_behind():
-    spent = Spent()
+    cpu_total = CpuTotal()
     for number in range(50):
-        spent.total({f"source of run {number}": 1.0})
+        cpu_total.update({f"source of run {number}": 1.0})
 
-    assert len(spent._on) == 1
+    assert len(cpu_total._running) == 1
 
 
 WAITS = "import sys; print(flush=True); sys.stdin.read()"
