@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledgerops.model.spark_progress import parse_offsets
+from ledgerops.signals.partitions import lowest_offsets
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 COMPACT = ".compact"  # suffix of a log's file that repeats all batches before it
@@ -55,7 +56,7 @@ class PlannedBatch:
 
     @cached_property
     def ends(self) -> Mapping[Place, int]:
-        """Where the batch ends, of the sources that have topics; of two that read one topic, the one that is behind."""
+        """Where the batch ends, of the sources that have topics; of two that read one topic, the slower."""
         return _lowest(self.sources)
 
 
@@ -113,7 +114,7 @@ class BatchLog:
 
     @property
     def progress(self) -> tuple[int, Mapping[Place, int]]:
-        """The newest committed batch (NO_BATCH before the first), and where it, or else each source's begin, ends."""
+        """The newest committed batch and where it ends; before the first, NO_BATCH and where the sources began."""
         newest = self.newest_committed
         if newest is not None:
             return newest, self.batch(newest).ends
@@ -169,13 +170,10 @@ def parse_source_offset(text: object) -> Mapping[Place, int]:
     return parse_offsets(text, "")
 
 
-def _lowest(lines: Iterable[str]) -> dict[Place, int]:
-    offsets: dict[Place, int] = {}
-    for line in lines:
-        for place, offset in parse_source_offset(line).items():
-            if place[0]:
-                offsets[place] = min(offset, offsets.get(place, offset))
-    return offsets
+def _lowest(lines: Iterable[str]) -> Mapping[Place, int]:
+    """The offsets of the sources that have topics; of several that read one topic, those of the slowest."""
+    offsets = lowest_offsets(parse_source_offset(line) for line in lines)
+    return {partition: offset for partition, offset in offsets.items() if partition[0]}
 
 
 def _text(file: Path) -> str:

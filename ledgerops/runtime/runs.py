@@ -1,4 +1,4 @@
-"""The runs that are on, for threads other than the worker's: the part of the registry that may be read at any time."""
+"""The active runs, for threads other than the worker's: the part of the registry that may be read at any time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ledgerops.model.history import History
-from ledgerops.model.records import Observation, Offsets, Partition, Plan, Progress
+from ledgerops.model.records import Observation, Offsets, Plan, Progress
+from ledgerops.signals.partitions import lowest_offsets
 
 SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
-MAX_ENDED_RUNS = 1000  # run ids remembered after their end: late observations must not bring a run back
+MAX_ENDED_RUNS = 1000  # run ids kept after their end: late observations must not bring a run back
 FILES = "FileStreamSource["  # Spark's description of a file source
 KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
 
@@ -94,7 +95,7 @@ class Runs:
             self._consumed.pop(query, None)
 
     def runs(self) -> list[Run]:
-        """A copy of the list, in the order of their starts; its items go on changing."""
+        """A copy of the list, in the order of their starts; its items keep changing."""
         with self._lock:
             return list(self._runs.values())
 
@@ -108,25 +109,20 @@ class Runs:
             return dict(self._consumed)
 
     def readmit(self) -> None:
-        """Forgets which runs have ended: a session that is attached again may have runs that go on."""
+        """Forgets which runs have ended: runs may continue in a session that is attached again."""
         with self._lock:
             self._ended.clear()
 
     def knows(self, run_id: str) -> bool:
-        """Whether a run is on, or was and has ended."""
+        """Whether a run is active, or has ended."""
         with self._lock:
             return run_id in self._runs or run_id in self._ended
 
 
 def kafka_offsets(batch: Progress) -> Offsets:
     """The next offset that the query will read of each Kafka partition; of two sources the slower."""
-    found: dict[Partition, int] = {}
-    for source in batch.sources:
-        if source.description.startswith(KAFKA):
-            for partition, end in source.end.items():
-                if partition[1].isdecimal():
-                    found[partition] = min(end, found.get(partition, end))
-    return found
+    ends = lowest_offsets(source.end for source in batch.sources if source.description.startswith(KAFKA))
+    return {partition: end for partition, end in ends.items() if partition[1].isdecimal()}
 
 
 def file_entries(batch: Progress) -> Mapping[str, tuple[int, int]]:

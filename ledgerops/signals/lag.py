@@ -9,11 +9,11 @@ from itertools import combinations
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import BatchFiles, FilesRead, Heads, Partition, Progress
-from ledgerops.signals.partitions import backlog_by_partition
+from ledgerops.signals.partitions import backlog_by_partition, lowest_offsets
 from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-MAX_HEADS_APART = 1_000  # offsets of one partition, asked for twice within one batch: less comes meanwhile
+MAX_HEADS_APART = 1_000  # offsets between two readings of one partition within a batch: fewer arrive meanwhile
 
 
 class Lag:
@@ -35,13 +35,8 @@ class Lag:
     @cached_property
     def consumed(self) -> Mapping[Partition, int]:
         """The next offset to read of each partition; where two sources read one, that of the slower."""
-        if self._run.last is not None and len(self._run.last.sources) == 1:
-            return self._run.last.sources[0].end
-        found: dict[Partition, int] = {}
-        for source in self._run.last.sources if self._run.last else ():
-            for partition, end in source.end.items():
-                found[partition] = min(end, found.get(partition, end))
-        return found
+        sources = self._run.last.sources if self._run.last is not None else ()
+        return sources[0].end if len(sources) == 1 else lowest_offsets(source.end for source in sources)
 
     @cached_property
     def consumed_until(self) -> Mapping[Partition, float]:
@@ -66,8 +61,8 @@ class Lag:
 
     @cached_property
     def _ambiguous(self) -> frozenset[Partition]:
-        """Partitions that two sources of the query call by one name without reading the same: on two clusters, or from
-        two plans of the ledger's own source. Their heads are in one table, which then tells no time."""
+        """Partitions that have one name in two sources of the query but are not the same: on two clusters, or from two
+        plans of the ledger's own source. Their heads share one table, from which no time can be read then."""
         sources = self._run.last.sources if self._run.last is not None else ()
         found: set[Partition] = set()
         for one, other in combinations(sources, 2):
@@ -96,10 +91,8 @@ class Lag:
     @cached_property
     def heads(self) -> Heads | None:
         """The newest answer of the source itself; None without a collector."""
-        known = (
-            heads for heads in reversed(self._run.history.heads) if heads.at <= self._run.now and heads.error is None
-        )
-        return next(known, None)
+        answered = (heads for heads in reversed(self._run.history.heads) if heads.error is None)
+        return next((heads for heads in answered if heads.at <= self._run.now), None)
 
     @cached_property
     def unread(self) -> Mapping[Partition, int]:

@@ -1,8 +1,10 @@
-"""A batch's offsets by source partition: what it read, and what it left unread."""
+"""Offsets by source partition: what a batch read, what it left unread, and the lowest of several sources."""
 
 from __future__ import annotations
 
-from ledgerops.model.records import Partition, Progress
+from collections.abc import Iterable
+
+from ledgerops.model.records import Offsets, Partition, Progress
 
 
 def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
@@ -28,6 +30,15 @@ def read_by_partition(progress: Progress) -> dict[Partition, int]:
             if partition in source.start
         }
         found = larger_of(found, reads) if found else reads
+    return found
+
+
+def lowest_offsets(sources: Iterable[Offsets]) -> dict[Partition, int]:
+    """All partitions of some sources; of several sources that read one, the offset of the slowest."""
+    found: dict[Partition, int] = {}
+    for offsets in sources:
+        for partition, offset in offsets.items():
+            found[partition] = min(offset, found.get(partition, offset))
     return found
 
 
