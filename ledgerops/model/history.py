@@ -15,13 +15,13 @@ from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
 from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TaskSummary
 
 MAX_BATCHES = 200  # the rules look back this far at most
-FULL_BATCHES = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
+FULL_BATCHES = 30  # newest batches that keep the state stores' custom metrics, the bulk of a record
 MAX_TASK_SUMMARIES = 60
 MAX_BATCH_FILES = 60
 MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 MAX_FORMER_RUNS = 20  # run ids
 MAX_ENDS = 20  # of earlier runs
-TREND_SECONDS = 10.0
+TREND_SECONDS = 10.0  # covered by one point of the trend
 TREND_POINTS = 360  # an hour
 
 
@@ -96,22 +96,22 @@ class History:
 
     def copy(self) -> History:
         """One that does not change when this one does; the records in it are shared."""
-        still = copy(self)
-        still.batches, still.trend = self.batches.copy(), self.trend.copy()
-        still.tasks, still.files, still.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
-        still.failures, still.former, still.ends = dict(self.failures), self.former.copy(), self.ends.copy()
-        return still
+        other = copy(self)
+        other.batches, other.trend = self.batches.copy(), self.trend.copy()
+        other.tasks, other.files, other.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
+        other.failures, other.former, other.ends = dict(self.failures), self.former.copy(), self.ends.copy()
+        return other
 
     def without_times(self, at: float) -> History:
         """The same runs without what happened in them, as of `at`: for a machine whose clock was set back."""
-        still = History(self.query)
-        still.query_id, still.run_id, still.former, still.plan = self.query_id, self.run_id, self.former, self.plan
-        still.first_batch, still.restarts, still.failures = self.first_batch, self.restarts, self.failures
-        still.started_at = None if self.started_at is None else min(self.started_at, at)
-        still.last_seen = None if self.last_seen is None else min(self.last_seen, at)
-        still.ends.extend(replace(each, at=min(each.at, at)) for each in self.ends)
-        still.ended = None if self.ended is None else replace(self.ended, at=min(self.ended.at, at))
-        return still
+        other = History(self.query)
+        other.query_id, other.run_id, other.former, other.plan = self.query_id, self.run_id, self.former, self.plan
+        other.first_batch, other.restarts, other.failures = self.first_batch, self.restarts, self.failures
+        other.started_at = None if self.started_at is None else min(self.started_at, at)
+        other.last_seen = None if self.last_seen is None else min(self.last_seen, at)
+        other.ends.extend(replace(each, at=min(each.at, at)) for each in self.ends)
+        other.ended = None if self.ended is None else replace(self.ended, at=min(self.ended.at, at))
+        return other
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
         """A run began at `at` (epoch seconds). A new run id counts as a restart; ignored when this run is on."""
@@ -131,7 +131,7 @@ class History:
         """
         last = self.last
         if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:
-            self.ended = None  # it was out of sight only
+            self.ended = None  # it was not lost after all
         late = self.is_late(progress.run_id, progress.started)  # Spark reports a start at once, a batch in its turn
         if late and last is not None and last.run_id == self.run_id:
             return False  # out of order
@@ -187,9 +187,13 @@ class History:
     def set_running(self, running: Running) -> None:
         """Keeps the batch that is running; ignored when it is of another run or the run has ended."""
         if running.run_id == self.run_id and self.ended is None:
-            before = self.running
-            still = before and (before.jobs, before.tasks_done) == (running.jobs, running.tasks_done)
-            moved = None if running.tasks is None else before.moved if before and still else running.at
+            earlier = self.running
+            if running.tasks is None:
+                moved = None
+            elif earlier and (earlier.jobs, earlier.tasks_done) == (running.jobs, running.tasks_done):
+                moved = earlier.moved
+            else:
+                moved = running.at
             self.running = replace(running, moved=moved)
 
     def add_heads(self, heads: Heads) -> None:

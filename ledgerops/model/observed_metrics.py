@@ -1,7 +1,7 @@
 """What queries observe about themselves (Dataset.observe), read from a batch's progress record.
 
-`ledgerops.instrument` observes the most frequent keys. `ledgerops.book` and `ledgerops.conflicts` observe the books of
-a job that conserves money, what went in and what came out, and copies that contradict.
+`ledgerops.instrument` observes the most frequent keys, `ledgerops.book` the books of a job that conserves money (what
+went in and what came out), and `ledgerops.conflicts` copies of a row that contradict each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COUNT, IDS = "conflicts", "ids"  # columns of an observation of conflicts
 
 
 class Book(NamedTuple):
-    """Of one batch, over all its entrances and all its exits. An amount is None when one of them has none."""
+    """What one batch took in and put out, over all its books. An amount is None when one of the books has none."""
 
     rows_in: int
     rows_out: int
@@ -31,31 +31,31 @@ class Book(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows that entered and did not leave; negative: rows that left without entering."""
+        """Rows that entered and did not leave; negative for rows that left without entering."""
         return self.rows_in - self.rows_out
 
     @property
     def amount(self) -> Decimal:
-        """What is missing at the exit; 0 when it is not known of both sides."""
+        """The amount that entered and did not leave; 0 unless it is known for both sides."""
         if self.amount_in is None or self.amount_out is None:
             return Decimal(0)
         return self.amount_in - self.amount_out
 
     @property
     def balanced(self) -> bool:
-        """Whether neither rows nor an amount are missing or surplus; an unknown amount counts as balanced."""
+        """Whether as many rows left as entered, with the same amount; an unknown amount counts as balanced."""
         return not self.rows and not self.amount
 
 
 class Conflicts(NamedTuple):
-    """Of one batch: copies whose content differs from that of the first, and a sample of their ids, hashed."""
+    """The copies in one batch whose content differs from that of the first, and a sample of their ids, hashed."""
 
     rows: int
     ids: tuple[str, ...]
 
 
 def book_of(batch: Progress) -> Book | None:
-    """None unless both sides were observed."""
+    """The book of a batch; None unless both sides were observed."""
     if not batch.observed:
         return None
     sides = [
@@ -70,13 +70,13 @@ def book_of(batch: Progress) -> Book | None:
 
 
 def plainly_balanced(batch: Progress) -> bool:
-    """Whether one entrance and one exit have equal text: true of nearly every batch, and cheap to check."""
+    """Whether the batch has two books with equal text: true of nearly every batch, and cheap to check."""
     books = [row for name, row in batch.observed.items() if name.startswith(BOOK)]
     return len(books) == 2 and books[0] == books[1]
 
 
 def conflicts_of(batch: Progress) -> Conflicts | None:
-    """None where the job does not check for them."""
+    """The conflicts of a batch; None where the job does not check for them."""
     found = [row for name, row in batch.observed.items() if name.startswith(CONFLICTS) and _count(row, COUNT)]
     if not found:
         return None

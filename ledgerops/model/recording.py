@@ -1,4 +1,4 @@
-"""The recording: JSON lines, one observation a line (DESIGN: `at`, `kind`, `query`, `data`).
+"""The recording: JSON lines, one observation a line, with `at`, `kind`, `query` and `data`.
 
 A recording is a folder of segments, `recording-000001.jsonl` and so on. The newest is appended to; when it is full
 the next begins, and the oldest go when the total is above its bound. A file that is kept may be packed with zstd
@@ -124,20 +124,21 @@ def _read_file(path: Path) -> Iterator[Observation]:
 
 
 def _decoded(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Observation]:
+    """Observations from numbered lines. Raises UserError for a bad line, unless it is the last after good ones."""
     bad: tuple[int, str] | None = None
-    for number, line in lines:
+    last = 0
+    for last, line in lines:
         if bad is not None:
             break
         try:
             yield decode(line)
         except ValueError as error:
             if line.endswith(b"\n"):
-                bad = (number, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")
-    else:
-        if bad is None or bad[0] > 1:
-            return
-    assert bad is not None
-    raise UserError(f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); was it written by ledgerops run?")
+                bad = (last, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")
+    if bad is not None and (last > bad[0] or bad[0] == 1):
+        raise UserError(
+            f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); was it written by ledgerops run?"
+        )
 
 
 def _segments(folder: Path) -> list[Path]:
