@@ -18,15 +18,15 @@ from ledgerops.model.observations import (
     decode_running,
     decode_tasks,
 )
-from ledgerops.model.records import Host, Observation, Observer
+from ledgerops.model.records import Host, Observation, Observer, Progress
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
 from ledgerops.runtime.runs import Runs
 from ledgerops.signals.query_view import QueryView
 
 MAX_HOST_SAMPLES = 60  # at a sample every 10 s, ten minutes
 MAX_OBSERVER_SAMPLES = 60  # at a sample every 5 s, five minutes
-MAX_DOUBTED_RUNS = 3  # runs of one name that were replaced without having ended
-MAX_RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
+MAX_REPLACED_RUNS = 3  # of one name, kept because they were replaced before their end was reported
+MAX_RUNS = 2_000  # whose queries are known; ten for each query that may be kept
 MAX_ENDED_QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
 
 
@@ -37,7 +37,7 @@ class Judge(Protocol):
     """Keeps what it needs between two judgements of a query (since when, how long)."""
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
-        """`brief`: findings, status and health will do."""
+        """A fresh verdict; a `brief` one has findings, status and health only."""
         ...
 
 
@@ -61,28 +61,31 @@ class QueryState:
         self.totals = RunningTotals()
         self.judge = judge
         self.verdict: Verdict | None = None
-        self.doubted: list[History] = []  # as they were when a run that had not ended was replaced, oldest first
+        self.replaced: list[History] = []  # as they were when a run that had not ended was replaced, oldest first
 
 
 class QueryRegistry:
-    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query; without `counts` the running
-    totals are not kept, which only the exporter needs."""
+    """Not thread-safe: one worker owns it.
+
+    `judge` makes the diagnoser of a new query. Without `counts` no running totals are kept, which only the exporter
+    needs.
+    """
 
     def __init__(self, judge: Callable[[], Judge], counts: bool = True, trigger_interval: float | None = None) -> None:
         self._judge, self._counts = judge, counts
         self._trigger_interval = trigger_interval
-        self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
-        self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
+        self._query_names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
+        self._given_names: dict[str, str] = {}  # run id -> the name given to it, because Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
         self.hosts: deque[Host] = deque(maxlen=MAX_HOST_SAMPLES)
         self.observer: deque[Observer] = deque(maxlen=MAX_OBSERVER_SAMPLES)
-        self.runs = Runs()  # that are on; other threads may read it
+        self.runs = Runs()  # the active ones; other threads may read it
 
     def ingest(self, seen: Observation, origin: Any = None) -> QueryState | None:
         """Adds one observation. Returns the query that it changed, None for one of the whole driver.
 
-        `origin` is the session that it came from: collectors ask the sessions of the runs that are on. Raises
-        BadRecord when the data are not what their kind promises; nothing is changed then.
+        `origin` is the session that it came from: collectors ask the sessions of the active runs. Raises BadRecord
+        when the data do not fit their kind; nothing is changed then.
         """
         state = self._ingest(seen)
         if state is not None:
@@ -97,12 +100,7 @@ class QueryRegistry:
             _add(self.observer, decode_observer(seen.data, seen.at))
             return None
         if seen.kind == "progress":
-            progress = parse_progress(seen.data)
-            state = self._state(progress.query, progress.run_id)
-            self._tell_apart(state, progress.run_id, progress.started, begins=True)
-            if state.history.add(progress) and self._counts:
-                state.totals.add(progress)
-            return state
+            return self._add_progress(parse_progress(seen.data))
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
             raise BadRecord(f"no run id in {seen.kind}")
@@ -110,28 +108,17 @@ class QueryRegistry:
         state = self._state(self._name(seen, run_id), run_id)
         at = parse_instant(seen.data.get("timestamp")) or seen.at
         if seen.kind in ("started", "idle"):
-            self._tell_apart(state, run_id, at, begins=seen.kind == "started")
-        history = state.history
-        match seen.kind:
-            case "started":
-                history.start(at, str(seen.data.get("id") or run_id), run_id)
-            case "idle":
-                history.idle(at)
-            case "terminated":
-                state.doubted = [each for each in state.doubted if each.run_id != run_id]
-                exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
-                unwatched, lost = seen.data.get("unwatched") is True, seen.data.get("lost") is True
-                history.end(at, run_id, exception, kind, unwatched, lost)
-            case "plan":
-                history.plan = record
-            case "tasks":
-                history.add_tasks(record)
-            case "files":
-                history.add_files(record)
-            case "offsets":
-                history.add_heads(record)
-            case "batch_running":
-                history.set_running(record)
+            self._separate(state, run_id, at, begins=seen.kind == "started")
+        if seen.kind == "terminated":
+            state.replaced = [each for each in state.replaced if each.run_id != run_id]
+        _apply(state.history, seen, record, run_id, at)
+        return state
+
+    def _add_progress(self, progress: Progress) -> QueryState:
+        state = self._state(progress.query, progress.run_id)
+        self._separate(state, progress.run_id, progress.started, begins=True)
+        if state.history.add(progress) and self._counts:
+            state.totals.add(progress)
         return state
 
     def states(self) -> Mapping[str, QueryState]:
@@ -157,61 +144,61 @@ class QueryRegistry:
         return state.verdict
 
     def forget_times(self, at: float) -> None:
-        """After the machine's clock was set back to `at`: what is dated later would hide all that happens until then.
+        """After the machine's clock was set back to `at`: records dated later would hide all that happens until then.
 
         The running totals stay.
         """
         self.hosts.clear()
         self.observer.clear()
         for state in self.queries.values():
-            state.history, state.doubted = state.history.without_times(at), []
+            state.history, state.replaced = state.history.without_times(at), []
             state.judge, state.verdict = self._judge(), None
 
     def _name(self, seen: Observation, run_id: str) -> str:
         name = seen.data.get("name")
         if isinstance(name, str) and name:
             return name
-        return seen.query or self._names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
+        return seen.query or self._query_names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
 
     def _state(self, query: str, run_id: str) -> QueryState:
-        query = self._apart.get(run_id, query)
+        query = self._given_names.get(run_id, query)
         self._remember(run_id, query)
         state = self.queries.get(query)
         if state is None:
-            self._forget()
+            self._forget_ended()
             state = self.queries[query] = QueryState(query, self._judge())
         return state
 
     def _remember(self, run_id: str, query: str) -> None:
-        """Of a query that is started again and again the oldest runs are forgotten: nothing more is heard of them."""
-        self._names.pop(run_id, None)
-        self._names[run_id] = query
-        if len(self._names) > MAX_RUNS:
-            oldest = next(iter(self._names))
-            del self._names[oldest]
-            self._apart.pop(oldest, None)
+        """Keeps the query of a run, and forgets the oldest runs: nothing more is reported of them."""
+        self._query_names.pop(run_id, None)
+        self._query_names[run_id] = query
+        if len(self._query_names) > MAX_RUNS:
+            oldest = next(iter(self._query_names))
+            del self._query_names[oldest]
+            self._given_names.pop(oldest, None)
 
-    def _tell_apart(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
-        """Two sessions may each run a query of one name: Spark wants names to differ within a session only.
+    def _separate(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
+        """Two sessions may each run a query of the same name: Spark requires unique names within a session only.
 
-        A new run counts as a restart until the one before, whose end was not reported, does something after it began.
+        A new run counts as a restart until the earlier one, whose end was not reported, shows activity after it began.
         """
         history = state.history
         if history.run_id in (None, run_id) or history.is_late(run_id, at):
             return
-        if any(each.run_id == run_id for each in state.doubted):
+        if any(each.run_id == run_id for each in state.replaced):
             while state.history.run_id != run_id:
-                self._set_aside(state)
+                self._rename_newer(state)
         elif begins and history.ended is None:
-            state.doubted = [*state.doubted, history.copy()][-MAX_DOUBTED_RUNS:]
+            state.replaced = [*state.replaced, history.copy()][-MAX_REPLACED_RUNS:]
 
-    def _set_aside(self, state: QueryState) -> None:
-        """Gives the present run a name of its own, and the history back to the run before it."""
+    def _rename_newer(self, state: QueryState) -> None:
+        """Gives the newer run a name of its own, and the history back to the run before it."""
         newer = state.history
         assert newer.run_id is not None and newer.query_id is not None
-        *state.doubted, state.history = state.doubted
+        *state.replaced, state.history = state.replaced
         state.history.restarts, state.history.failures = newer.restarts, newer.failures  # counters must not fall
-        self._apart[newer.run_id] = f"{newer.query}-{newer.run_id[:8]}"
+        self._given_names[newer.run_id] = f"{newer.query}-{newer.run_id[:8]}"
         second = self._state(newer.query, newer.run_id)
         second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
         for batch in newer.run:
@@ -223,17 +210,17 @@ class QueryRegistry:
             ended = newer.ended
             second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched, ended.lost)
 
-    def _forget(self) -> None:
+    def _forget_ended(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
         for _, name in ended[: max(0, len(self.queries) - MAX_ENDED_QUERIES + 1)]:
             del self.queries[name]
             self.runs.forget(name)
-            self._names = {run: query for run, query in self._names.items() if query != name}
-            self._apart = {run: query for run, query in self._apart.items() if query != name}
+            self._query_names = {run: query for run, query in self._query_names.items() if query != name}
+            self._given_names = {run: query for run, query in self._given_names.items() if query != name}
 
 
 def _decoded(seen: Observation) -> Any:
-    """The record that an observation of ours holds; None for an event of Spark's."""
+    """The record in one of our own observations; None for Spark's events. Raises BadRecord."""
     match seen.kind:
         case "plan":
             return decode_plan(seen.data)
@@ -246,6 +233,29 @@ def _decoded(seen: Observation) -> Any:
         case "batch_running":
             return decode_running(seen.data, seen.at)
     return None
+
+
+def _apply(history: History, seen: Observation, record: Any, run_id: str, at: float) -> None:
+    """Adds an observation of a run to its history; `record` is what `_decoded` made of it."""
+    match seen.kind:
+        case "started":
+            history.start(at, str(seen.data.get("id") or run_id), run_id)
+        case "idle":
+            history.idle(at)
+        case "terminated":
+            exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
+            unwatched, lost = seen.data.get("unwatched") is True, seen.data.get("lost") is True
+            history.end(at, run_id, exception, kind, unwatched, lost)
+        case "plan":
+            history.plan = record
+        case "tasks":
+            history.add_tasks(record)
+        case "files":
+            history.add_files(record)
+        case "offsets":
+            history.add_heads(record)
+        case "batch_running":
+            history.set_running(record)
 
 
 def _text(data: Mapping[str, Any], key: str) -> str | None:

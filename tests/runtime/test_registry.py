@@ -285,7 +285,7 @@ def test_queries_that_come_and_go_do_not_fill_the_memory():
         made.ingest(event("started", run, name=f"query_{number}"))
         made.ingest(event("terminated", run, exception=None))
     assert len(made.queries) <= MAX_ENDED_QUERIES
-    assert len(made._names) <= MAX_ENDED_QUERIES
+    assert len(made._query_names) <= MAX_ENDED_QUERIES
 
 
 def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before_it():
@@ -307,7 +307,7 @@ def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
         made.ingest(event("started", f"run-{number}", name="windowed"))
         made.ingest(event("terminated", f"run-{number}", exception=None))
     assert list(made.queries) == ["windowed"]
-    assert len(made._names) == MAX_RUNS
+    assert len(made._query_names) == MAX_RUNS
 
 
 RECORDS = [orjson.loads(line) for line in (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines()]
