@@ -14,14 +14,12 @@ from typing import Any
 from ledgerops.metrics import openmetrics_kind
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.runtime.family import Family
-from ledgerops.runtime.snapshot import Outer, Published
+from ledgerops.runtime.snapshot import Published, SharedLabels
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-SUFFIX = {
-    "counter": "_total",
-    "info": "_info",
-}  # the part of a sample's name that OpenMetrics keeps out of the family's
+# the part of a sample's name that OpenMetrics leaves out of the family's
+SUFFIX = {"counter": "_total", "info": "_info"}
 # label sets whose text is cached: queries and metrics share them, such as partitions and phases
 MAX_LABEL_TEXTS = 10_000
 ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -46,64 +44,64 @@ def accepted(header: str) -> str:
 
 
 def render(families: Iterable[Published], now: float, kind: str = TEXT) -> bytes:
-    """What `published` gives as text of `kind` at `now` (seconds since the epoch)."""
-    rich = kind == OPENMETRICS
+    """The families as text of `kind`, which `accepted` chooses, at `now` (seconds since the epoch)."""
+    openmetrics = kind == OPENMETRICS
     lines: list[str] = []
     for metric, parts in families:
-        lines.extend(_head(metric, rich))
-        for outer, family in parts:
-            lines.extend(_samples(family, _text(outer), now, rich))
-    if rich:
+        lines.extend(_head(metric, openmetrics))
+        for shared, family in parts:
+            lines.extend(_samples(family, _shared_text(shared), now, openmetrics))
+    if openmetrics:
         lines.append("# EOF\n")
     return "".join(lines).encode()
 
 
-def _head(metric: Metric[Any], rich: bool) -> tuple[str, str]:
-    """The help and type lines. Plain text knows no info metrics and wants the whole name of a counter."""
-    kind = openmetrics_kind(metric) if rich else "gauge" if metric.kind == "info" else metric.kind
-    name = metric.name.removesuffix(SUFFIX.get(kind, "")) if rich else metric.name
+def _head(metric: Metric[Any], openmetrics: bool) -> tuple[str, str]:
+    """The help and type lines. Plain text has no info metrics and keeps the suffix of a counter."""
+    kind = openmetrics_kind(metric) if openmetrics else "gauge" if metric.kind == "info" else metric.kind
+    name = metric.name.removesuffix(SUFFIX.get(kind, "")) if openmetrics else metric.name
     text = metric.help.replace("\\", r"\\").replace("\n", r"\n")
-    if rich:
+    if openmetrics:
         text = text.replace('"', r"\"")
     return f"# HELP {name} {text}\n", f"# TYPE {name} {kind}\n"
 
 
-def _samples(family: Family, outer: str, now: float, rich: bool) -> Iterable[str]:
+def _samples(family: Family, shared: str, now: float, openmetrics: bool) -> Iterable[str]:
     metric, name = family.metric, family.metric.name
     if family.histogram is not None:
-        return _histogram(name, family.histogram, outer, rich)
+        return _histogram(name, family.histogram, shared, openmetrics)
     series = family.series
     if metric.age:
         series = [(labels, max(0.0, now - value)) for labels, value in series]
     keys = metric.labels
     if not keys:
-        braces = f"{{{outer}}}" if outer else ""
+        braces = f"{{{shared}}}" if shared else ""
         return [f"{name}{braces} {value!r}\n" for _, value in series]
-    head = f"{name}{{{outer}," if outer else f"{name}{{"
-    return [f"{head}{_pairs(keys, labels)}}} {value!r}\n" for labels, value in series]
+    head = f"{name}{{{shared}," if shared else f"{name}{{"
+    return [f"{head}{_label_text(keys, labels)}}} {value!r}\n" for labels, value in series]
 
 
 @lru_cache(maxsize=MAX_LABEL_TEXTS)
-def _text(outer: Outer) -> str:
-    return ",".join([f'{key}="{_escape(label)}"' for key, label in outer])
+def _shared_text(shared: SharedLabels) -> str:
+    return ",".join([f'{key}="{_escape(label)}"' for key, label in shared])
 
 
 @lru_cache(maxsize=MAX_LABEL_TEXTS)
-def _pairs(keys: tuple[str, ...], labels: Labels) -> str:
+def _label_text(keys: tuple[str, ...], labels: Labels) -> str:
     return ",".join([f'{key}="{_escape(label)}"' for key, label in zip(keys, labels, strict=True)])
 
 
-def _histogram(name: str, total: HistogramTotal, outer: str, rich: bool) -> Iterator[str]:
-    exemplar = total.exemplar if rich else None
+def _histogram(name: str, total: HistogramTotal, shared: str, openmetrics: bool) -> Iterator[str]:
+    exemplar = total.exemplar if openmetrics else None
     count = 0
     for bound, count in zip((*total.bounds, None), accumulate(total.counts), strict=True):
         mark = ""
         if exemplar is not None and (bound is None or exemplar[0] <= bound):
             pairs = ",".join(f'{key}="{_escape(label)}"' for key, label in exemplar[1].items())
             mark, exemplar = f" # {{{pairs}}} {exemplar[0]!r}", None
-        yield f'{name}_bucket{{{outer},le="{"+Inf" if bound is None else repr(bound)}"}} {count}{mark}\n'
-    yield f"{name}_count{{{outer}}} {count}\n"
-    yield f"{name}_sum{{{outer}}} {total.sum!r}\n"
+        yield f'{name}_bucket{{{shared},le="{"+Inf" if bound is None else repr(bound)}"}} {count}{mark}\n'
+    yield f"{name}_count{{{shared}}} {count}\n"
+    yield f"{name}_sum{{{shared}}} {total.sum!r}\n"
 
 
 def _escape(label: str) -> str:

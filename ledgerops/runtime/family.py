@@ -1,8 +1,8 @@
 """One metric with its series, as they are published: numbers only, labels that Prometheus takes, in a stable order.
 
-And the budget of series: what is left out of a query, and of a driver, so that Prometheus takes the rest. Of the series
-by partition those of the worst partitions stay. Nothing of a family marked `unbudgeted` is left out: sums and maxima of
-a query hold for all of its partitions.
+And the budget of series: what is left out for a query, and for a driver, so that Prometheus takes the rest. Of the
+series by partition, those of the worst partitions stay. A family marked `unbudgeted` is never cut: sums and maxima of a
+query hold for all of its partitions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.metrics.pressure import BACKLOG, LAG
 
 MAX_LABEL_BYTES = 256  # Prometheus refuses a whole scrape for one label value above its limit, which is in bytes
-HASH_BYTES = 8  # of a value that is cut: two that begin alike stay two
+HASH_BYTES = 8  # of a value that is cut, so that two that begin alike stay distinct
 # label sets that are cached as published: each batch has the same ones again
 MAX_LABEL_SETS = 10_000
-MAX_ORDERED_SETS = 1_000  # families of them whose order is remembered
-RANKING = (BACKLOG.name, LAG.name)  # whose values say which partitions are worst, the first that there is
+MAX_ORDERED_SETS = 1_000  # families whose order of label sets is cached
+RANKING = (BACKLOG.name, LAG.name)  # the first of them that is present says which partitions are worst
 DIGITS = re.compile(r"(\d+)")
 
 
@@ -85,28 +85,28 @@ def fit_families(families: Sequence[Family], budget: int) -> tuple[list[Family],
 
     Narrow families stay whole. The wide ones keep the same number of series, and those of equal labels the same ones.
     """
-    free = [family for family in families if family.metric.unbudgeted]
-    paid = [family for family in families if not family.metric.unbudgeted]
-    total = sum(family.size for family in paid)
+    uncut = [family for family in families if family.metric.unbudgeted]
+    budgeted = [family for family in families if not family.metric.unbudgeted]
+    total = sum(family.size for family in budgeted)
     if total <= budget:
         return list(families), 0
-    limit = fair_limit([family.size for family in paid], budget)
+    limit = fair_limit([family.size for family in budgeted], budget)
     worst: dict[tuple[str, ...], set[Labels]] = {}
     kept = []
-    for family in paid:
+    for family in budgeted:
         if family.size <= limit:
             kept.append(family)
         elif family.histogram is None and limit > 0:
             keys = family.metric.labels
             if keys not in worst:
-                worst[keys] = _worst([each for each in paid if each.metric.labels == keys], limit)
+                worst[keys] = _worst([each for each in budgeted if each.metric.labels == keys], limit)
             chosen = tuple(item for item in family.series if item[0] in worst[keys])
             kept.append(family._replace(series=chosen))
-    return [*free, *kept], total - sum(family.size for family in kept)
+    return [*uncut, *kept], total - sum(family.size for family in kept)
 
 
 def fair_limit(sizes: Sequence[int], budget: int) -> int:
-    """The largest size that each may have, where smaller ones leave their rest to the others."""
+    """The largest size that each may have, where those that need less leave the rest to the others."""
     limit, left = 0, budget
     ordered = sorted(sizes)
     for index, size in enumerate(ordered):
@@ -118,7 +118,7 @@ def fair_limit(sizes: Sequence[int], budget: int) -> int:
 
 
 def _worst(families: Sequence[Family], count: int) -> set[Labels]:
-    """The labels of the largest values, oldest instants where the values are such; ties in the order of labels."""
+    """The labels of the largest values, or of the oldest instants in an `age` metric; ties in the order of labels."""
     by_name = {family.metric.name: family for family in families}
     ranking = next((by_name[name] for name in RANKING if name in by_name), families[0])
     sign = 1.0 if ranking.metric.age else -1.0

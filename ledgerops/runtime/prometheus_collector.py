@@ -1,4 +1,4 @@
-"""The same families for an application that already serves a prometheus_client registry of its own.
+"""The families of /metrics for an application that already serves a prometheus_client registry of its own.
 
 example: `REGISTRY.register(watch.collector())`
 """
@@ -21,13 +21,13 @@ from prometheus_client.registry import Collector as Base
 
 from ledgerops.metrics import openmetrics_kind
 from ledgerops.runtime.family import Family
-from ledgerops.runtime.snapshot import Outer, Published
+from ledgerops.runtime.snapshot import Published, SharedLabels
 
 
 class Collector(Base):
-    """Builds the families at each scrape and keeps none: what is gone vanishes by itself.
+    """Builds the families at each scrape and keeps none, so the series of an ended query disappear by themselves.
 
-    `families` gives those that /metrics has, too; `clock` gives seconds since the epoch.
+    `families` returns those that /metrics serves; `clock` returns seconds since the epoch.
     """
 
     def __init__(self, families: Callable[[], Iterable[Published]], clock: Callable[[], float] = time.time) -> None:
@@ -44,30 +44,30 @@ class Collector(Base):
             yield _family(metric, parts, now)
 
 
-def _family(metric: Any, parts: Sequence[tuple[Outer, Family]], now: float) -> Metric:
-    outer = [key for key, _ in parts[0][0]]
-    labels = (*outer, *metric.labels)
-    made: Any  # the families' add_metric take different arguments
+def _family(metric: Any, parts: Sequence[tuple[SharedLabels, Family]], now: float) -> Metric:
+    shared = [key for key, _ in parts[0][0]]
+    labels = (*shared, *metric.labels)
+    built: Any  # the families' add_metric take different arguments
     kind = openmetrics_kind(metric)
     match kind:
         case "counter":
-            made = CounterMetricFamily(metric.name.removesuffix("_total"), metric.help, labels=labels)
+            built = CounterMetricFamily(metric.name.removesuffix("_total"), metric.help, labels=labels)
         case "info":
-            made = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help, labels=outer)
+            built = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help, labels=shared)
         case "histogram":
-            made = HistogramMetricFamily(metric.name, metric.help, labels=labels)
+            built = HistogramMetricFamily(metric.name, metric.help, labels=labels)
         case _:
-            made = GaugeMetricFamily(metric.name, metric.help, labels=labels)
+            built = GaugeMetricFamily(metric.name, metric.help, labels=labels)
     for pairs, family in parts:
-        own = [value for _, value in pairs]
+        shared_values = [value for _, value in pairs]
         if family.histogram is not None:
             total = family.histogram
             bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]
-            made.add_metric(own, list(zip(bounds, accumulate(total.counts), strict=True)), total.sum)
+            built.add_metric(shared_values, list(zip(bounds, accumulate(total.counts), strict=True)), total.sum)
         for values, value in family.series:
             if kind == "info":
-                made.add_metric(own, dict(zip(metric.labels, values, strict=True)))
+                built.add_metric(shared_values, dict(zip(metric.labels, values, strict=True)))
             else:
                 value = max(0.0, now - value) if metric.age else value
-                made.add_metric([*own, *values], value)
-    return cast(Metric, made)
+                built.add_metric([*shared_values, *values], value)
+    return cast(Metric, built)

@@ -18,9 +18,9 @@ MAX_SILENCE_SECONDS = 900.0
 
 
 class Replay:
-    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that were none.
+    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
 
-    A `brief` one keeps no running totals, and its verdicts on the way say what was found and nothing else.
+    A `brief` one keeps no running totals, and its verdicts along the way have findings, status and health only.
     """
 
     def __init__(self, brief: bool = False, trigger_interval: float | None = None) -> None:
@@ -30,7 +30,7 @@ class Replay:
         self.bad = 0
 
     def take(self, seen: Observation) -> QueryState | None:
-        """Adds one observation, unjudged. Gives the query that it changed; one that is no record is counted."""
+        """Adds one observation without a verdict, or counts it as bad. Returns the query that it changed."""
         self.at = seen.at if self.at is None else max(self.at, seen.at)
         try:
             return self.registry.ingest(seen)
@@ -52,8 +52,8 @@ class Replay:
     ) -> Iterator[Verdict]:
         """The verdict on the query that changed after each batch, up to the instant `at` (or to the end).
 
-        With `every`, all queries are judged at each multiple of so many seconds as well, as by somebody who asks
-        again and again: at that moment only what was observed before it is known.
+        With `every`, all queries are also judged at each multiple of so many seconds, as by somebody who asks
+        repeatedly: only what was observed before that moment is known then.
         """
         for seen in observations:
             if at is not None and seen.at > at:
@@ -76,16 +76,16 @@ class Replay:
                 yield self.registry.judge(state, number * every, self.brief)
 
 
-def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:
+def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:
     """Goes through the observations, with a verdict at each batch, up to the instant `at` (or to the end).
 
-    The last verdicts are of `at`, else of `now`, else of the last observation.
+    The last verdict on each query is as of `at`, or of the last observation.
     """
     result = Replay()
     for _ in result.verdicts(observations, at):
         pass
     if result.at is not None:
-        result.at = at if at is not None else max(result.at, now or result.at)
+        result.at = result.at if at is None else at
         for state in result.registry.queries.values():
             result.registry.judge(state, result.at)
     return result

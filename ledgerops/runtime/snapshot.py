@@ -17,9 +17,9 @@ from ledgerops.runtime.family import Family, clean_label, fair_limit, fit_famili
 from ledgerops.runtime.registry import QueryState
 from ledgerops.signals.query_view import QueryView
 
-ENDED_TOTALS_SECONDS = 900.0  # some scrapes, and the windows of the rates over them
+ENDED_TOTALS_SECONDS = 900.0  # covers some scrapes, and the windows of the rates over them
 PER_QUERY: tuple[Metric[Any], ...] = (*QUERY_METRICS, *VERDICT_METRICS)
-# the document of a query that is expected and has not run
+# the families of a query that is expected and has not run
 ABSENT = {ACTIVE.name: Family(ACTIVE, (((), 0.0),)), EXPECTED.name: Family(EXPECTED, (((), 1.0),))}
 
 
@@ -81,8 +81,8 @@ def snapshot_query(
     ]
     ended = view.history.ended
     if ended is not None:
-        stay = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
-        families = [family for family in families if family.metric.survives or family.metric.kind in stay]
+        kinds = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
+        families = [family for family in families if family.metric.survives or family.metric.kind in kinds]
     kept, dropped = fit_families(families, budget)
     return QuerySnapshot(view.query, view.now, {family.metric.name: family for family in kept}, dropped, _frozen(state))
 
@@ -141,21 +141,22 @@ def _families(
 
 
 def _frozen(state: QueryState) -> QueryState:
-    still = copy(state)
-    still.history = state.history.copy()
-    still.totals = copy(state.totals)
-    still.totals.counters = {name: dict(totals) for name, totals in state.totals.counters.items()}
-    return still
+    frozen = copy(state)
+    frozen.history = state.history.copy()
+    frozen.totals = copy(state.totals)
+    frozen.totals.counters = {name: dict(totals) for name, totals in state.totals.counters.items()}
+    return frozen
 
 
-Outer = tuple[tuple[str, str], ...]  # label and value of each label that a metric does not list: query and application
+#: names and values of the labels that a metric does not list: query and application
+SharedLabels = tuple[tuple[str, str], ...]
 
 
 class Published(NamedTuple):
     """One family. `parts` has its series by the labels that the metric does not list, the same names in each part."""
 
     metric: Metric[Any]
-    parts: Sequence[tuple[Outer, Family]]
+    parts: Sequence[tuple[SharedLabels, Family]]
 
 
 def published(
@@ -170,7 +171,7 @@ def published(
     family where it is known. Label values are clean. Raises what a self metric's `read` raises; the other families
     were read when the snapshot was made.
     """
-    of_driver: Outer = (("app", clean_label(app)),) if app else ()
+    of_driver: SharedLabels = (("app", clean_label(app)),) if app else ()
     queries = sorted((clean_label(name), query.families) for name, query in snapshot.queries.items())
     known = {name for name, _ in queries}
     wanted = {clean_label(name) for name in expected}
