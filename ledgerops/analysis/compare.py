@@ -1,10 +1,10 @@
 """Before and after a change: is a query better or worse, is there no effect, or are there too few data?
 
-Batches of the same number of rows are compared: what one takes longer because it has more to do is no effect. Of each
-measure the difference has an interval (see `shift`), which must hold for all measures of all queries together
-(Bonferroni: the error is shared out among them). So the verdicts are
+Batches of the same number of rows are compared: a batch that takes longer because it has more to do is no effect. The
+difference of each measure has an interval (see `effect_size`). The intervals must hold for all measures of all queries
+together (Bonferroni: the error is divided among them). The verdicts are
 
-- better, worse: the interval leaves no effect out, and the difference is large enough to matter;
+- better, worse: the interval excludes zero, and the difference is large enough to matter;
 - no effect: the whole interval lies within what does not matter (Schuirmann 1987: equivalence must be shown, a test
   that finds nothing shows nothing);
 - cannot tell: there are too few batches, the load differs, or the interval holds both.
@@ -182,10 +182,8 @@ def _at_equal_rows(
     shared = [[sample for sample in side if low <= sample.rows <= high] for side in sides]
     if min(map(len, sides)) >= MIN_INDEPENDENT > min(map(len, shared)):
         rows = [median(sample.rows for sample in side) for side in sides]
-        return (
-            [],
-            [],
-        ), f"the load differs: {format.count(rows[0])} rows a batch before, {format.count(rows[1])} after"
+        differs = f"the load differs: {format.count(rows[0])} rows a batch before, {format.count(rows[1])} after"
+        return ([], []), differs
     if not all(shared):
         shared = sides  # too few to tell anyway
     middle = median(sample.rows for side in shared for sample in side)

@@ -1,6 +1,6 @@
-"""What was found over time: verdict after verdict, when each finding began and ended, and what the query went through.
+"""Findings over time: from verdict after verdict, when each began and ended, and the runs and statuses of the query.
 
-A finding that ends and soon begins again is one period: what comes and goes is one trouble, not many.
+A finding that ends and soon begins again is one period: a problem that comes and goes is one problem, not many.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import History
 
-MAX_GAP_SECONDS = 60.0  # seconds: a gap of thirty batches at a 2 s trigger, several times what a finding may linger
-MIN_STATUS_SECONDS = 15.0  # seconds: a status or a root cause that holds for less, and goes back, was not a change
-LOST = "vanished"  # reason of the end of a run that nobody reported
+MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger, and several times as long as a finding may linger
+MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
+LOST = "vanished"  # why a run ended of whose end there was no report
 OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
 
 Value = TypeVar("Value")
@@ -45,9 +45,9 @@ class FindingPeriod:
     until: float | None = None
     times: int = 1  # how often it came, short gaps left out
     by: dict[str, int] = field(default_factory=dict)  # root cause that explained it -> in how many verdicts
-    rooted: int = 0  # verdicts in which it was a root cause itself
+    rooted: int = 0  # in how many verdicts it was a root cause itself
     root: Finding | None = None  # as reported as a root cause when it was surest, with what was ruled out
-    with_run: bool = False  # it was gone because its run had ended
+    with_run: bool = False  # it ended because its run had ended
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class QueryFindingHistory:
     def take(self, verdict: Verdict, history: History) -> None:
         """Adds one verdict, newer than those before, and the runs and ends that `history` has at that time."""
         self.last = verdict.at
-        self._lives(history)
+        self._note_runs(history)
         _note(self.statuses, verdict.at, verdict.status)
         _note(self.roots, verdict.at, verdict.root_causes[0].rule if verdict.root_causes else "")
         if verdict.root_causes and (self.worst is None or _gravity(verdict) > _gravity(self.worst)):
@@ -113,7 +113,7 @@ class QueryFindingHistory:
         self.periods.append(made)
         return made
 
-    def _lives(self, history: History) -> None:
+    def _note_runs(self, history: History) -> None:
         if history.run_id != self._run_id and history.run_id is not None:
             self._run_id = history.run_id
             began = history.started_at if history.started_at is not None else self.last
@@ -127,17 +127,16 @@ class QueryFindingHistory:
 
 
 class FindingHistory:
-    """The stories of all queries of a place."""
+    """The findings of all queries of a place over time."""
 
     def __init__(self) -> None:
         self.queries: dict[str, QueryFindingHistory] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
-        """Adds one verdict to the finding_history of its query, which begins with the first."""
-        finding_history = self.queries.get(verdict.query)
-        if finding_history is None:
-            finding_history = self.queries[verdict.query] = QueryFindingHistory(verdict.query)
-        finding_history.take(verdict, history)
+        """Adds one verdict on a query, as `QueryFindingHistory.take` does."""
+        if verdict.query not in self.queries:
+            self.queries[verdict.query] = QueryFindingHistory(verdict.query)
+        self.queries[verdict.query].take(verdict, history)
 
 
 def _gravity(verdict: Verdict) -> tuple[int, int, float]:

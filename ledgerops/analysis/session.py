@@ -38,7 +38,7 @@ class Moment:
         return self.instant if self.instant is not None else now - self.ago
 
 
-def complain(bad: int, name: str) -> None:
+def warn_of_bad_records(bad: int, name: str) -> None:
     """Prints on stderr how many records of a place could not be read."""
     print(
         f"ledgerops: skipped {counted(bad, 'record')} of {name} that could not be read",
@@ -47,9 +47,9 @@ def complain(bad: int, name: str) -> None:
 
 
 class Investigation:
-    """`at` is the instant of the diagnosis (the newest one when None), `since` leaves out what was over before it.
+    """`at` is the instant of the diagnosis (the newest one when None), `since` leaves out what had ended before it.
 
-    With `finding_history` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
+    With `with_timeline` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Investigation:
         query: str | None = None,
         at: float | None = None,
         since: Moment | None = None,
-        finding_history: bool = False,
+        with_timeline: bool = False,
         plots: bool = False,
         trigger_interval: float | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class Investigation:
         self.since = since
         self.plots = plots
         self.trigger_interval = trigger_interval
-        self.tells = finding_history
+        self.with_timeline = with_timeline
         self._reported_bad = 0
         self._begin()
 
@@ -77,7 +77,7 @@ class Investigation:
         self.finding_history = FindingHistory()
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}
-        self._asked: float | None = None  # when an exporter was asked last
+        self._asked: float | None = None  # when the exporter was asked last
 
     def diagnose(self, now: float | None = None) -> dict[str, Any]:
         """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
@@ -90,10 +90,10 @@ class Investigation:
         source = open_source(self.place, self._seconds(now) if exporter else None)
         self._asked = now
         seen = self._new(source.observations) if exporter else source.observations
-        every = TICK_SECONDS if self.tells or self.since is not None else None
+        every = TICK_SECONDS if self.with_timeline or self.since is not None else None
         for verdict in self.replay.verdicts(seen, self.at, every):
             self._take(verdict.query, verdict.at)
-        self._complain(source.name)
+        self._warn_of_bad_records(source.name)
         self.replay.named(self.query, source.name, self._when())
         newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
@@ -126,14 +126,14 @@ class Investigation:
         state = self.replay.registry.queries[query]
         if state.verdict is None or self.query not in (None, query):
             return
-        if self.tells or self.since is not None:
+        if self.with_timeline or self.since is not None:
             self.finding_history.take(state.verdict, state.history)
         if self.plots:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
-    def _complain(self, name: str) -> None:
+    def _warn_of_bad_records(self, name: str) -> None:
         if self.replay.bad > self._reported_bad:
-            complain(self.replay.bad - self._reported_bad, name)
+            warn_of_bad_records(self.replay.bad - self._reported_bad, name)
             self._reported_bad = self.replay.bad
 
     def _when(self) -> str:
@@ -153,32 +153,32 @@ class Investigation:
         if self.since is not None:
             for query in found["queries"]:
                 query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]
-        if self.tells:
+        if self.with_timeline:
             found["timeline"] = timeline(self.finding_history, max(0.0, since), self.query)
         return found
 
     def page(self, found: Mapping[str, Any]) -> str:
-        """The HTML report of the last diagnosis; needs `finding_history` and `plots`."""
+        """The HTML report of the last diagnosis; needs `with_timeline` and `plots`."""
         from ledgerops.analysis.html.page import page
 
         well = {query["query"] for query in found["queries"] if not query["root_causes"]}
         worst = {
-            name: document([query_story.worst], query_story.worst.at, "")["queries"][0]
-            for name, query_story in self.finding_history.queries.items()
-            if name in well and query_story.worst is not None and query_story.worst.root_causes[0].severity != "info"
+            name: document([findings.worst], findings.worst.at, "")["queries"][0]
+            for name, findings in self.finding_history.queries.items()
+            if name in well and findings.worst is not None and findings.worst.root_causes[0].severity != "info"
         }
         since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
         return page(found, worst, self.tracks, since)
 
     def _alive(self, query: str, since: float) -> bool:
-        """Whether anything was heard of a query, or found of it, since then."""
+        """Whether a query reported anything, or has a finding, since then."""
         state = self.replay.registry.queries[query]
         seen = max(state.history.last_seen or 0.0, state.history.ended.at if state.history.ended else 0.0)
         return seen >= since or bool(state.verdict and state.verdict.findings)
 
     def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
-        query_story = self.finding_history.queries.get(query)
-        periods = query_story.periods if query_story else ()
+        findings = self.finding_history.queries.get(query)
+        periods = findings.periods if findings else ()
         return [each for each in periods if each.until is not None and each.until >= since]
 
 

@@ -54,25 +54,25 @@ class Incident(NamedTuple):
     queries: tuple[str, ...]
 
 
-def events(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Event]:
+def events(history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Event]:
     """All events from `since` (epoch seconds) on, in the order of their times."""
-    found = [each for name, one in finding_history.queries.items() if query in (None, name) for each in _of(one)]
+    found = [each for name, one in history.queries.items() if query in (None, name) for each in _events_of(one)]
     return sorted((each for each in found if each.at >= since), key=lambda each: (each.at, ORDER.index(each.what)))
 
 
-def _of(finding_history: QueryFindingHistory) -> Iterator[Event]:
-    name = finding_history.query
-    yield from _folded(sorted(_life(finding_history), key=lambda each: (each.at, ORDER.index(each.what))))
-    for period in finding_history.periods:
-        yield from _period(period)
-    statuses = settled(finding_history.statuses, alike=CALM)
+def _events_of(history: QueryFindingHistory) -> Iterator[Event]:
+    name = history.query
+    yield from _folded(sorted(_run_events(history), key=lambda each: (each.at, ORDER.index(each.what))))
+    for period in history.periods:
+        yield from _period_events(period)
+    statuses = settled(history.statuses, alike=CALM)
     for before, after in pairwise(statuses):
         if after.value not in OVER and before.value not in OVER:
             yield Event(after.at, name, "status", f"status changed to {after.value}".replace("_", " "))
     lasting = [
         each
-        for each, after in pairwise([*finding_history.roots, Change(finding_history.last + MIN_STATUS_SECONDS, "")])
-        if after.at - each.at >= MIN_STATUS_SECONDS  # the last trace of an incident is no root cause
+        for each, after in pairwise([*history.roots, Change(history.last + MIN_STATUS_SECONDS, "")])
+        if after.at - each.at >= MIN_STATUS_SECONDS  # what remains for a moment at the end of an incident is none
     ]
     roots = [each for each in settled(lasting) if each.value]
     for before, after in pairwise(roots):
@@ -80,19 +80,21 @@ def _of(finding_history: QueryFindingHistory) -> Iterator[Event]:
             yield Event(after.at, name, "root", f"root cause changed from {before.value} to {after.value}", after.value)
 
 
-def _life(finding_history: QueryFindingHistory) -> Iterator[Event]:
+def _run_events(history: QueryFindingHistory) -> Iterator[Event]:
     """Starts and ends of runs."""
-    name = finding_history.query
-    for run in finding_history.runs:
-        first = run.number == 1
-        yield Event(
-            run.at, name, "start" if first else "restart", "started" if first else f"restarted, run {run.number}"
-        )
-    for at, reason in finding_history.ends:
+    name = history.query
+    for run in history.runs:
+        if run.number == 1:
+            yield Event(run.at, name, "start", "started")
+        else:
+            yield Event(run.at, name, "restart", f"restarted, run {run.number}")
+    for at, reason in history.ends:
         if reason == LOST:
             yield Event(at, name, "fail", "vanished without a report of its end")
-            continue
-        yield Event(at, name, "stop", "stopped") if reason is None else Event(at, name, "fail", f"failed: {reason}")
+        elif reason is None:
+            yield Event(at, name, "stop", "stopped")
+        else:
+            yield Event(at, name, "fail", f"failed: {reason}")
 
 
 def _folded(events: Sequence[Event]) -> Iterator[Event]:
@@ -118,7 +120,7 @@ def _short(streak: Sequence[Event]) -> Iterator[Event]:
     yield from streak[-LAST_EVENTS:]
 
 
-def _period(period: FindingPeriod) -> Iterator[Event]:
+def _period_events(period: FindingPeriod) -> Iterator[Event]:
     finding = period.finding
     causes = period.causes
     why = f", explained by {causes[0]}" if causes else ""
@@ -132,11 +134,11 @@ def _period(period: FindingPeriod) -> Iterator[Event]:
         yield Event(period.until, period.query, "end", text, finding.rule, finding.severity, causes)
 
 
-def incidents(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Incident]:
+def incidents(history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Incident]:
     """The incidents that lasted at `since` or began later, oldest first."""
     spans = sorted(
         (period.began, _until(period, one), name)
-        for name, one in finding_history.queries.items()
+        for name, one in history.queries.items()
         if query in (None, name)
         for period in one.periods
         if period.finding.severity != "info"
@@ -155,29 +157,26 @@ def incidents(finding_history: FindingHistory, since: float = 0.0, query: str | 
     ]
 
 
-def _until(period: FindingPeriod, finding_history: QueryFindingHistory) -> float:
-    """When it was over; what held when the query was stopped ended with it, what made it fail goes on."""
+def _until(period: FindingPeriod, history: QueryFindingHistory) -> float:
+    """When a finding ended. What held when the query was stopped ended with it; what made it fail continues."""
     if period.until is not None:
         return period.until
-    stopped = finding_history.statuses and finding_history.statuses[-1].value == "stopped" and finding_history.ends
-    return max(period.began, finding_history.ends[-1][0]) if stopped else float("inf")
+    stopped = history.statuses and history.statuses[-1].value == "stopped" and history.ends
+    return max(period.began, history.ends[-1][0]) if stopped else float("inf")
 
 
 def incident_of(event: Event, found: Sequence[Incident]) -> Incident | None:
-    """The incident that an event belongs to; None for one that lies apart from all."""
+    """The incident that an event belongs to; None where it belongs to none."""
     for incident in found:
-        if (
-            incident.began - MARGIN_SECONDS
-            <= event.at
-            <= (float("inf") if incident.ended is None else incident.ended + MARGIN_SECONDS)
-        ):
+        ended = float("inf") if incident.ended is None else incident.ended
+        if incident.began - MARGIN_SECONDS <= event.at <= ended + MARGIN_SECONDS:
             return incident
     return None
 
 
-def timeline(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
+def timeline(history: FindingHistory, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
     """The timeline of the diagnosis document: plain JSON types. `seconds` counts from the incident's beginning."""
-    found = incidents(finding_history, since, query)
+    found = incidents(history, since, query)
     return {
         "incidents": [
             {
@@ -199,6 +198,6 @@ def timeline(finding_history: FindingHistory, since: float = 0.0, query: str | N
                 "explained_by": list(each.explained_by),
                 "text": each.text,
             }
-            for each in events(finding_history, since, query)
+            for each in events(history, since, query)
         ],
     }

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         args.query,
         input_args.instant("--at", args.at),
         _since(args.since),
-        finding_history=args.timeline or args.html is not None,
+        with_timeline=args.timeline or args.html is not None,
         plots=args.html is not None,
         trigger_interval=args.trigger,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.analysis.session import complain
+from ledgerops.analysis.session import warn_of_bad_records
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.replay import Replay
@@ -25,7 +25,7 @@ def read_views(
             break
         replay.take(seen)
     if replay.bad:
-        complain(replay.bad, source.name)
+        warn_of_bad_records(replay.bad, source.name)
     queries = replay.named(query, source.name, when)
     newest = replay.at or 0.0
     now = at if at is not None else max(newest, source.now or newest)

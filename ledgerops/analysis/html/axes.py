@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ledgerops.model.spark_progress import MAX_EPOCH_SECONDS
 
 MAX_AXIS_VALUE = 1e15  # no number of Spark's is larger
+MAX_INSTANTS, MAX_ELAPSED = 8, 10  # ticks of a time axis: elapsed times are shorter to write
 # distances between two ticks of a time axis
 TIME_STEPS_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 Tick = tuple[float, str]  # position on the axis, label
@@ -42,19 +43,19 @@ def value_ticks(top: float, show: Callable[[float], str]) -> list[Tick]:
     return [(0.0, "0"), (top / 2, show(top / 2)), (top, show(top))]
 
 
-def utc_ticks(low: float, high: float, most: int = 8) -> list[Tick]:
-    """About `most` round instants in UTC between two epoch seconds."""
+def utc_ticks(low: float, high: float) -> list[Tick]:
+    """About MAX_INSTANTS round instants in UTC between two epoch seconds."""
     high = min(high, MAX_EPOCH_SECONDS)  # an axis may end later than there are dates
-    step = _step(high - low, most)
+    step = _step(high - low, MAX_INSTANTS)
     pattern = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%m-%d"
     first = math.ceil(low / step) * step
     instants = (first + step * number for number in range(int((high - first) // step) + 1))
     return [(at, datetime.fromtimestamp(at, UTC).strftime(pattern)) for at in instants]
 
 
-def elapsed_ticks(low: float, high: float, unit_seconds: float = 1.0, most: int = 10) -> list[Tick]:
+def elapsed_ticks(low: float, high: float, unit_seconds: float = 1.0) -> list[Tick]:
     """Round times since `low`, labelled in a unit of so many seconds."""
-    step = _step(high - low, most)
+    step = _step(high - low, MAX_ELAPSED)
     return [(low + n * step, f"{n * step / unit_seconds:g}") for n in range(int((high - low) // step) + 1)]
 
 

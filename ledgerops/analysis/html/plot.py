@@ -139,9 +139,9 @@ def svg(figure: Figure, standalone: bool = False) -> Markup:
     return render("plot.svg", shapes=shapes, label=figure.label, standalone=standalone, **size)
 
 
-def at_most(bars: Sequence[Bar], most: int = MAX_BARS) -> Sequence[Bar]:
-    """So many bars; of neighbours the highest stays."""
-    size = max(1, -(-len(bars) // most))
+def thinned_bars(bars: Sequence[Bar]) -> Sequence[Bar]:
+    """At most MAX_BARS bars; of neighbours the highest stays."""
+    size = max(1, -(-len(bars) // MAX_BARS))
     return [max(bars[start : start + size], key=lambda bar: bar.height) for start in range(0, len(bars), size)]
 
 
@@ -180,11 +180,11 @@ def _line(line: Line, x: Scale, y: Scale) -> Iterator[Shape]:
         if len(places) == 1:
             yield _shape("circle", cx=places[0][0], cy=places[0][1], r=2, class_=f"dot {line.style}")
             continue
-        path = " ".join(f"{across:.1f},{down:.1f}" for across, down in _thinned(places))
+        path = " ".join(f"{across:.1f},{down:.1f}" for across, down in _thinned_line(places))
         yield _shape("polyline", points=path, class_=f"line {line.style}")
 
 
-def _thinned(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+def _thinned_line(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """At most four points a pixel column: first, lowest, highest, last."""
     for _, group in groupby(places, key=lambda place: round(place[0])):
         column = list(group)

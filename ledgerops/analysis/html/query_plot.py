@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from ledgerops.analysis.html.axes import utc_ticks
-from ledgerops.analysis.html.plot import Band, Bar, Figure, Line, Mark, Panel, at_most, svg
+from ledgerops.analysis.html.plot import Band, Bar, Figure, Line, Mark, Panel, svg, thinned_bars
 from ledgerops.analysis.plot_series import Batch, Track
 from ledgerops.common import format
 
@@ -68,7 +68,7 @@ def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
 
 def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None) -> Panel:
     """One bar a batch, from its start to its end, its phases stacked."""
-    bars = at_most([_bar(each) for each in batches])
+    bars = thinned_bars([_bar(each) for each in batches])
     used = {style for bar in bars for style, _ in bar.parts}
     names = {f"p-{name}": name for name in PHASES.values()} | {"p-rest": UNATTRIBUTED}
     return Panel(

@@ -63,7 +63,7 @@ class Findings:
 
 def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
     """Diagnoses the recording as `ledgerops diagnose` does, with the history of each job."""
-    investigation = Investigation(str(recording), finding_history=True, plots=True)
+    investigation = Investigation(str(recording), with_timeline=True, plots=True)
     try:
         investigation.diagnose()
     except UserError as error:

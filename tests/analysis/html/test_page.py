@@ -50,7 +50,7 @@ def read(html):
 
 
 def made(place, **options):
-    investigation = Investigation(str(place), finding_history=True, plots=True, **options)
+    investigation = Investigation(str(place), with_timeline=True, plots=True, **options)
     return investigation.page(investigation.diagnose())
 
 
@@ -116,7 +116,7 @@ def poisoned(value):
 
 
 def test_names_and_messages_are_only_ever_text():
-    investigation = Investigation(str(CRASH), finding_history=True, plots=True)
+    investigation = Investigation(str(CRASH), with_timeline=True, plots=True)
     document = poisoned(investigation.diagnose())
     html = page(document, {HOSTILE: document["queries"][0]}, {HOSTILE: next(iter(investigation.tracks.values()))})
     reader, words = read(html)
@@ -127,7 +127,7 @@ def test_names_and_messages_are_only_ever_text():
 
 
 def test_a_query_name_that_is_a_template_is_text():
-    investigation = Investigation(str(CRASH), finding_history=True, plots=True)
+    investigation = Investigation(str(CRASH), with_timeline=True, plots=True)
     document = json.loads(json.dumps(investigation.diagnose()).replace("crashes", "$body ${title} {0} %s"))
 
     assert "$body ${title} {0} %s has failed" in read(page(document, {}, {}))[1]
@@ -223,7 +223,7 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, caps
 
 def test_the_time_that_is_split_is_that_of_a_typical_batch():
     """Medians of several batches: none of them need have taken just that."""
-    investigation = Investigation(str(SKEW), finding_history=True, plots=True)
+    investigation = Investigation(str(SKEW), with_timeline=True, plots=True)
     document = investigation.diagnose()
     parts = [{"part": "query_planning", "seconds": 1.5}, {"part": "cpu", "seconds": 0.5}]
     document["queries"][0]["attribution"] = parts
