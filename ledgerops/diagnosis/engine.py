@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
@@ -27,7 +28,7 @@ AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings 
 
 
 class Diagnoser:
-    """Judges one query again and again: remembers since when each finding holds and how long it may linger.
+    """Judges one query repeatedly: remembers since when each finding holds and how long it may linger.
 
     A rule that raises is counted in `errors` by its slug and finds nothing: a bug in one rule must not hide the rest.
     """
@@ -35,7 +36,7 @@ class Diagnoser:
     def __init__(self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS_OBJECTIVE_SECONDS) -> None:
         self.rules = rules
         self.freshness = freshness
-        self.errors: dict[str, int] = {}
+        self.errors: Counter[str] = Counter()
         self._by_slug = {rule.slug: rule for rule in rules}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
 
@@ -83,8 +84,8 @@ class Diagnoser:
                 continue
             try:
                 found = list(rule.check(view))
-            except Exception:  # whatever a rule trips over, the other rules must still be heard
-                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
+            except Exception:  # whatever goes wrong in one rule, the others must still report
+                self.errors[rule.slug] += 1
                 continue
             for finding in found:
                 if not finding.evidence or not all(math.isfinite(each.value) for each in finding.evidence):
@@ -114,21 +115,22 @@ class Diagnoser:
         """The rules between two active ones that are not active and acquit themselves."""
         everything = {rule.slug for rule in self.rules}
         between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
-        cleared = set()
-        for rule in self.rules:
-            if rule.slug not in between or rule.acquit is None:
-                continue
-            try:
-                if rule.acquit(view) is not None:
-                    cleared.add(rule.slug)
-            except Exception:
-                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
-        return cleared
+        return {rule.slug for rule in self.rules if rule.slug in between and self._acquittal(rule, view) is not None}
+
+    def _acquittal(self, rule: Rule, view: QueryView) -> str | None:
+        """Why a rule is not the cause; None when it cannot tell, or raises."""
+        if rule.acquit is None:
+            return None
+        try:
+            return rule.acquit(view)
+        except Exception:
+            self.errors[rule.slug] += 1
+            return None
 
     def _root(
         self, finding: Finding, findings: Sequence[Finding], view: QueryView, left_out: Mapping[str, str]
     ) -> Finding:
-        """A root cause is as severe as the worst that it explains; other possible causes of that are ruled out."""
+        """A finding as a root cause: as severe as the worst that it explains, and with what was ruled out instead."""
         symptoms = {finding.rule, *finding.explains}
         worst = max((each.severity for each in findings if each.rule in symptoms), key=SEVERITIES.index)
         active = {each.rule for each in findings}
@@ -137,13 +139,9 @@ class Diagnoser:
             if rule.slug in left_out:
                 ruled_out.append(RuledOut(rule.slug, left_out[rule.slug]))
                 continue
-            if rule.slug in active or rule.acquit is None or not symptoms.intersection(rule.explains):
+            if rule.slug in active or not symptoms.intersection(rule.explains):
                 continue
-            try:
-                because = rule.acquit(view)
-            except Exception:
-                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
-                continue
+            because = self._acquittal(rule, view)
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
         return replace(alone(finding, view), severity=worst, ruled_out=tuple(ruled_out))
@@ -187,7 +185,7 @@ def _health(findings: Sequence[Finding], status: Status) -> int:
 
 
 def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
-    """What the query does; `pressured` exactly where it does its work and something at warning or above was found."""
+    """The status of the query; `pressured` when it runs normally and a finding is at warning or above."""
     history, active = view.history, {finding.rule for finding in findings}
     if history.ended is not None:
         if history.ended.exception is not None:
