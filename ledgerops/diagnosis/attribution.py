@@ -10,9 +10,9 @@
 | `tasks_unknown` | all of `add_batch`, when its tasks were not sampled, or not those of all its stages |
 | `unclaimed` | the duration less all phases |
 
-While stages are at work (`work.stage_seconds`: W seconds of wall time, at most `add_batch`), tasks run for R seconds in
-sum. `launch` is what a stage takes longer than its tasks need on the cores in the worst order: as long as its longest
-task where all run at once, else (R - longest) / cores + longest; it is absent where the cores are not known.
+While stages are at work (`batch_time.stage_time`: W seconds of wall time, at most `add_batch`), tasks run for R seconds
+in sum. `launch` is what a stage takes longer than its tasks need on the cores in the worst order: as long as its
+longest task where all run at once, else (R - longest) / cores + longest; it is absent where the cores are not known.
 R is shared out in this order, each part taking at most what is left; a part's wall time is its share of R times
 (W - launch).
 
@@ -52,9 +52,9 @@ DIGITS = 6
 def attribution(view: QueryView) -> tuple[Part, ...]:
     """The parts of a typical batch, in the order of PARTS: of the newest settled batches with rows, medians.
 
-    These are the newest batches whose tasks are known (`work.pairs`, at least two), else the newest five without tasks.
-    A part's share is the median of its shares in the batches, scaled so that all add up to 1; its seconds are that
-    share of the median duration. Empty before there is such a batch.
+    These are the newest batches whose tasks are known (`batch_time.pairs`, at least two), else the newest five without
+    tasks. A part's share is the median of its shares in the batches, scaled so that all add up to 1; its seconds are
+    that share of the median duration. Empty before there is such a batch.
     """
     known = [(batch, tasks) for batch, tasks in batch_time.pairs(view) if batch.rows > 0]
     chosen: Sequence[tuple[Progress, TaskSummary | None]] = known
@@ -92,15 +92,11 @@ def parts_of(batch: Progress, tasks: TaskSummary | None, cores: int | None = Non
 
 
 def _adding(batch: Progress, tasks: TaskSummary | None, adding: float, cores: int | None) -> dict[str, float]:
-    """`add_batch`, by what the tasks tell of it."""
-    inside = batch_time.stage_seconds(tasks) if tasks is not None else None
-    if tasks is None or inside is None:
+    """The parts of `add_batch`, which took `adding` seconds, as far as its tasks are known."""
+    split = batch_time.split_add_batch(batch, tasks, adding) if tasks is not None else None
+    if tasks is None or split is None:
         return {"tasks_unknown": adding}
-    busy, last = min(inside[0], adding), inside[1]
-    outside = adding - busy
-    # add_batch is followed by nothing but the commit of the offsets
-    after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
-    after = min(max(0.0, after), outside)
+    busy, outside, after = split
     parts = {"driver": outside - after, "after_tasks": after}
     if cores:
         parts["launch"] = _launch(tasks, cores, busy)

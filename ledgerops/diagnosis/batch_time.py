@@ -92,8 +92,15 @@ def slots(view: QueryView, tasks: int) -> int:
     return max(1, min(tasks, view.cluster.cores or tasks))
 
 
-def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
-    """Wall time in which at least one stage was at work, and when the last ended; None when not all is known."""
+class StageTime(NamedTuple):
+    """Wall seconds in which at least one stage of a batch was at work, and when the last one ended."""
+
+    seconds: float
+    ended: float
+
+
+def stage_time(tasks: TaskSummary) -> StageTime | None:
+    """The time in which the stages of a batch were at work; None unless all of them are known."""
     spans = [(stage.started, stage.ended) for stage in tasks.stages]
     if not spans or len(spans) >= MAX_READ_STAGES:
         return None
@@ -101,7 +108,19 @@ def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
     for started, ended in sorted((s, e) for s, e in spans if s is not None and e is not None):
         total += max(0.0, ended - max(started, until))
         until = max(until, ended)
-    return (total, until) if all(s is not None and e is not None for s, e in spans) else None
+    return StageTime(total, until) if all(s is not None and e is not None for s, e in spans) else None
+
+
+def split_add_batch(batch: Progress, tasks: TaskSummary, adding: float) -> tuple[float, float, float] | None:
+    """Of the `adding` seconds of `add_batch`: those with a stage at work, those without, and of the latter those after
+    the last stage. None unless all stages are known."""
+    inside = stage_time(tasks)
+    if inside is None:
+        return None
+    busy = min(inside.seconds, adding)
+    # add_batch is followed by nothing but the commit of the offsets
+    after = batch.ended - batch.phases.get("commit_offsets", 0.0) - inside.ended
+    return busy, adding - busy, min(max(0.0, after), adding - busy)
 
 
 class Outside(NamedTuple):
@@ -134,13 +153,10 @@ def usually_outside(view: QueryView) -> Outside | None:
 def _outside(known: Pairs, least: int = MIN_PAIRS) -> Outside | None:
     found = []
     for batch, tasks in known:
-        inside = stage_seconds(tasks)
-        if inside is None or "add_batch" not in batch.phases:
-            continue
-        seconds, last = inside
-        outside = max(0.0, batch.phases["add_batch"] - seconds)
-        after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
-        found.append((outside, min(max(0.0, after), outside), batch.duration))
+        split = split_add_batch(batch, tasks, batch.phases["add_batch"]) if "add_batch" in batch.phases else None
+        if split is not None:
+            _, outside, after = split
+            found.append((outside, after, batch.duration))
     if len(found) < least:
         return None
     seconds, after, duration = (median(each) for each in zip(*found, strict=True))

@@ -99,10 +99,9 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
     enough of them; else the tasks' share of a typical batch is taken for both.
     """
     known = [
-        (batch, tasks, inside[0])
+        (batch, tasks, inside.seconds)
         for batch in batches
-        if (tasks := view.history.tasks_of(batch)) is not None
-        and (inside := batch_time.stage_seconds(tasks)) is not None
+        if (tasks := view.history.tasks_of(batch)) is not None and (inside := batch_time.stage_time(tasks)) is not None
     ]
     if len(known) < batch_time.MIN_PAIRS:
         return None

@@ -241,13 +241,14 @@ def _fills_the_slots(view: QueryView) -> bool:
     """Whether the query's own tasks take all cores for most of a batch, and not for want of memory."""
     width, found = view.cluster.cores or 0, []
     for batch, tasks in batch_time.pairs(view):
-        inside = batch_time.stage_seconds(tasks)
+        inside = batch_time.stage_time(tasks)
         ran = tasks.run_seconds
-        if inside is None or not inside[0] or not width or batch.duration <= 0:
+        if inside is None or not inside.seconds or not width or batch.duration <= 0:
             continue
         collected = tasks.gc_seconds
         computed = tasks.cpu_seconds + (tasks.python_seconds or 0.0)
-        filled = ran / (inside[0] * width) >= MIN_FILLED_SHARE and inside[0] >= MIN_COMPUTING_SHARE * batch.duration
+        long = inside.seconds >= MIN_COMPUTING_SHARE * batch.duration
+        filled = long and ran / (inside.seconds * width) >= MIN_FILLED_SHARE
         spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
         found.append(
             filled

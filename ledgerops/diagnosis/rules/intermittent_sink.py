@@ -243,7 +243,7 @@ def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | 
     found = []
     for batch in slow:
         tasks = view.history.tasks_of(batch)
-        inside = batch_time.stage_seconds(tasks) if tasks is not None else None
+        inside = batch_time.stage_time(tasks) if tasks is not None else None
         if tasks is None or inside is None:
             continue
         writing = tasks.stages[-1]
@@ -252,7 +252,7 @@ def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | 
         alone = writing.seconds_median < MIN_MEDIAN_TASK_SHARE * writing.seconds_max
         waits = busy < batch_time.MAX_WAITING_CPU_SHARE * writing.run_seconds and not alone
         waited = (writing.wall_seconds or 0.0) if waits else 0.0
-        outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
+        outside = batch.phases.get("add_batch", 0.0) - inside.seconds + waited
         found.append(outside >= MIN_OUTSIDE_SHARE * (batch.duration - usual))
     return None if not found else 2 * sum(found) > len(found)
 

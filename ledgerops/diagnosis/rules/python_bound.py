@@ -60,15 +60,15 @@ def bound(view: QueryView) -> Bound | None:
 def _bound(view: QueryView, known: batch_time.Pairs) -> Bound | None:
     found = []
     for batch, tasks in known:
-        ran, inside = tasks.run_seconds, batch_time.stage_seconds(tasks)
+        ran, inside = tasks.run_seconds, batch_time.stage_time(tasks)
         if not tasks.python_seconds or ran <= 0 or inside is None or batch.rows <= 0:
             continue
         share = min(1.0, tasks.python_seconds / ran)
         cpu = tasks.cpu_seconds / ran
         per_row = tasks.python_seconds / batch.rows
         width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
-        saving = min(inside[0], tasks.python_seconds / width)
-        found.append(Bound(tasks.python_seconds, share, cpu, inside[0], saving, per_row, batch.duration))
+        saving = min(inside.seconds, tasks.python_seconds / width)
+        found.append(Bound(tasks.python_seconds, share, cpu, inside.seconds, saving, per_row, batch.duration))
     if len(found) < batch_time.needed(view):
         return None
     return Bound(*(median(each) for each in zip(*found, strict=True)))
@@ -124,12 +124,9 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def acquit(view: QueryView) -> str | None:
     now = bound(view)
-    # where they take most of it, they are no cause only because they always did
-    return (
-        None
-        if now is None or now.share >= MAX_ACQUITTED_SHARE
-        else f"Python workers take {now.share:.0%} of the task time"
-    )
+    if now is None or now.share >= MAX_ACQUITTED_SHARE:  # a large share that was always there is not ruled out either
+        return None
+    return f"Python workers take {now.share:.0%} of the task time"
 
 
 RULE = Rule("python-bound", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

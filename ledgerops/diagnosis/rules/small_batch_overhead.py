@@ -108,11 +108,11 @@ def fixed(view: QueryView) -> Fixed | None:
         return None
     computes = []
     for batch, tasks in known:
-        inside = batch_time.stage_seconds(tasks)
+        inside = batch_time.stage_time(tasks)
         if inside is None or any(stage.records > MAX_RECORDS_PER_TASK * stage.tasks for stage in tasks.stages):
             return None
         waits = max(0.0, tasks.run_seconds - tasks.cpu_seconds - tasks.gc_seconds)
-        computes.append(1 - waits / max(tasks.run_seconds, 0.001) * inside[0] / batch.duration)
+        computes.append(1 - waits / max(tasks.run_seconds, 0.001) * inside.seconds / batch.duration)
     duration = median(batch.duration for batch, _ in known)
     seconds = min(line.overhead, duration)
     return Fixed(seconds, seconds / duration) if median(computes) >= MIN_COMPUTING_SHARE else None
