@@ -233,7 +233,5 @@ def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
         return None
     arrival = view.rates.arrival_over(latest)
     if arrival is None and not view.plan.rate_limits:
-        arrival = view.rates.read_over(
-            latest
-        )  # files and rates have no heads; without a cap a batch reads all there is
+        arrival = view.rates.read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
     return None if arrival is None else Load(arrival, sum(batch.rows for batch in latest) / spent)

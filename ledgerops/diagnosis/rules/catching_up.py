@@ -38,15 +38,12 @@ LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    latest = [
-        left for batch in view.batches[-MIN_BATCHES:] if (left := backlog(batch))
-    ]  # the whole run would take long
+    # first by the newest batches alone: the whole run would take long
+    latest = [left for batch in view.batches[-MIN_BATCHES:] if (left := backlog(batch))]
     if len(latest) < MIN_BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
         return
-    last = view.batches[-1]
-    if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (
-        (view.trigger.interval or 0.0) + last.duration
-    ):
+    last, interval = view.batches[-1], view.trigger.interval or 0.0
+    if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
@@ -56,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if lefts.index(most) > MAX_PEAK_INDEX:
         return
     lag = view.lag.seconds or 0.0
-    if lag <= max(LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
+    if lag <= max(LAG_SECONDS, 2 * interval):
         return
     first, since = series[-PACE_BATCHES - 1 :][0]
     pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)

@@ -36,6 +36,7 @@ from ledgerops.diagnosis import batch_time, harm, overload, strain, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.observed_metrics import HotKey
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
@@ -52,46 +53,32 @@ MIN_HOT_ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    uneven = task_skew.uneven_stage(view, shuffle=True)
-    # of a query that suffers these are all long and in a row, and of one with batches of minutes there are no others
-    needed = batch_time.needed(view)
-    if harm.harm(view) is None and needed > 1:
-        needed = MIN_BATCHES
-    share = _hot_share(view)
-    if uneven is not None and (uneven.factor < MIN_SLOWDOWN or uneven.batches < needed):
-        uneven = uneven if uneven.factor < MAX_BALANCED_FACTOR else None
-    enough = MIN_SLOWDOWN if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
-    proven = uneven if uneven is not None and uneven.factor >= enough else None
-    weighs = share is not None and (proven is not None or _weighs(view, share, uneven))
-    hot = (
-        next((key for key in view.skew.hot_keys if key.rows >= MIN_HOT_ROWS and key.share >= MIN_HOT_SHARE), None)
-        if weighs
-        else None
-    )
+    proven, hot = _proof(view)
     if proven is None and hot is None:
         return
     at = view.last.ended if view.last else view.now
     column = view.skew.key_column or ", ".join(view.plan.keys[:2]) or None
     evidence: list[Evidence] = []
     parts: list[str] = []
-    if hot is not None and share is not None:
-        width = _width(view, proven)
-        evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
-        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {MIN_HOT_SHARE:.0%} of the rows", at))
-        evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {MIN_SLOWDOWN:g}", at))
+    if hot is not None:
+        slower = _factor(hot.share, _width(view, proven))
+        evidence += (
+            Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at),
+            Evidence("hot_key_rows", float(hot.rows), "rows", f"< {MIN_HOT_SHARE:.0%} of the rows", at),
+            Evidence("slower_by_hot_key", slower, "ratio", f"< {MIN_SLOWDOWN:g}", at),
+        )
         parts.append(
             f"key {hot.key}{f' of {column}' if column else ''} has {hot.share:.0%} of the rows; "
             f"more tasks cannot make this stage more than {1 / hot.share:.2f}x faster"
         )
     if proven is not None:
-        stage = proven.stage
-        evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
-        evidence.append(
-            Evidence("largest_task_share", proven.share, "ratio", f"< {MIN_SLOWDOWN / proven.slots:.2f}", at)
+        stage, lost = proven.stage, proven.cost * median(batch.duration for batch, _ in batch_time.pairs(view))
+        evidence += (
+            Evidence("largest_task_records", stage.records_max, "rows", "even", at),
+            Evidence("largest_task_share", proven.share, "ratio", f"< {MIN_SLOWDOWN / proven.slots:.2f}", at),
+            Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at),
+            Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at),
         )
-        evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at))
-        lost = proven.cost * median(batch.duration for batch, _ in batch_time.pairs(view))
-        evidence.append(Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at))
         parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
     yield Finding(
         "; ".join(parts),
@@ -109,6 +96,23 @@ def check(view: QueryView) -> Iterator[Finding]:
         began=_began(view, hot is not None),
         share=None if proven is None else min(1.0, proven.cost),
     )
+
+
+def _proof(view: QueryView) -> tuple[task_skew.Uneven | None, HotKey | None]:
+    """The stage whose tasks are too uneven for chance, and the hot key that loads one task."""
+    uneven, share = task_skew.uneven_stage(view, shuffle=True), _hot_share(view)
+    # the batches of a harmed query are all long and in a row, and one whose batches take minutes has no others
+    needed = batch_time.needed(view)
+    if harm.harm(view) is None and needed > 1:
+        needed = MIN_BATCHES
+    if uneven is not None and (uneven.factor < MIN_SLOWDOWN or uneven.batches < needed):
+        uneven = uneven if uneven.factor < MAX_BALANCED_FACTOR else None
+    enough = MIN_SLOWDOWN if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
+    proven = uneven if uneven is not None and uneven.factor >= enough else None
+    if share is None or (proven is None and not _weighs(view, share, uneven)):
+        return proven, None
+    hot = (key for key in view.skew.hot_keys if key.rows >= MIN_HOT_ROWS and key.share >= MIN_HOT_SHARE)
+    return proven, next(hot, None)
 
 
 def _beyond_chance(view: QueryView, slots: int) -> float:

@@ -135,23 +135,13 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     at = view.last.ended
     seconds, share = (now.seconds, now.share) if without is None else (without.seconds, without.share)
-    proof: tuple[Evidence, ...] = (
-        Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
-        Evidence("overhead_share", now.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
-        Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - MIN_OVERHEAD_SHARE) * now.duration:.1f}", at),
-    )
-    if without is not None:
-        proof = (
-            Evidence("seconds_without_rows", without.seconds, "seconds", f"<= {interval:g}", at),
-            Evidence("without_rows_share", without.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
-        )
     promise = f"the trigger interval is {interval:g} s" if interval else "the next batch starts at once"
     yield Finding(
         f"{seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its "
         f"{counted(now.rows, 'row')}; {promise}",
         Component("query", view.query, "query_planning" if now.planning >= 0.5 * now.seconds else "scheduling"),
         (
-            *proof,
+            *_proof(now, without, interval, at),
             Evidence("query_planning_seconds", now.planning, "seconds", "less", at),
             Evidence("rows_per_batch", now.rows, "rows", "more", at),
         ),
@@ -165,6 +155,20 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=min(0.9, 0.4 + 0.5 * share),
         began=view.baseline.recent_since,
         share=min(1.0, share),
+    )
+
+
+def _proof(now: Overhead, without: Fixed | None, interval: float, at: float) -> tuple[Evidence, ...]:
+    """The time that a batch would take without any row, where that is known; else the time outside tasks."""
+    if without is not None:
+        return (
+            Evidence("seconds_without_rows", without.seconds, "seconds", f"<= {interval:g}", at),
+            Evidence("without_rows_share", without.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
+        )
+    return (
+        Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
+        Evidence("overhead_share", now.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
+        Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - MIN_OVERHEAD_SHARE) * now.duration:.1f}", at),
     )
 
 

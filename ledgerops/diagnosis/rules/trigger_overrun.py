@@ -24,13 +24,14 @@ Evidence:
         the largest such median (add_batch = addBatch, query_planning = queryPlanning, and so on)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
@@ -49,30 +50,17 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     latest = view.baseline.steady[-MAX_BATCHES:]
     durations = [batch.duration for batch in latest]
-    running = (view.run.running_seconds or 0.0) > max(OVERRUN_RATIO * interval, interval + MIN_EXCESS_SECONDS)
-    if running and view.run.running_seconds is not None:
-        durations.append(view.run.running_seconds)
-    streak = _streak(durations, interval)
-    enough = (
-        len(latest) == MAX_BATCHES
-        and (sum(durations) >= MIN_STREAK_SECONDS or _goes_on(view, interval))
-        and sum(each > OVERRUN_RATIO * interval for each in durations) >= MIN_OVERRUN_SHARE * MAX_BATCHES
-    )
-    if not enough and not (
-        len(streak) >= MIN_STREAK_BATCHES
-        and sum(streak) >= MIN_STREAK_SECONDS
-        and streak[0] >= MIN_LONGEST_SHARE * max(streak)
-    ):
-        return
-    counted = durations if enough else streak
-    middle = median(counted)
+    running = view.run.running_seconds or 0.0
+    overdue = running > max(OVERRUN_RATIO * interval, interval + MIN_EXCESS_SECONDS)
+    if overdue:
+        durations.append(running)
+    proof = _proof(view, durations, interval)
+    middle = median(proof) if proof else 0.0
     if middle < MIN_OVERRUN_RATIO * interval:
         return
-    over = sum(each > OVERRUN_RATIO * interval for each in counted)
-    ended = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
-    phases = {
-        phase: median(batch.phases.get(phase, 0.0) for batch in ended) for batch in ended for phase in batch.phases
-    }
+    over = sum(each > OVERRUN_RATIO * interval for each in proof)
+    finished = min(len(latest), len(proof) - overdue)
+    phases = _phase_medians(latest[-finished:] if finished else [])
     longest = max(phases, key=lambda phase: phases[phase], default=None)
     at = view.now
     evidence = [
@@ -85,7 +73,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence(f"{longest}_seconds_median", phases[longest], "seconds", f"<= {interval:g}", at))
         tail = f", most of it {longest}"
     yield Finding(
-        f"{over} of the last {len(counted)} batches outlast the interval of {interval:g} s; "
+        f"{over} of the last {len(proof)} batches outlast the interval of {interval:g} s; "
         f"the median is {middle:.1f} s{tail}",
         Component("query", view.query, longest),
         tuple(evidence),
@@ -96,8 +84,25 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=min(0.95, 0.6 + 0.1 * middle / interval),
-        began=latest[-min(len(latest), len(counted))].started if latest else None,
+        began=latest[-min(len(latest), len(proof))].started if latest else None,
     )
+
+
+def _proof(view: QueryView, durations: list[float], interval: float) -> list[float]:
+    """The durations that prove it: all if most outlast the interval, else the latest in a row that do; else none."""
+    lasts = sum(durations) >= MIN_STREAK_SECONDS or _goes_on(view, interval)
+    over = sum(each > OVERRUN_RATIO * interval for each in durations)
+    if len(view.baseline.steady) >= MAX_BATCHES and lasts and over >= MIN_OVERRUN_SHARE * MAX_BATCHES:
+        return durations
+    streak = _streak(durations, interval)
+    long_enough = len(streak) >= MIN_STREAK_BATCHES and sum(streak) >= MIN_STREAK_SECONDS
+    return streak if long_enough and streak[0] >= MIN_LONGEST_SHARE * max(streak) else []
+
+
+def _phase_medians(batches: Sequence[Progress]) -> dict[str, float]:
+    """Median seconds of each phase that any of these batches had."""
+    phases = dict.fromkeys(phase for batch in batches for phase in batch.phases)
+    return {phase: median(batch.phases.get(phase, 0.0) for batch in batches) for phase in phases}
 
 
 def _goes_on(view: QueryView, interval: float) -> bool:

@@ -34,6 +34,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
+DAY_SECONDS = 86_400.0
 MIN_BATCHES = 10
 MIN_SECONDS = 30.0  # without any watermark
 MIN_GROWTH_ROWS = 1000  # by which the state must have grown
@@ -43,7 +44,7 @@ CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
 MIN_SUSTAINED_RATIO = 0.97
 MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
-MIN_WATERMARK_ADVANCE_SECONDS = 2 * 86400.0  # how far a watermark must have come: windows of a day have closed by then
+MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
 MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 
 
@@ -89,21 +90,19 @@ def _judge(
         or not _sustained(reported)
     ):
         return None
-    by_second = grown / seconds
-    bytes_by_second = (end.memory_bytes - begin.memory_bytes) / seconds
+    daily_bytes = (end.memory_bytes - begin.memory_bytes) / seconds * DAY_SECONDS
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
-        Evidence("state_rows_growth_per_second", by_second, "rows/s", "~ 0", last.ended),
+        Evidence("state_rows_growth_per_second", grown / seconds, "rows/s", "~ 0", last.ended),
         Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
         Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {state_cost.MIN_KEPT_RATIO:g}", last.ended),
     ]
     ahead = ""
-    if bytes_by_second > 0:
-        evidence.append(Evidence("state_bytes_in_a_day", bytes_by_second * 86400, "bytes", "bounded", last.ended))
-        ahead = f"; at this rate it grows by {bytes_by_second * 86400 / 2**30:.1f} GiB a day"
-    why = (
-        "there is no watermark" if not state_cost.has_watermark(view, MIN_BATCHES) else "the watermark removes nothing"
-    )
+    if daily_bytes > 0:
+        evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
+        ahead = f"; at this rate it grows by {daily_bytes / 2**30:.1f} GiB a day"
+    has_watermark = state_cost.has_watermark(view, MIN_BATCHES)
+    why = "the watermark removes nothing" if has_watermark else "there is no watermark"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s and removed none: "
         f"{why}{ahead}",
@@ -116,7 +115,7 @@ def _judge(
                 safe=False,
             ),
         ),
-        confidence=0.9 if not state_cost.has_watermark(view, MIN_BATCHES) else 0.7,
+        confidence=0.7 if has_watermark else 0.9,
         began=first.started,
     )
 
