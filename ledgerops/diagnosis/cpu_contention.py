@@ -41,29 +41,29 @@ OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
 
-class Use(NamedTuple):
-    """CPU use of the driver's machine between two samples. `by` is in cores, by who uses them."""
+class CpuUse(NamedTuple):
+    """CPU use of the driver's machine between two samples. `cores_by` says who uses how many."""
 
     at: float
     seconds: float
     cores: int
     busy: float  # share of all cores
-    by: Mapping[str, float]
+    cores_by: Mapping[str, float]
 
     @property
-    def most(self) -> str:
-        """Who uses most."""
-        return max(self.by, key=lambda who: self.by[who])
+    def heaviest(self) -> str:
+        """Who uses the most cores."""
+        return max(self.cores_by, key=lambda who: self.cores_by[who])
 
     @property
     def own(self) -> Mapping[str, float]:
         """What the application's own processes use, in cores."""
-        return {who: cores for who, cores in self.by.items() if who != OTHER}
+        return {who: cores for who, cores in self.cores_by.items() if who != OTHER}
 
 
 @once
-def used(view: QueryView) -> Use | None:
-    """Since the newest sample that is MIN_SPAN_SECONDS older than the last; None without two recent samples."""
+def cpu_use(view: QueryView) -> CpuUse | None:
+    """CPU use since the newest sample at least MIN_SPAN_SECONDS before the last; None without two recent samples."""
     samples = [sample for sample in view.hosts if sample.at <= view.now and sample.cpu_busy_ratio is not None]
     if len(samples) < 2 or samples[-1].at < view.now - MAX_AGE_SECONDS:
         return None
@@ -78,7 +78,7 @@ def used(view: QueryView) -> Use | None:
     busy = sum(span * ratio for span, ratio in steps) / seconds
     by = _by_role(samples[base], newest, seconds)
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
-    return Use(newest.at, seconds, newest.cpu_count, busy, by)
+    return CpuUse(newest.at, seconds, newest.cpu_count, busy, by)
 
 
 def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
@@ -91,7 +91,7 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
     }
 
 
-def collected(view: QueryView, executor: str | None = None) -> float:
+def gc_share(view: QueryView, executor: str | None = None) -> float:
     """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
     runs the tasks of a local master) spent in garbage collection; 0 without samples."""
     if len(view.baseline.steady) < RECENT_BATCHES:
@@ -111,7 +111,7 @@ def collected(view: QueryView, executor: str | None = None) -> float:
     return (after - before) / (samples[-1].at - samples[0].at)
 
 
-def per_batch_second(history: History, since: float, until: float) -> float | None:
+def cores_per_batch_second(history: History, since: float, until: float) -> float | None:
     """Cores that the tasks of a query use in a second of its batches: of those that ended between two instants and have
     tasks, else of the newest one before."""
     ran = spent = 0.0
@@ -135,7 +135,7 @@ def _spans(history: History, since: float, until: float, running: bool = True) -
     return spans
 
 
-def taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
+def cores_taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
     """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
 
     Its tasks are read of some batches only; the others, and the one that runs now, count with what these use.
@@ -143,7 +143,7 @@ def taken(history: History, since: float, until: float, earlier: bool = False) -
     spans = _spans(history, since, until, running=not earlier)
     if not spans or until <= since:
         return 0.0
-    rate = per_batch_second(history, since, until)
+    rate = cores_per_batch_second(history, since, until)
     if rate is None:
         return None
     busy = sum(max(0.0, min(end, until) - max(start, since)) for start, end in spans)
@@ -158,7 +158,7 @@ def slots_taken(view: QueryView) -> bool:
     if not width or not sum(full) > len(full) / 2:
         return False
     since = _newest_samples(view)[0].at
-    others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    others = (cores_taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
     return sum(others) >= OTHERS_SHARE * width
 
 
@@ -200,14 +200,14 @@ def offender(view: QueryView) -> Offender | None:
     if not width or not newest or not slower:
         return None
     since, until = newest[0].started, view.now
-    own = taken(view.history, since, until)
+    own = cores_taken(view.history, since, until)
     if own is None:
         return None
     all_taken, found = own, []
     for other in view.others:
         if other.ended is not None and other.ended.at < since:
             continue
-        takes = taken(other, since, until)
+        takes = cores_taken(other, since, until)
         if takes is None:
             continue
         all_taken += takes
@@ -217,7 +217,7 @@ def offender(view: QueryView) -> Offender | None:
         if takes >= max(MIN_OFFENDER_SHARE * width, MIN_TIMES_OWN * own, MIN_TIMES_OWN * (took or 0.0)):
             found.append(Offender(other.query, takes, took, own, width, since))
     worst = max(found, key=lambda each: each.takes, default=None)
-    use = used(view)
+    use = cpu_use(view)
     contended = all_taken >= MIN_TAKEN_SHARE * width or (use is not None and use.busy >= MIN_BUSY_SHARE)
     return worst if contended else None
 
@@ -233,7 +233,7 @@ def _holder(view: QueryView) -> str | None:
         return None
     total = sum(until - since for since, until in waits)
     for other in view.others:
-        rate = per_batch_second(other, waits[-1][0], view.now)
+        rate = cores_per_batch_second(other, waits[-1][0], view.now)
         if rate is None or rate < MIN_TAKEN_SHARE * width:
             continue
         spans = _spans(other, waits[-1][0], view.now)
@@ -270,4 +270,4 @@ def _before(other: History, view: QueryView) -> float | None:
     since = max(usual[0].started, until - BEFORE_SECONDS)
     if not any(since <= batch.ended <= until for batch in other.run):
         return None
-    return taken(other, since, until, earlier=True)
+    return cores_taken(other, since, until, earlier=True)

@@ -15,7 +15,7 @@ from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.diagnosis.symptom import alone
+from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
 from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import QueryView
@@ -144,7 +144,7 @@ class Diagnoser:
             because = self._acquittal(rule, view)
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
-        return replace(alone(finding, view), severity=worst, ruled_out=tuple(ruled_out))
+        return replace(with_largest_part(finding, view), severity=worst, ruled_out=tuple(ruled_out))
 
 
 def _share(value: float) -> float:

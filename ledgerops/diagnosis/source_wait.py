@@ -1,4 +1,4 @@
-"""What a query waits for its source: in the driver for offsets, in its tasks for rows; and what ledgerops waits."""
+"""How long the source makes a query wait: its driver for offsets, its tasks for rows. And ledgerops itself."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Wait(NamedTuple):
         return self.now >= max(MIN_SECONDS, MIN_TIMES_USUAL * self.usual)
 
 
-def asked(batch: Progress) -> float:
-    """Seconds in the driver."""
+def driver_seconds(batch: Progress) -> float:
+    """Seconds that the driver spends asking the source for its offsets in a batch."""
     return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
 
 
 @once
-def usual(view: QueryView) -> Sequence[Progress]:
+def usual_batches(view: QueryView) -> Sequence[Progress]:
     """The batches to compare with: those that were in time; where these are too few, the quicker half of the older."""
     in_time = view.baseline.usual
     if in_time:
@@ -50,11 +50,11 @@ def usual(view: QueryView) -> Sequence[Progress]:
     return quicker if len(quicker) >= MIN_USUAL_BATCHES else []
 
 
-def for_rows(view: QueryView, now: Sequence[float]) -> Wait | None:
-    """The tasks that read wait longer than they used to."""
+def longer_wait_for_rows(view: QueryView, now: Sequence[float]) -> Wait | None:
+    """Seconds a batch that the reading tasks wait, now and usually; None unless that is much longer than usual."""
     before = [
         seconds
-        for batch in usual(view)
+        for batch in usual_batches(view)
         if (tasks := view.history.tasks_of(batch)) is not None and (seconds := _wait(tasks)) is not None
     ]
     if not now or not before:
@@ -63,10 +63,11 @@ def for_rows(view: QueryView, now: Sequence[float]) -> Wait | None:
     return wait if wait.long else None
 
 
-def in_tasks(view: QueryView, latest: Sequence[Progress], seconded: bool) -> dict[int, float]:
-    """By batch id, where the tasks are known and mostly wait.
+def task_waits(view: QueryView, latest: Sequence[Progress], seconded: bool) -> dict[int, float]:
+    """Seconds that the reading tasks of a batch wait, by batch id, where they are known and mostly wait.
 
-    Tasks that read and also write wait for either; later stages, or another witness, show that it is not the sink.
+    Tasks that both read and write wait for either; later stages, or other evidence (`seconded`), show that it is not
+    the sink.
     """
     found = {}
     for batch in latest:
@@ -100,8 +101,8 @@ def _wait(tasks: TaskSummary) -> float | None:
 
 
 @once
-def answer(view: QueryView) -> Wait | None:
-    """What ledgerops itself waits for the broker, when that is far longer than it used to be."""
+def slow_answers(view: QueryView) -> Wait | None:
+    """How long the broker takes to answer ledgerops itself; None unless that is far longer than usual."""
     answers = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
     newest, former = answers[-NEWEST_SAMPLES:], answers[:-MIN_FORMER_SAMPLES]
     if len(newest) < NEWEST_SAMPLES or len(former) < NEWEST_SAMPLES or view.now - newest[-1].at > MAX_AGE_SECONDS:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from statistics import median
 
 from ledgerops.diagnosis import batch_time
-from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, OTHERS_SHARE, offender, slots_taken, taken, used
+from ledgerops.diagnosis.cpu_contention import (
+    MIN_BUSY_SHARE,
+    OTHER,
+    OTHERS_SHARE,
+    cores_taken,
+    cpu_use,
+    offender,
+    slots_taken,
+)
 from ledgerops.model.history import History
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -81,9 +89,9 @@ def starved(view: QueryView) -> bool:
 
 def keeps_itself_busy(view: QueryView) -> bool:
     """Whether the application's own processes use the machine, and no other query: then nobody holds it up."""
-    use = used(view)
+    use = cpu_use(view)
     if use is None or crowded(view):
         return False
     since = view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else use.at
-    rest = sum(taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
-    return use.by[OTHER] + rest < OTHERS_SHARE * use.cores
+    rest = sum(cores_taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    return use.cores_by[OTHER] + rest < OTHERS_SHARE * use.cores

@@ -28,14 +28,14 @@ MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the st
 STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
 
-def lanes(view: QueryView, operator: StateOperator) -> int:
+def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
     """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
     return batch_time.slots(view, operator.shuffle_partitions or 1)
 
 
 def commit_seconds(view: QueryView, batch: Progress) -> float:
     """Wall seconds of a batch that go into saving state, over all operators."""
-    return sum(operator.commit_seconds / lanes(view, operator) for operator in batch.operators)
+    return sum(operator.commit_seconds / parallel_tasks(view, operator) for operator in batch.operators)
 
 
 def has_watermark(view: QueryView, batches: int = 10) -> bool:

@@ -87,7 +87,7 @@ def largest_part(view: QueryView) -> Part | None:
     return max(attribution(view), key=lambda part: part.seconds, default=None)
 
 
-def alone(finding: Finding, view: QueryView) -> Finding:
+def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     """A symptom that stands for itself, with the largest part of a batch and a remedy that fits it."""
     part = largest_part(view) if finding.rule in SYMPTOMS else None
     if part is None:

@@ -50,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     if not harm.examined(view):
         return
-    if cpu_contention.collected(view, "driver") >= cpu_contention.MIN_GC_SHARE:  # its JVM writes the files
+    if cpu_contention.gc_share(view, "driver") >= cpu_contention.MIN_GC_SHARE:  # its JVM writes the files
         return
     usual = view.baseline.usual
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)

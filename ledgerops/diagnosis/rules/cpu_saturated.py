@@ -76,7 +76,7 @@ REMEDIES = {
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    use, lost = cpu_contention.used(view), view.baseline.slowdown
+    use, lost = cpu_contention.cpu_use(view), view.baseline.slowdown
     if view.last is None and use is not None:
         yield from _first_batch(view, use)
     if view.last is None or not harm.examined(view):
@@ -90,23 +90,23 @@ def check(view: QueryView) -> Iterator[Finding]:
         or lost is None
         or use.busy < MIN_BUSY_SHARE
         or lost.factor < MIN_SLOWDOWN
-        or cpu_contention.collected(view) >= cpu_contention.MIN_GC_SHARE
+        or cpu_contention.gc_share(view) >= cpu_contention.MIN_GC_SHARE
     ):
         return
     stretched = stretch.of_phase(view, "query_planning")
-    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretch.of_all(view, lost)
+    foreign = use.cores_by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretch.of_all(view, lost)
     own = use.own
     if not foreign and not (sum(own.values()) >= MIN_OWN_SHARE * use.cores and _fills_the_slots(view)):
         return
-    who = use.most if foreign else max(own, key=lambda each: own[each])
+    who = use.heaviest if foreign else max(own, key=lambda each: own[each])
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
-        Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {MIN_FOREIGN_SHARE * use.cores:g}", use.at),
+        Evidence("cores_of_the_heaviest", use.cores_by[who], "cores", f"< {MIN_FOREIGN_SHARE * use.cores:g}", use.at),
         Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", view.last.ended),
         Evidence("planning_slowdown", stretched, "ratio", f"< {stretch.MIN_STRETCH_RATIO:g}", view.last.ended),
     ]
     yield Finding(
-        f"{use.busy:.0%} of {counted(use.cores, 'core is', 'cores are')} busy ({use.by[who]:.1f} used by {who}); "
+        f"{use.busy:.0%} of {counted(use.cores, 'core is', 'cores are')} busy ({use.cores_by[who]:.1f} used by {who}); "
         f"a batch takes {lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
         Component("host", "the driver's machine", who),
         tuple(evidence),
@@ -162,7 +162,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
     )
 
 
-def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
+def _from_birth(view: QueryView, use: cpu_contention.CpuUse) -> Iterator[Finding]:
     """Without a past nothing says how long a batch takes on a free machine, but others have most of this one."""
     began = view.batches[0].started if view.batches else view.now
     if not _mostly_foreign(use) or view.last is None:
@@ -177,20 +177,20 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     )
 
 
-def _first_batch(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
+def _first_batch(view: QueryView, use: cpu_contention.CpuUse) -> Iterator[Finding]:
     """A first batch takes long in any case; how long it would take on a free machine is not known."""
     pressed, running = _pressed(view), view.run.unfinished_seconds or 0.0
     if pressed is not None and _mostly_foreign(use) and running > VERY_LONG_SECONDS:
         yield replace(_foreign(use, pressed, f"the first batch has run for {running:.0f} s"), harmless=True)
 
 
-def _mostly_foreign(use: cpu_contention.Use) -> bool:
-    return use.busy >= MIN_BUSY_SHARE and use.by[cpu_contention.OTHER] >= MIN_MOSTLY_FOREIGN_SHARE * use.cores
+def _mostly_foreign(use: cpu_contention.CpuUse) -> bool:
+    return use.busy >= MIN_BUSY_SHARE and use.cores_by[cpu_contention.OTHER] >= MIN_MOSTLY_FOREIGN_SHARE * use.cores
 
 
-def _foreign(use: cpu_contention.Use, pressed: Evidence | None, effect: str) -> Finding:
+def _foreign(use: cpu_contention.CpuUse, pressed: Evidence | None, effect: str) -> Finding:
     """That other processes have had most of the cores since the query started."""
-    taken = use.by[cpu_contention.OTHER]
+    taken = use.cores_by[cpu_contention.OTHER]
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
         Evidence("cores_of_the_heaviest", taken, "cores", f"< {MIN_MOSTLY_FOREIGN_SHARE * use.cores:g}", use.at),
@@ -260,7 +260,7 @@ def _fills_the_slots(view: QueryView) -> bool:
 
 
 def acquit(view: QueryView) -> str | None:
-    use = cpu_contention.used(view)
+    use = cpu_contention.cpu_use(view)
     if use is None or use.busy >= MIN_BUSY_SHARE:
         return None
     return f"only {use.busy:.0%} of {counted(use.cores, 'core is', 'cores are')} busy"

@@ -28,7 +28,7 @@ from statistics import median
 from ledgerops.diagnosis import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import Progress
+from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
@@ -65,7 +65,7 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         if operator.removed < MIN_REMOVED_ROWS:
             continue
         removed = median(state.removed for _, state in state_cost.reports(others, index))
-        seconds = operator.removal_seconds / state_cost.lanes(view, operator)
+        seconds = _removal_seconds(view, operator)
         if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MIN_REMOVAL_SHARE * batch.duration:
             continue
         yield Finding(
@@ -98,13 +98,18 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         )
 
 
+def _removal_seconds(view: QueryView, operator: StateOperator) -> float:
+    """Wall seconds of a batch in which an operator removed rows."""
+    return operator.removal_seconds / state_cost.parallel_tasks(view, operator)
+
+
 def acquit(view: QueryView) -> str | None:
     if view.cluster.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES or not latest[-1].operators:
         return None
-    most = max(sum(state.removal_seconds / state_cost.lanes(view, state) for state in b.operators) for b in latest)
+    most = max(sum(_removal_seconds(view, operator) for operator in batch.operators) for batch in latest)
     longest = max(batch.duration for batch in latest)
     if most >= MIN_REMOVAL_SHARE * longest:
         return None

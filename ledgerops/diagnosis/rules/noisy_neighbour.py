@@ -100,7 +100,8 @@ def acquit(view: QueryView) -> str | None:
     ):
         return None
     since = view.baseline.steady[-RECENT_BATCHES].started
-    takes = {other.query: cpu_contention.taken(other, since, view.now) for other in view.others if other.ended is None}
+    running = (other for other in view.others if other.ended is None)
+    takes = {other.query: cpu_contention.cores_taken(other, since, view.now) for other in running}
     known = {query: taken for query, taken in takes.items() if taken is not None}
     if not known:
         return None

@@ -26,7 +26,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis.cpu_contention import used
+from ledgerops.diagnosis.cpu_contention import cpu_use
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.observer_degraded import MIN_SILENCE_SECONDS, unseen
 from ledgerops.metrics.latency import RUNNING
@@ -96,7 +96,7 @@ def _first_batch_moves(view: QueryView) -> bool:
 
 def _nothing_moves(view: QueryView) -> bool:
     """Whether no job is at work or was begun for a minute, and the driver computes nothing either: it waits."""
-    running, use = view.history.running, used(view)
+    running, use = view.history.running, cpu_use(view)
     if running is None or running.tasks != 0 or running.moved is None or use is None:
         return False
     return view.now - running.moved >= MIN_STILL_SECONDS and sum(use.own.values()) <= MAX_STILL_CORES

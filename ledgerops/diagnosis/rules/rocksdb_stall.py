@@ -49,7 +49,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         if len(stalls) < RECENT_BATCHES or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)
-        wall = seconds / state_cost.lanes(view, operator)
+        wall = seconds / state_cost.parallel_tasks(view, operator)
         share = min(1.0, wall / duration)
         if share < MIN_STALL_SHARE or wall < MIN_STALL_SHARE * (view.trigger.interval or 0.0):
             continue

@@ -115,13 +115,13 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _while_running(view: QueryView) -> Iterator[Finding]:
     """The first slow batch may take minutes; while it runs, only the broker's answers to ledgerops show the cause."""
-    usual, running = source_wait.usual(view), view.run.running_seconds
+    usual, running = source_wait.usual_batches(view), view.run.running_seconds
     if not usual or running is None:
         return
     usually = median(batch.duration for batch in usual)
     if running < max(MIN_RUNNING_INTERVALS * (view.trigger.interval or 0.0), source_wait.MIN_TIMES_USUAL * usually):
         return
-    answer = source_wait.answer(view)
+    answer = source_wait.slow_answers(view)
     certain = MIN_ALONE_RATIO * (MIN_ALONE_RATIO if starvation.machine_busy(view) else 1.0)
     if answer is None or answer.now < certain * max(
         source_wait.MIN_ANSWER_SECONDS, source_wait.MIN_ANSWER_RATIO * answer.usual
@@ -147,8 +147,8 @@ def _always(view: QueryView) -> Iterator[Finding]:
     newest = _latest(view) or view.baseline.settled[-RECENT_BATCHES:]
     if view.last is None or len(newest) < batch_time.MIN_PAIRS or not harm.examined(view):
         return
-    shares = [source_wait.asked(batch) / batch.duration for batch in newest if batch.duration > 0]
-    now, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in newest), strict=True))
+    shares = [source_wait.driver_seconds(batch) / batch.duration for batch in newest if batch.duration > 0]
+    now, duration = median(map(source_wait.driver_seconds, newest)), median(batch.duration for batch in newest)
     if min(shares, default=0.0) < batch_time.MIN_MAIN_SHARE or now < MIN_SECONDS_FROM_BIRTH:
         return
     share = median(shares)
@@ -192,7 +192,7 @@ def _summary(slow: Slow) -> str:
 def _slow(view: QueryView) -> Slow | None:
     """Three of the latest batches waited long, or two if more than one measurement shows it."""
     latest = _latest(view)
-    usual = source_wait.usual(view) if len(latest) > 1 else []
+    usual = source_wait.usual_batches(view) if len(latest) > 1 else []
     if not usual:
         return None
     interval = view.trigger.interval or 0.0
@@ -213,13 +213,13 @@ def _latest(view: QueryView) -> Sequence[Progress]:
 
 def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
     """`alone`: whether one measurement is enough."""
-    asked = [source_wait.asked(batch) for batch in latest]
-    usually = median(source_wait.asked(batch) for batch in usual)
+    asked = [source_wait.driver_seconds(batch) for batch in latest]
+    usually = median(source_wait.driver_seconds(batch) for batch in usual)
     long = source_wait.Wait(median(asked), usually).long and min(asked[-2:]) >= source_wait.MIN_SECONDS
-    answer = source_wait.answer(view)
-    waits = source_wait.in_tasks(view, latest, seconded=long or answer is not None)
+    answer = source_wait.slow_answers(view)
+    waits = source_wait.task_waits(view, latest, seconded=long or answer is not None)
     rows = (
-        source_wait.for_rows(view, list(waits.values()))
+        source_wait.longer_wait_for_rows(view, list(waits.values()))
         if len(waits) >= batch_time.MIN_PAIRS or long or answer
         else None
     )
@@ -229,10 +229,10 @@ def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progres
         return None
     if rows is not None:
         latest = [batch for batch in latest if batch.batch_id in waits]
-    asking = source_wait.Wait(median(source_wait.asked(batch) for batch in latest), usually)
+    asking = source_wait.Wait(median(source_wait.driver_seconds(batch) for batch in latest), usually)
     duration = median(batch.duration for batch in latest)
     held = waits if rows else {}
-    share = median((source_wait.asked(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
+    share = median((source_wait.driver_seconds(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
     longer = duration - median(batch.duration for batch in usual)
     excess = asking.now - asking.usual + (rows.now - rows.usual if rows else 0.0)
     if excess < MIN_EXCESS_SHARE * longer or share < MIN_SOURCE_SHARE:
@@ -254,7 +254,7 @@ def acquit(view: QueryView) -> str | None:
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if not latest or _slow(view) is not None:
         return None
-    spent, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in latest), strict=True))
+    spent, duration = median(map(source_wait.driver_seconds, latest)), median(batch.duration for batch in latest)
     if spent >= MIN_SOURCE_SHARE * duration:
         return None
     answers = [heads.seconds for heads in view.history.heads if heads.seconds is not None]
