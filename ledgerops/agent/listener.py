@@ -1,8 +1,8 @@
-"""Spark's streaming events. A callback fetches the event's JSON text and queues it; that thread does nothing else, but
-that the connection by which a query's own thread called is ended with the query.
+"""Spark's streaming events. A callback fetches the event's JSON text and queues it. It does nothing else, except
+that the py4j connection of a query's own thread is closed with the query.
 
-Two ways in: the Java interface through py4j, because PySpark's own listener copies every field of a progress record
-in a round trip of its own, and on Spark Connect, which has no JVM here, the official StreamingQueryListener.
+There are two interfaces: Java's through py4j, because PySpark's own listener copies every field of a progress record in
+a round trip of its own, and on Spark Connect, which has no JVM here, the official StreamingQueryListener.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRAPPED = '{"progress":'  # how a progress event writes the record that it carri
 
 
 class EventSink:
-    """Times each callback and keeps its errors from Spark. `origin` names the session for the worker."""
+    """Queues events, times each callback and hides its errors from Spark. `origin` tells the worker the session."""
 
     def __init__(self, queue: EventQueue, origin: object = None) -> None:
         self.queue = queue
@@ -35,7 +35,7 @@ class EventSink:
         failed = False
         try:
             self.queue.put(kind, fetch(), origin=self.origin)
-        except Exception:  # the gateway may be going away; whatever it is, Spark must not see it
+        except Exception:  # the gateway may be closing; Spark must see no error in any case
             failed = True
         with stats.lock:
             stats.events[kind] += 1
@@ -46,13 +46,13 @@ class EventSink:
 
 
 class Connections:
-    """Ends the connection that py4j keeps for the thread of a query, when the query has ended. One for each session.
+    """Closes the connection that py4j keeps for the thread of a query once the query has ended. One for each session.
 
-    Each Java thread that calls Python gets a socket, and a thread in Python that serves it; py4j keeps both until the
-    process ends (PythonClient.connections of py4j 0.10.9.9 holds what no thread needs any more). Spark tells of a
-    query's start on the query's own thread, so that a driver which starts a query every minute would run out of file
-    handles within a day. The same connection serves foreachBatch; nothing calls Python on that thread after the
-    query's end. What cannot be ended stays open, as it would without this: no error leaves here.
+    Each Java thread that calls Python gets a socket, and a thread in Python that serves it. py4j keeps both until the
+    process ends (PythonClient.connections of py4j 0.10.9.9 holds connections that no thread needs any more). Spark
+    reports a query's start on the query's own thread, so a driver that starts a query every minute would run out of
+    file handles within a day. The same connection serves foreachBatch; nothing calls Python on that thread after the
+    query's end. A connection that cannot be closed stays open, as it would without this class: no error is raised.
     """
 
     def __init__(self, client: Any) -> None:
@@ -74,7 +74,7 @@ class Connections:
             self.end(orjson.loads(terminated)["runId"])
 
     def end(self, run_id: str) -> None:
-        """Closes it, on both sides. Spark may have lost the event: any thread may call, and more than once."""
+        """Closes a run's connection on both sides. Any thread may call it, and twice: Spark may have lost the event."""
         with contextlib.suppress(Exception):
             connection = self._of_run.pop(run_id, None)
             if connection is not None:

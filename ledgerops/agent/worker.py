@@ -31,14 +31,14 @@ log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
 
-TICK_SECONDS = 5.0  # after which a query without news is judged again: silence, too, is a sign
-MAX_TICKS_PER_SECOND = 50.0  # judgements for which there is no other reason; of more queries each waits longer
+TICK_SECONDS = 5.0  # after which a query without news is judged again: silence is also a sign
+MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them waits longer
 MAX_TICK_SECONDS = 15.0  # however many there are: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
 RING_BYTES = 8 * 1024 * 1024
-MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set back while what is known stays valid
-RETRY_SECONDS = 60.0  # seconds until a recording that could not be written is tried again
-STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck
+MAX_CLOCK_STEP_SECONDS = 5.0  # how far the machine's clock may be set back before the history starts over
+RETRY_SECONDS = 60.0  # until writing a recording is tried again after a failure
+STALLED_SECONDS = 15.0  # without a turn, after which the worker counts as stuck
 
 
 class Worker:
@@ -60,15 +60,15 @@ class Worker:
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
         self._fitted: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]] = {}
-        self._whole: dict[str, QuerySnapshot] = {}  # within the budget of each query, not yet of the driver
+        self._unfitted: dict[str, QuerySnapshot] = {}  # fitted to the budget of each query, not yet to the driver's
         self._recorder = recorder
         self._clock, self._steady = clock, steady
         self._now = -math.inf  # of the last turn
         self._ring_bytes = 0
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
-        self._judged: dict[str, float] = {}  # when, by the steady clock
-        self._cut: dict[str, int] = {}  # by query, the most series over its budget
+        self._judged_at: dict[str, float] = {}  # when, by the steady clock
+        self._most_dropped: dict[str, int] = {}  # by query, the most series that were over its budget
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
@@ -89,14 +89,14 @@ class Worker:
             self._recorder.discard()
 
     def trouble(self) -> str | None:
-        """Why the worker does not do its work; None while it does."""
+        """Why the worker is not working; None while it is."""
         if not self._thread.is_alive():
             return "the worker has ended"
         silent = time.monotonic() - self.last_turn
         return f"the worker has been stuck for {silent:.0f} s" if silent > STALLED_SECONDS else None
 
     def turn(self, timeout: float = 0.0) -> None:
-        """Takes what waits, at most `timeout` seconds later, and swaps the snapshot."""
+        """Processes the events that wait, after at most `timeout` seconds, and replaces the snapshot."""
         self.last_turn = time.monotonic()
         changed: dict[str, QueryState] = {}
         for event in self._queue.take(timeout):
@@ -109,11 +109,11 @@ class Worker:
         if now < self._now - MAX_CLOCK_STEP_SECONDS:
             log.warning("the machine's clock was set back by %.0f s: rates and findings start over", self._now - now)
             self._registry.forget_times(now)
-            self._judged.clear()
+            self._judged_at.clear()
         self._now = now
         tick = tick_seconds(len(self._registry.queries))
         for query, state in self._registry.queries.items():
-            if steady - self._judged.get(query, -math.inf) >= tick:
+            if steady - self._judged_at.get(query, -math.inf) >= tick:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()
@@ -176,7 +176,7 @@ class Worker:
                 self._recording_failed(error)
 
     def _recording_failed(self, error: OSError) -> None:
-        """The recording rests for a while: a full disk may be cleared."""
+        """Pauses the recording for RETRY_SECONDS: a full disk may be cleared."""
         assert self._recorder is not None
         self._record_from = self._steady() + RETRY_SECONDS
         with self._stats.lock:
@@ -193,18 +193,18 @@ class Worker:
         hosts = tuple(self._registry.hosts)
         if not changed and hosts == self.snapshot.hosts:
             return
-        for name in self._judged.keys() - self._registry.queries.keys():
-            del self._judged[name]
-            self._whole.pop(name, None)
-            self._cut.pop(name, None)
+        for name in self._judged_at.keys() - self._registry.queries.keys():
+            del self._judged_at[name]
+            self._unfitted.pop(name, None)
+            self._most_dropped.pop(name, None)
         for name, state in changed.items():
-            self._judged[name] = self._steady()
+            self._judged_at[name] = self._steady()
             view = self._registry.view(state, now)
             began = time.perf_counter()
             self._judge(state, view)
             judged = time.perf_counter()
             try:
-                self._whole[name] = snapshot_query(
+                self._unfitted[name] = snapshot_query(
                     state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds
                 )
             except Exception as error:
@@ -216,7 +216,7 @@ class Worker:
             driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
         began = time.perf_counter()
         left = self._config.series_total - sum(each.size for each in driver.values())
-        queries = fit_queries(self._whole, left, self._fitted)
+        queries = fit_queries(self._unfitted, left, self._fitted)
         self._count_dropped(queries)
         self.snapshot = Snapshot(now, queries, hosts, driver)
         self._stats.spent("snapshot", time.perf_counter() - began)
@@ -224,9 +224,9 @@ class Worker:
     def _count_dropped(self, queries: Mapping[str, QuerySnapshot]) -> None:
         """Counts what the budgets left out, of each query the most at one time: a counter must not fall."""
         for name, query in queries.items():
-            more = query.dropped - self._cut.get(name, 0)
+            more = query.dropped - self._most_dropped.get(name, 0)
             if more > 0:
-                self._cut[name] = query.dropped
+                self._most_dropped[name] = query.dropped
                 with self._stats.lock:
                     self._stats.series_dropped += more
 

@@ -585,7 +585,7 @@ def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_s
         bench.see("terminated", {"id": ID, "runId": run, "exception": None})
         counts.append(bench.stats.series_dropped)
 
-    assert len(bench.queries) == len(bench.worker._judged) == len(bench.worker._cut) == 3
+    assert len(bench.queries) == len(bench.worker._judged_at) == len(bench.worker._most_dropped) == 3
     assert counts == sorted(counts) and counts[-1] == 10 * counts[0] > 0
 
 
