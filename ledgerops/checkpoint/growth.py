@@ -1,4 +1,4 @@
-"""How a view grew between two batches: rows added and removed, and the rows after each batch where that can be had."""
+"""How a view grew between two batches: rows added and removed, and the rows after each batch where they are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authorization headers, with secrets from files: what an exporter requires, and what is sent to one."""
+"""Authorization headers, with secrets from files: those that an exporter requires, and those sent to one."""
 
 from __future__ import annotations
 

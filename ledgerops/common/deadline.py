@@ -1,4 +1,4 @@
-"""Work that must end in time, whatever a peer does: one that sends a byte now and then has no timeout of its own."""
+"""A time limit for work with a peer: one that sends a byte now and then never runs into a socket's timeout."""
 
 from __future__ import annotations
 

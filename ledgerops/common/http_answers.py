@@ -19,7 +19,7 @@ MIN_PACKED_BYTES = 1024  # of an answer that is worth compressing
 
 @dataclass(slots=True)
 class Connection:
-    """One that is being served."""
+    """A connection that is being served."""
 
     address: str
     began: float  # by the monotonic clock

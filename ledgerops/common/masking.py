@@ -1,4 +1,4 @@
-"""Removes from a text what may belong to somebody: values of rows, credentials, addresses.
+"""Removes what may be private from a text: values of rows, credentials, addresses.
 
 Exceptions quote the row that they failed on (`card number 4111-1111-1111-1111 is bad`) and the settings of clients.
 What locates the fault stays: exception classes, error conditions, code lines, source partitions and offsets, files.
@@ -107,7 +107,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 
 def short_exception(exception: str, masked: bool = True) -> str:
-    """An exception without what says less than the rest, and `masked`.
+    """The informative lines of an exception, `masked`.
 
     Java's stack trace is 10 kB and more; kept are its first line, the causes, the traceback of Python code that raised,
     and of the frames the first in a checkpoint.

@@ -1,6 +1,6 @@
-"""Is a query harmed: it cannot keep up, it breaks its promise, or nobody can tell and its batches never pause.
+"""Whether a query is harmed: it cannot keep up, misses its interval or the objective, or its long batches never pause.
 
-No past and no known trigger are needed for any of this. Without harm a cause is worth knowing at most, never a warning.
+This needs neither a past nor a known trigger. Without harm a cause is at most worth knowing, never a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is kn
 
 
 class Harm(NamedTuple):
-    """What suffers. `ratio` says by how much: batch time over the interval, or over the time in which its rows came."""
+    """How a query is harmed. `ratio` is batch time over the interval, or over the time in which its rows arrived."""
 
     kind: Literal["behind", "overrun", "late"]
     ratio: float
@@ -30,7 +30,7 @@ class Harm(NamedTuple):
 
 @once
 def harm(view: QueryView) -> Harm | None:
-    """The first harm that is found; None when nothing shows that anybody suffers."""
+    """The first harm that is found; None when nothing shows any."""
     if view.run.is_idle and view.run.running_seconds is None:
         return None
     grown = overload.growth(view)

@@ -1,4 +1,4 @@
-"""How long the source makes a query wait: its driver for offsets, its tasks for rows. And ledgerops itself."""
+"""How long a source makes a query wait, in its driver and in its tasks, and how long it makes ledgerops wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a query is, and whether it lives."""
+"""The identity of a query, and whether it is active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrity: the books of jobs that conserve money, and copies that contradict the first."""
+"""Integrity: the books of jobs that conserve money, and copies of a row that contradict the first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _unbalanced(batch: Progress) -> Series:
 
 
 def _missing(batch: Progress) -> Series:
-    """Without its sign: what is missing in one batch is not made good by what is too much in another."""
+    """The absolute difference: a surplus in one batch does not make up for what is missing in another."""
     book = book_of(batch)
     return {} if book is None else {(): float(abs(book.amount))}
 

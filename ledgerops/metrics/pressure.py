@@ -1,4 +1,4 @@
-"""Pressure: what arrives against what the query can do, and what has piled up."""
+"""Pressure: arrival against capacity, backlog, lag, and the time until unread records are deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _known(value: float | None) -> Series:
 
 
 def _of_partitions(values: Mapping[Partition, float]) -> Series:
-    """As they are: a partition is its labels, and copying hundreds of them costs as much as finding them out."""
+    """The same mapping: a (topic, partition) pair is already a tuple of labels, and copying hundreds would be slow."""
     return cast("Series", values)
 
 

@@ -1,4 +1,4 @@
-"""ledgerops about itself: what it costs, and what it missed, counted by listener, worker, collectors and exporter."""
+"""Metrics of ledgerops itself: its cost, and what it missed, counted by listener, worker, collectors and exporter."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SelfStats:
             )
 
 
-# there before the first error: an alert on an increase needs a series to increase
+# exported before the first error: an alert on an increase needs a series that increases
 NO_ERRORS = dict.fromkeys(
     ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog", "observer"), 0
 )

@@ -19,7 +19,7 @@ def _rows_out(batch: Progress) -> Series:
 
 
 def _rejected(batch: Progress) -> Series:
-    """Of the observations that count refused records; each of them is of other records."""
+    """Refused records by reason, summed over the observations that count them: each observes different records."""
     found: dict[tuple[str, ...], float] = {}
     for name, row in batch.observed.items():
         if name.startswith(OBSERVATION):

@@ -1,4 +1,4 @@
-"""Who works for the queries of a driver: its executors and their cores."""
+"""The executors of a driver and their cores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cluster:
 
     @cached_property
     def executors(self) -> Sequence[Executor]:
-        """The active executors that run tasks; a sample in which Spark did not answer has none."""
+        """The active executors that run tasks. Samples in which Spark did not answer have none and are skipped."""
         newest = next((sample for sample in reversed(self._hosts) if sample.executors), None)
         return [each for each in newest.workers if each.active] if newest is not None else []
 

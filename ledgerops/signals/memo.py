@@ -1,4 +1,4 @@
-"""How a computed value is remembered: a function of a view is evaluated once for each view."""
+"""Memoization: a function of a view is evaluated once for each view."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 class Remembering(Protocol):
-    """What has a place for the answers of functions."""
+    """An object that stores the results of functions of it."""
 
     answers: dict[object, Any]
 
@@ -19,7 +19,7 @@ Asked = TypeVar("Asked", bound=Remembering)
 
 
 def once(judge: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """Evaluates a function of a view at most once: several rules want the same answer."""
+    """Evaluates a function at most once for each view: several rules need the same result."""
 
     @wraps(judge)
     def ask(view: Asked) -> Answer:

@@ -24,7 +24,7 @@ class QueryView:
 
     `hosts` are readings of the driver's machine and `observer` those of ledgerops itself, oldest first; `others` are
     the driver's other queries; `freshness` is the objective: how old results may be, in seconds; `trigger_interval`
-    is that of somebody who knows it, where neither plan nor log has it.
+    is given by the caller where neither plan nor log has it.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def skew_ratio(values: Sequence[float]) -> float | None:
 
 
 def ratio(largest: float, middle: float) -> float | None:
-    """One over the other; None where that is no number."""
+    """Largest over middle; None where the quotient is not finite."""
     found = largest / middle if middle > 0 else math.inf
     return found if math.isfinite(found) else None
 

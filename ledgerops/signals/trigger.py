@@ -11,7 +11,7 @@ from ledgerops.model.records import LONG_RUNNING, Progress
 from ledgerops.signals.run import Run
 
 ALIGNMENT_SECONDS = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late
-BUSY_BATCHES = 10
+BUSY_BATCHES = 10  # newest settled batches that the busy ratio is taken over
 SATURATED_RATIO = 0.9  # batches run nearly back to back
 INFERENCE_BATCHES = 20  # newest batches that an unknown interval is inferred from
 MIN_WAITS = 3  # of them that had time to wait
@@ -19,7 +19,7 @@ MIN_ALIGNED_SHARE = 0.8  # of the waits that must agree on one interval
 
 
 class Trigger:
-    """The rhythm of one run. `settled` are its batches without the first one, `given` an interval that is known."""
+    """When the batches of one run begin. `settled` are those after the first, `given` a known interval in seconds."""
 
     def __init__(self, run: Run, settled: Sequence[Progress], given: float | None = None) -> None:
         self._run = run
