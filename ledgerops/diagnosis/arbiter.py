@@ -22,7 +22,7 @@ MIN_ENDING_SHARE = 0.1  # that ends the harm; less is within the noise of a few 
 
 def typical_seconds(view: QueryView) -> float | None:
     """The median duration of the newest three batches, after the warm-up where there are such; None before any."""
-    newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-RECENT_BATCHES:]
+    newest = view.baseline.recent or view.batches[-RECENT_BATCHES:]
     return median(batch.duration for batch in newest) if newest else None
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ledgerops.diagnosis import strain
 from ledgerops.model.history import History
 from ledgerops.model.records import Host
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -94,10 +93,10 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
 def gc_share(view: QueryView, executor: str | None = None) -> float:
     """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
     runs the tasks of a local master) spent in garbage collection; 0 without samples."""
-    if len(view.baseline.steady) < RECENT_BATCHES:
+    since = view.baseline.recent_since
+    if since is None:
         return 0.0
-    since = view.baseline.steady[-RECENT_BATCHES].started - MIN_SPAN_SECONDS
-    samples = [sample for sample in view.hosts if since <= sample.at <= view.now and sample.executors]
+    samples = [each for each in view.hosts if since - MIN_SPAN_SECONDS <= each.at <= view.now and each.executors]
     if len(samples) < 2 or samples[-1].at <= samples[0].at:
         return 0.0
     before, after = (
@@ -196,7 +195,7 @@ def offender(view: QueryView) -> Offender | None:
         return None
     lost, width = view.baseline.slowdown, view.cluster.cores
     slower = holder is not None or (lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view))
-    newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
+    newest = view.baseline.recent or view.batches[-1:]
     if not width or not newest or not slower:
         return None
     since, until = newest[0].started, view.now

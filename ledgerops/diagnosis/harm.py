@@ -59,7 +59,7 @@ def _late(view: QueryView) -> Harm | None:
     """
     if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
         return None
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) == RECENT_BATCHES:
         age = 2 * median(batch.duration for batch in latest)
         return Harm("late", age / view.freshness, latest[0].started) if age > view.freshness else None
@@ -84,7 +84,7 @@ def examined(view: QueryView) -> bool:
         return True
     if view.run.is_idle or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
         return False
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         settled, ended = (
             [batch.duration for batch in some if batch.rows > 0] for some in (view.baseline.settled, view.batches)

@@ -15,7 +15,6 @@ from ledgerops.diagnosis.cpu_contention import (
     slots_taken,
 )
 from ledgerops.model.history import History
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
@@ -79,7 +78,7 @@ def starved(view: QueryView) -> bool:
         return False  # a busy machine slows all parts of a batch alike: which of them is largest still tells the cause
     if slots_taken(view):
         return True
-    latest = [batch for batch, _ in batch_time.pairs(view)] or view.baseline.steady[-RECENT_BATCHES:]
+    latest = [batch for batch, _ in batch_time.pairs(view)] or view.baseline.recent
     before, now = (
         median(each.duration - each.phases.get("add_batch", 0.0) for each in some)
         for some in (view.baseline.usual, latest)
@@ -92,6 +91,6 @@ def keeps_itself_busy(view: QueryView) -> bool:
     use = cpu_use(view)
     if use is None or crowded(view):
         return False
-    since = view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else use.at
+    since = use.at if view.baseline.recent_since is None else view.baseline.recent_since
     rest = sum(cores_taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
     return use.cores_by[OTHER] + rest < OTHERS_SHARE * use.cores

@@ -171,7 +171,7 @@ def forgets(view: QueryView, reported: Sequence[tuple[Progress, StateOperator]])
 
 def wasted(view: QueryView) -> Sequence[tuple[str, float, float]]:
     """What state and memory cost beyond the work on rows: what, seconds of a batch, its duration; medians of three."""
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         return []
     duration = median(batch.duration for batch in latest)

@@ -6,7 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time
-from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
+from ledgerops.signals.baseline import Slowdown
 from ledgerops.signals.query_view import QueryView
 
 MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
@@ -20,8 +20,7 @@ OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits
 def of_phase(view: QueryView, phase: str) -> float:
     """How much longer a phase takes than usual."""
     before, now = (
-        median(batch.phases.get(phase, 0.0) for batch in some)
-        for some in (view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:])
+        median(batch.phases.get(phase, 0.0) for batch in some) for some in (view.baseline.usual, view.baseline.recent)
     )
     return now / max(before, MIN_PHASE_SECONDS)
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, sink_wait, state_cost
 from ledgerops.model.records import StageSummary
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -83,7 +82,7 @@ def wasted(view: QueryView) -> Waste | None:
         found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
     uneven = uneven_stage(view, shuffle=True)
     if uneven is not None and uneven.factor >= MIN_UNEVEN_RATIO and uneven.stage.wall_seconds is not None:
-        newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
+        newest = view.baseline.recent or view.batches[-1:]
         lost = lost_seconds(uneven.stage, uneven.slots)
         found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))
     return max(found, key=lambda each: each.seconds, default=None)

@@ -71,10 +71,15 @@ class Baseline:
         """The rhythm of the run's batches."""
         return Trigger(self._run, self.settled, self._trigger_interval)
 
+    @cached_property
+    def recent(self) -> Sequence[Progress]:
+        """The newest RECENT_BATCHES steady batches, or fewer where the run has not so many yet."""
+        return self.steady[-RECENT_BATCHES:]
+
     @property
     def recent_since(self) -> float | None:
-        """When the first of the latest few steady batches began, in epoch seconds; None before there are so many."""
-        return self.steady[-RECENT_BATCHES].started if len(self.steady) >= RECENT_BATCHES else None
+        """When the first of RECENT_BATCHES steady batches began, in epoch seconds; None before there are so many."""
+        return self.recent[0].started if len(self.recent) == RECENT_BATCHES else None
 
     @cached_property
     def usual_duration(self) -> float | None:
@@ -92,13 +97,13 @@ class Baseline:
             with_rows = _before_change(with_rows)
         if len(with_rows) < MIN_USUAL_BATCHES:
             return []
-        latest = [batch for batch in self.steady[-RECENT_BATCHES:] if batch.rows > 0]
+        latest = [batch for batch in self.recent if batch.rows > 0]
         return with_rows if interval or not latest or _differ(with_rows, latest) else []
 
     @cached_property
     def slowdown(self) -> Slowdown | None:
         """How much longer the latest batches take than the usual ones; None without a past to compare with."""
-        latest = [batch for batch in self.steady[-RECENT_BATCHES:] if batch.rows > 0]
+        latest = [batch for batch in self.recent if batch.rows > 0]
         if not self.usual or not latest:
             return None
         usual_seconds = median(batch.duration for batch in self.usual)

@@ -45,7 +45,7 @@ MIN_EXCESS_SHARE = 0.3  # of what the batch got longer by
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES or median(_seconds(batch) for batch in latest) < MIN_SECONDS:
         return
     if not harm.examined(view):
@@ -109,7 +109,7 @@ def _remedies(view: QueryView) -> tuple[Remedy, ...]:
 
 
 def acquit(view: QueryView) -> str | None:
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         return None
     spent, duration = median(_seconds(each) for each in latest), median(each.duration for each in latest)

@@ -114,7 +114,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=min(
             0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= stretch.MIN_STRETCH_RATIO) + 0.15 * foreign
         ),
-        began=view.baseline.steady[-RECENT_BATCHES].started,
+        began=view.baseline.recent[0].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
 
@@ -157,7 +157,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
             ),
         ),
         confidence=0.6,
-        began=view.baseline.steady[-RECENT_BATCHES].started,
+        began=view.baseline.recent[0].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
 

@@ -42,7 +42,7 @@ MIN_EXCESS_SECONDS = 3.0  # seconds that the batch must have lasted beyond that 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
-    for batch in reversed(view.baseline.steady[-RECENT_BATCHES:]):
+    for batch in reversed(view.baseline.recent):
         found = list(_storms(view, batch))
         if found:
             yield from found
@@ -106,7 +106,7 @@ def _removal_seconds(view: QueryView, operator: StateOperator) -> float:
 def acquit(view: QueryView) -> str | None:
     if view.cluster.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES or not latest[-1].operators:
         return None
     most = max(sum(_removal_seconds(view, operator) for operator in batch.operators) for batch in latest)

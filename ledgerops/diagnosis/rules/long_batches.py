@@ -30,7 +30,7 @@ from ledgerops.signals.query_view import QueryView
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or view.trigger.interval or not harm.examined(view):
         return  # an interval that is known says itself whether batches are too long
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         latest = [batch for batch in view.batches if batch.rows > 0]
     if not latest:

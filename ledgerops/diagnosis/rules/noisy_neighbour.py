@@ -30,7 +30,7 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, cpu_contention
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
+from ledgerops.signals.baseline import Slowdown
 from ledgerops.signals.query_view import QueryView
 
 
@@ -91,15 +91,9 @@ def _from_birth(view: QueryView, found: cpu_contention.Offender) -> tuple[str, s
 
 
 def acquit(view: QueryView) -> str | None:
-    width = view.cluster.cores
-    if (
-        not width
-        or not view.others
-        or len(view.baseline.steady) < RECENT_BATCHES
-        or cpu_contention.offender(view) is not None
-    ):
+    width, since = view.cluster.cores, view.baseline.recent_since
+    if not width or not view.others or since is None or cpu_contention.offender(view) is not None:
         return None
-    since = view.baseline.steady[-RECENT_BATCHES].started
     running = (other for other in view.others if other.ended is None)
     takes = {other.query: cpu_contention.cores_taken(other, since, view.now) for other in running}
     known = {query: taken for query, taken in takes.items() if taken is not None}

@@ -39,7 +39,7 @@ MIN_STALL_SHARE = 0.1
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not any(operator.custom.get(STALL) for operator in view.last.operators):
         return
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         return
     duration = median(batch.duration for batch in latest)
@@ -77,9 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def acquit(view: QueryView) -> str | None:
-    latest = [
-        state for batch in view.baseline.steady[-RECENT_BATCHES:] for state in batch.operators if STALL in state.custom
-    ]
+    latest = [state for batch in view.baseline.recent for state in batch.operators if STALL in state.custom]
     if not latest or any(state.custom[STALL] for state in latest):
         return None
     batches = min(RECENT_BATCHES, len(view.baseline.steady))

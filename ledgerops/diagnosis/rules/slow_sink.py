@@ -39,7 +39,6 @@ from ledgerops.diagnosis import batch_time, harm, sink_wait, starvation
 from ledgerops.diagnosis.criteria import WORTH_SHARE
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
@@ -133,7 +132,7 @@ def _waiting(view: QueryView) -> Slow | None:
 
 def _slower_than_usual(view: QueryView) -> Slow | None:
     """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
-    usual, latest = view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:]
+    usual, latest = view.baseline.usual, view.baseline.recent
     if batch_time.outside_tasks(view) is not None or not usual or starvation.machine_busy(view):
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)

@@ -203,7 +203,7 @@ def _slow(view: QueryView) -> Slow | None:
 
 def _latest(view: QueryView) -> Sequence[Progress]:
     """The newest batches, one after the other, that outlast their interval."""
-    newest, interval = view.baseline.steady[-RECENT_BATCHES:], view.trigger.interval
+    newest, interval = view.baseline.recent, view.trigger.interval
     if not interval:
         return newest if len(newest) == RECENT_BATCHES else []
     ratio = OVER_RATIO if strain.outlasted(view, interval) else strain.SOON_RATIO
@@ -251,7 +251,7 @@ def _starved(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progre
 
 
 def acquit(view: QueryView) -> str | None:
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if not latest or _slow(view) is not None:
         return None
     spent, duration = median(map(source_wait.driver_seconds, latest)), median(batch.duration for batch in latest)

@@ -53,7 +53,7 @@ class Commit(NamedTuple):
 
 @once
 def _commit(view: QueryView) -> Commit | None:
-    latest = view.baseline.steady[-RECENT_BATCHES:]
+    latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES or not any(batch.operators for batch in latest):
         return None
     seconds = median(state_cost.commit_seconds(view, batch) for batch in latest)
@@ -90,7 +90,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(evidence),
         _remedies(operator.custom),
         confidence=min(0.95, 0.5 + 0.4 * commit.share + (0.05 if commit.usual is not None else 0.0)),
-        began=view.baseline.steady[-RECENT_BATCHES].started,
+        began=view.baseline.recent[0].started,
         share=commit.share,
     )
 

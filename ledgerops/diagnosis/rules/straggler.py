@@ -34,7 +34,6 @@ from statistics import median
 from ledgerops.diagnosis import batch_time, harm, starvation, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 MIN_TIMES_OTHERS = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
@@ -134,7 +133,7 @@ def _slow_executor(view: QueryView) -> Finding | None:
 
 
 def _began(view: QueryView) -> float | None:
-    newest = view.baseline.steady[-RECENT_BATCHES:]
+    newest = view.baseline.recent
     return newest[0].started if newest else None
 
 
