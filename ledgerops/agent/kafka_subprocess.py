@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ledgerops.common.kafka import KafkaClient, plain, without_secrets
@@ -86,7 +86,7 @@ class OffsetClient:
 
         Of those `later` names the groups that just need time, and `refused` those that another client would not get.
         """
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+        from confluent_kafka import KafkaError, KafkaException
 
         moving = (  # the coordinator of the groups, or it has just been made
             KafkaError.NOT_COORDINATOR,
@@ -102,15 +102,8 @@ class OffsetClient:
             KafkaError.NON_EMPTY_GROUP,
             KafkaError.UNKNOWN_TOPIC_OR_PART,
         )
-        seconds, answers = float(question["seconds"]), {}
-        for group, offsets in question["groups"].items():
-            places = [TopicPartition(topic, partition, end) for topic, partition, end in offsets]
-            request = [ConsumerGroupTopicPartitions(group, places)]
-            made = self._admin.alter_consumer_group_offsets(request, request_timeout=seconds)
-            answers[group] = next(iter(made.values()))
-        wait_for(answers.values(), self._admin, seconds)
         failed, later, refusals = dict[str, str](), [], []
-        for group, future in answers.items():
+        for group, future in self._commits(question["groups"], float(question["seconds"])).items():
             try:
                 refused = next((each.error for each in future.result(0).topic_partitions if each.error), None)
                 if refused is not None:
@@ -124,6 +117,18 @@ class OffsetClient:
                 elif error.args[0].code() in final:
                     refusals.append(group)
         return {"failed": failed, "later": later, "refused": refusals}
+
+    def _commits(self, groups: Mapping[str, Iterable[Sequence[Any]]], seconds: float) -> dict[str, Any]:
+        """A future for each group whose offsets (topic, partition, offset) are committed; waits at most `seconds`."""
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        answers = {}
+        for group, offsets in groups.items():
+            request = [ConsumerGroupTopicPartitions(group, [TopicPartition(*each) for each in offsets])]
+            answered = self._admin.alter_consumer_group_offsets(request, request_timeout=seconds)
+            answers[group] = next(iter(answered.values()))
+        wait_for(answers.values(), self._admin, seconds)
+        return answers
 
     def _reason(self) -> str:
         """Why there was no answer, as librdkafka reported it."""

@@ -37,6 +37,12 @@ MIN_TIMES_USUAL_ROWS = 10.0  # times as many as in other batches
 MIN_REMOVAL_SHARE = 0.5  # of the batch
 MIN_TIMES_USUAL = 2.0  # times its interval, or its usual time: a spike below that hurts nobody
 MIN_EXCESS_SECONDS = 3.0  # seconds that the batch must have lasted beyond that usual time
+SPREAD = Remedy(
+    "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
+    "rows that expire in one step of the watermark are removed in one batch; more cores help only up to the number of "
+    "state partitions, which the checkpoint fixes",
+    safe=False,
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -50,7 +56,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
-    if batch.duration < MIN_EXCESS_SECONDS:  # no longer than it must be beyond the usual: nothing to look back for
+    if batch.duration < MIN_EXCESS_SECONDS:  # it cannot have lasted that long beyond the usual
         return
     others = [each for each in view.baseline.steady if each is not batch]
     if len(others) < MIN_USUAL_BATCHES:
@@ -68,30 +74,18 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         seconds = _removal_seconds(view, operator)
         if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MIN_REMOVAL_SHARE * batch.duration:
             continue
+        limit, at = f"< {MIN_TIMES_USUAL_ROWS * removed:,.0f}", batch.ended
         yield Finding(
             f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {removed:,.0f}), "
             f"which took {seconds:.1f} s of {batch.duration:.1f} s",
             Component("operator", operator.name),
             (
-                Evidence(
-                    "state_rows_removed",
-                    operator.removed,
-                    "rows",
-                    f"< {MIN_TIMES_USUAL_ROWS * removed:,.0f}",
-                    batch.ended,
-                ),
-                Evidence("usual_state_rows_removed", removed, "rows", "the usual", batch.ended),
-                Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", batch.ended),
-                Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", batch.ended),
+                Evidence("state_rows_removed", operator.removed, "rows", limit, at),
+                Evidence("usual_state_rows_removed", removed, "rows", "the usual", at),
+                Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", at),
+                Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", at),
             ),
-            (
-                Remedy(
-                    "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
-                    "rows that expire in one step of the watermark are removed in one batch; more cores help only up "
-                    "to the number of state partitions, which the checkpoint fixes",
-                    safe=False,
-                ),
-            ),
+            (SPREAD,),
             confidence=min(0.95, 0.5 + 0.4 * seconds / batch.duration),
             began=batch.started,
             share=min(1.0, seconds / batch.duration),

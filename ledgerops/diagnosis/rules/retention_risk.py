@@ -46,30 +46,17 @@ MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the to 
 
 
 class Risk(NamedTuple):
-    left: float  # seconds
-    share: float
-    pace: float
+    """A partition whose unread rows are close to deletion."""
+
+    left: float  # seconds until the oldest unread row is deleted
+    share: float  # of the time that the topic keeps rows
+    pace: float  # seconds of headroom lost each second
     partition: Partition
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    heads = view.lag.heads
-    if heads is None or view.last is None:
-        return
-    risks: list[Risk] = []
-    for each, left in view.lag.headroom.items():
-        configured = heads.retention_seconds.get(each[0])
-        if configured is not None and left >= MAX_JUDGED_SHARE * configured:
-            continue  # nearly all of it, as nearly always: what the topic really keeps is no more
-        if view.lag.consumed[each] < heads.earliest[each]:
-            continue  # lost already
-        pace, keeps = _pace(view, each), _keeps(view, each)
-        if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
-            continue
-        share = left / keeps
-        if share < MAX_HEADROOM_SHARE or (share < MAX_JUDGED_SHARE and left / pace < MAX_SECONDS_TO_LOSS):
-            risks.append(Risk(left, share, pace, each))
-    if not risks:
+    heads, risks = view.lag.heads, list(_risks(view))
+    if heads is None or not risks:
         return
     left, share, pace, worst = _worst(risks)
     topic, partition = worst
@@ -98,6 +85,25 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.7 + 0.25 * (1 - share)),
     )
+
+
+def _risks(view: QueryView) -> Iterator[Risk]:
+    """The partitions whose unread rows are close to deletion, while the query is not catching up."""
+    heads = view.lag.heads
+    if heads is None or view.last is None:
+        return
+    for each, left in view.lag.headroom.items():
+        configured = heads.retention_seconds.get(each[0])
+        if configured is not None and left >= MAX_JUDGED_SHARE * configured:
+            continue  # nearly all of it, as nearly always: what the topic really keeps is no more
+        if view.lag.consumed[each] < heads.earliest[each]:
+            continue  # lost already
+        pace, keeps = _pace(view, each), _keeps(view, each)
+        if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
+            continue
+        share = left / keeps
+        if share < MAX_HEADROOM_SHARE or (share < MAX_JUDGED_SHARE and left / pace < MAX_SECONDS_TO_LOSS):
+            yield Risk(left, share, pace, each)
 
 
 def _worst(risks: Sequence[Risk]) -> Risk:
