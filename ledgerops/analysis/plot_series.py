@@ -32,6 +32,8 @@ class Batch(NamedTuple):
 
 
 class Sample(NamedTuple):
+    """A value at an instant (epoch seconds)."""
+
     at: float
     value: float
 

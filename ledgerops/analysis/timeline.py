@@ -49,6 +49,8 @@ class Event:
 
 
 class Incident(NamedTuple):
+    """A time with findings at warning or above, and the queries that had them. Instants are epoch seconds."""
+
     began: float
     ended: float | None  # None while it lasts
     queries: tuple[str, ...]

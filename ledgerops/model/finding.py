@@ -58,6 +58,8 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
+    """A possible cause that is not the cause."""
+
     rule: str
     because: str  # with the number that acquits it
 

@@ -74,6 +74,8 @@ class Panel(NamedTuple):
 
 
 class Band(NamedTuple):
+    """A shaded interval over all panels."""
+
     start: float
     end: float
     style: str

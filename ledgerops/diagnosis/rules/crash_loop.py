@@ -38,6 +38,8 @@ MIN_OUTLIVED_SECONDS = 60.0  # seconds, at least, before a run counts as having 
 
 
 class Loop(NamedTuple):
+    """Failures of one query that follow each other."""
+
     failures: Sequence[Ended]  # oldest first
     batches: Sequence[int]  # the batch in which each failed
 

@@ -60,6 +60,8 @@ READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no lon
 
 
 class Gap(NamedTuple):
+    """Offsets of one partition that were deleted before the query read them."""
+
     partition: Partition
     offsets: int
 

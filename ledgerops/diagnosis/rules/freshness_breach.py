@@ -55,9 +55,11 @@ MAX_PEAK_INDEX = 3  # the backlog peaked by this batch: it had piled up before t
 
 
 class Age(NamedTuple):
+    """One measure of how old results are."""
+
     what: str  # name of the evidence
     seconds: float
-    words: str
+    words: str  # of the summary, before the seconds
 
 
 def check(view: QueryView) -> Iterator[Finding]:

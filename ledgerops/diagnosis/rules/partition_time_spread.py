@@ -38,6 +38,8 @@ MIN_APART_SECONDS = 10.0  # seconds, at least: partitions are always a batch or 
 
 
 class Spread(NamedTuple):
+    """How far apart in time the partitions of a topic are read."""
+
     slowest: Partition
     seconds: float  # how far it is behind the one that is read furthest, in time of arrival
     partitions: int

@@ -42,13 +42,15 @@ MIN_SLOWDOWN = 1.5  # time for a row against the usual: otherwise the load chang
 
 
 class Bound(NamedTuple):
-    seconds: float
-    share: float
-    cpu: float
-    stages: float  # seconds of wall time
+    """What Python costs a batch, by medians."""
+
+    seconds: float  # in Python workers, summed over tasks
+    share: float  # of the task time that is Python
+    cpu: float  # share of the task time on the JVM's CPU
+    stages: float  # seconds of wall time with a stage at work
     saving: float  # seconds of wall time that a batch would save if its Python took none
-    per_row: float
-    duration: float
+    per_row: float  # seconds of Python
+    duration: float  # of the batch, in seconds
 
 
 @once

@@ -54,11 +54,13 @@ SOON_SECONDS = 600.0  # a backlog that will be gone by then needs no restart wit
 
 
 class Held(NamedTuple):
+    """A query that its rate limit holds back."""
+
     option: str
-    cap: int
+    cap: int  # offsets a batch
     seconds: float  # of a batch, the median
-    left: int
-    lag: float
+    left: int  # offsets
+    lag: float  # seconds
     share: float  # of what arrives that the cap does not let in
 
 

@@ -51,13 +51,15 @@ MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not over; fewe
 
 
 class Creep(NamedTuple):
-    fullness: float
-    per_second: float
+    """A steady rise of the load towards what the query can process. Rates are rows a second."""
+
+    fullness: float  # share of the interval or of the cap that a batch uses
+    per_second: float  # by which the fullness rises
     arrival: float
-    growth: float
+    growth: float  # of the arrival over the window, as a share
     seconds: float  # until the query is full; 0 when it is
-    window: float
-    by: str  # what gets full
+    window: float  # seconds
+    by: str  # what becomes full
     began: float
 
 

@@ -56,9 +56,11 @@ MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happ
 
 
 class Overhead(NamedTuple):
-    seconds: float
-    share: float
-    tasks: float  # seconds of work, at full width
+    """How the time of a batch divides into tasks and the rest, in seconds, by medians."""
+
+    seconds: float  # outside tasks
+    share: float  # of the batch
+    tasks: float  # of work, on all cores
     planning: float
     rows: float
     duration: float

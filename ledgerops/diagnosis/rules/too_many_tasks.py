@@ -46,11 +46,13 @@ MIN_STAGE_SHARE = 0.5  # of the batch
 
 
 class Tiny(NamedTuple):
-    tasks: float
+    """Stages of many tiny tasks in a batch, by medians. Times are seconds."""
+
+    tasks: float  # in these stages
     seconds: float  # of one task
     records: float  # of one task
-    wall: float
-    duration: float
+    wall: float  # of these stages
+    duration: float  # of the batch
     source: float  # tasks that read the source
 
 

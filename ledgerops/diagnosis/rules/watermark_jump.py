@@ -43,10 +43,12 @@ MAX_SHOWN_PARTITIONS = 4  # source partitions whose offsets are named
 
 
 class Jump(NamedTuple):
+    """A jump of the watermark ahead of the clock, in seconds."""
+
     batch: Progress  # that read the row
     seconds: float  # by which the watermark outran the clock
     ahead: float  # of the newest row before the average row of that batch
-    usual: float
+    usual: float  # the same in earlier batches
     over: float  # the watermark before the average row of the newest batch
 
 

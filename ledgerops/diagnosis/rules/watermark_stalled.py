@@ -49,9 +49,11 @@ MIN_BATCHES = 4  # with rows in them, after the first that had this watermark: s
 
 
 class Stall(NamedTuple):
+    """A time in which rows arrived and the watermark did not advance."""
+
     batches: Sequence[Progress]  # with rows, since the watermark stopped
     seconds: float
-    rows: int
+    rows: int  # that arrived
     usual: float  # longest seconds without an advance before
     ahead: float | None  # of the newest row before what the watermark would have to be
     never: bool = False  # the run never had one: `ahead` is how far the event time of its rows has come
