@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ledgerops")
 
-STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a JVM that hangs ends with the process
+STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
 OBSERVER_INTERVAL_SECONDS = 5.0
 
@@ -134,7 +134,7 @@ class Hub:
         self.broker.close_inherited()
 
     def close(self) -> None:
-        """Listeners first, while the gateway is there; then the worker writes what is left. Works without `start`."""
+        """Removes the listeners while the gateway exists, then lets the worker finish. Works without `start`."""
         for collector in self.collectors:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
@@ -251,7 +251,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
 
 
 def _drop_stopped(hub: Hub) -> None:
-    """An application may make sessions for ever, and stop them without closing their watch."""
+    """Drops stopped sessions: an application may keep creating sessions, and stop them without closing their watch."""
     for stopped in [each for each in hub.sessions.values() if not each.alive]:
         del hub.sessions[stopped.key]
         _watches.pop(stopped.key, None)

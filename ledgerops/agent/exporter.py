@@ -1,4 +1,4 @@
-"""The exporter: every page that it answers with comes from the worker's snapshot, so no request can hold the job up."""
+"""The exporter. Every page is made from the worker's snapshot, so no request can hold up the job."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Exporter:
         self._server.server_close()
 
     def close_inherited(self) -> None:
-        """In a forked child: closes its copies of the sockets, which the parent goes on using."""
+        """In a forked child: closes its copies of the sockets, which the parent keeps using."""
         self._server.close_inherited()
 
     def families(self) -> Iterable[Published]:

@@ -217,7 +217,7 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
 
 
 def removal_reason(reason: object, host: str | None) -> str | None:
-    """What Spark reports, masked but for the executor's own machine, which is where to look; None without a text."""
+    """The reason that Spark reports, masked except for the executor's own machine; None without one."""
     return mask(reason, host)[:MAX_REASON_LENGTH] if isinstance(reason, str) and reason else None
 
 

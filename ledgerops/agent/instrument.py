@@ -69,5 +69,5 @@ def _count(condition: Column) -> Column:
 
 
 def version(text: str) -> tuple[int, ...]:
-    """The major and minor number of a version, such as (3, 5) of "3.5.1"; a part that is no number is left out."""
+    """The major and minor number of a version, such as (3, 5) of "3.5.1"; parts that are not numbers are left out."""
     return tuple(int(part) for part in text.split(".")[:2] if part.isdecimal())

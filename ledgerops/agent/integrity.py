@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DECIMAL_PLACES = 2  # after the point, as money has
 DECIMAL_PRECISION = 28  # Spark adds ten digits for a sum, and has 38
-MAX_SAMPLE_IDS = 5  # ids of a batch: enough to look them up, no directory
+MAX_SAMPLE_IDS = 5  # of a batch: enough to look some up, too few to list customers
 
 
 def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
@@ -25,7 +25,7 @@ def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None
 
     found = [F.count(F.lit(1)).alias(ROWS)]
     if amount is not None:
-        # what is no number, or too large a sum, must not end the query: such an amount is left out, or unknown
+        # an amount that is not a number is left out, and a sum that is too large is unknown: neither may end the query
         value = F.expr(f"try_cast({_quoted(amount)} AS DECIMAL({DECIMAL_PRECISION}, {DECIMAL_PLACES}))")
         total = F.when(F.count(value) == 0, F.lit("0")).otherwise(F.try_sum(value).cast("string"))
         found.append(total.alias(AMOUNT))

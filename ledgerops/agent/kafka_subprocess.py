@@ -93,7 +93,7 @@ class OffsetClient:
             KafkaError.COORDINATOR_NOT_AVAILABLE,
             KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         )
-        final = (  # no access; somebody else is in the group; the topic is gone
+        final = (  # no access; the group has members; the topic is gone
             KafkaError.GROUP_AUTHORIZATION_FAILED,
             KafkaError.TOPIC_AUTHORIZATION_FAILED,
             KafkaError.CLUSTER_AUTHORIZATION_FAILED,

@@ -102,7 +102,7 @@ class Session:
             raise TimeoutError("the Connect server does not answer") from None
 
     def work(self, run_id: str) -> dict[str, int]:
-        """How many jobs a run has begun, and the tasks of those at work; empty where a driver does not know its jobs.
+        """The jobs that a run has begun, and the tasks of the running ones, as counts; empty on Spark Connect.
 
         Raises what Spark raises.
         """

@@ -37,7 +37,7 @@ PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 DURATION = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
 UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took so much longer is read in its place
-FAR_LONGER_SECONDS = 1.0  # seconds more; a hiccup of a quick batch tells nothing
+FAR_LONGER_SECONDS = 1.0  # more; a hiccup of a quick batch means nothing
 MAX_PYTHON_TRIES = 2  # batches without Python time after which a run is assumed to have none
 
 

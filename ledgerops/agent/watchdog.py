@@ -77,7 +77,7 @@ class Watchdog:
     def _check_runs(self, sessions: Sequence[Session], now: float) -> Iterator[Exception]:
         """Asks about the runs that have been silent for too long. Yields what Spark raises."""
         for run in self._runs.runs():
-            if run.session not in sessions:  # detached; a query goes on as long as its session does
+            if run.session not in sessions:  # detached; a query runs as long as its session does
                 self._note_missing(run, now, unwatched=run.session.alive)
                 continue
             silence, reported = self._silence(run, now), self._reported.get(run.run_id, -math.inf)
@@ -135,7 +135,7 @@ class Watchdog:
                 self._queue_end(run, lost=True)
 
     def _find_end(self, run: Run, unwatched: bool) -> None:
-        """Queues the end of a query that is gone without an event, or goes on `unwatched`; again if the queue was full.
+        """Queues the end of a run that is gone without an event or continues `unwatched`; again if the queue was full.
 
         It is `lost` when its session should be there and nobody can say how it ended; where the application stopped
         the session, or Spark knows of no exception, it has stopped.
@@ -179,7 +179,7 @@ class Watchdog:
         status = run.session.call(lambda: run.handle.status)
         message = str(status.get("message", ""))
         if not status.get("isTriggerActive") or (message != WORKING and silence < IDLE_SILENCE_SECONDS):
-            return  # looking for new data is a trigger at work, too, and normally takes no time
+            return  # looking for new data also counts as an active trigger, and normally takes no time
         self._reported[run.run_id] = now
         work = run.session.work(run.run_id) if message == WORKING else {}
         data = {"run_id": run.run_id, "since": trigger_began(run), "message": message, **work}

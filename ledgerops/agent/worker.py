@@ -222,7 +222,7 @@ class Worker:
         self._stats.spent("snapshot", time.perf_counter() - began)
 
     def _count_dropped(self, queries: Mapping[str, QuerySnapshot]) -> None:
-        """Counts what the budgets left out, of each query the most at one time: a counter must not fall."""
+        """Counts the series over the budgets, for each query the most at any time: a counter must not fall."""
         for name, query in queries.items():
             more = query.dropped - self._most_dropped.get(name, 0)
             if more > 0:
@@ -231,7 +231,7 @@ class Worker:
                     self._stats.series_dropped += more
 
     def _judge(self, state: QueryState, view: QueryView) -> None:
-        """A diagnoser goes on when one of its rules raises, and counts that by rule in `errors`."""
+        """A fresh verdict. A diagnoser continues when one of its rules raises, and counts that by rule in `errors`."""
         before = dict(getattr(state.judge, "errors", {}))
         try:
             state.verdict = state.judge(view)
@@ -260,7 +260,7 @@ def tick_seconds(queries: int) -> float:
 
 
 def _can_wait(event: Event, state: QueryState) -> bool:
-    """Whether the next judgement is soon enough: a broker that answers does so for every query every two seconds."""
+    """Whether the event can wait for the next tick: a broker that answers does so for every query every two seconds."""
     return event.kind == "offsets" and state.history.heads[-1].error is None
 
 

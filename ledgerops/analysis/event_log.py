@@ -223,7 +223,7 @@ class Log:
         self._forget(*key)
 
     def _forget(self, run_id: str, batch_id: float = math.inf) -> None:
-        """Nothing more comes of this batch and those before it: not of their stages that failed or were skipped."""
+        """Drops what is held for this batch and those before it: nothing more is reported of them."""
         over = {batch for batch in (*self._batches.values(), *self._stages) if batch[0] == run_id}
         over = {batch for batch in over if batch[1] <= batch_id}
         for batch in over:
@@ -238,7 +238,7 @@ class Log:
         return Observation(self._now if at is None else at, kind, self._names.get(run_id), data)
 
     def unfinished(self) -> Iterator[Observation]:
-        """The batches at work where the log ends, of runs of which it reports no end."""
+        """The batches that are running where the log ends, of runs whose end it does not report."""
         for run_id in list(self._begun):
             yield from self._unfinished(run_id)
 

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 def within(work: Callable[[], Result], seconds: float) -> Result:
     """The result of `work`, which runs in a daemon thread. Raises what it raises, and TimeoutError after `seconds`;
-    the thread then goes on until its work ends by itself."""
+    the thread then runs until its work ends by itself."""
     done: Future[Result] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""One request to one of our HTTP servers: what it must look like, and how its answer is sent."""
+"""One request to one of our HTTP servers: its limits, and how its answer is sent."""
 
 from __future__ import annotations
 

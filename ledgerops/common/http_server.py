@@ -1,8 +1,8 @@
 """The HTTP server under the exporter and notify: a bounded number of threads, each for a bounded time.
 
-A client that is slow to say what it wants makes room for one that asks; who is turned away gets a 503 and is counted.
-Requests above the rate of their address wait, at next to no cost: answering them would take CPU time from the process.
-An address is that of a client, of IPv6 its /64.
+A client that is slow to send its request is cut off for another; a client that is refused gets a 503 and is counted.
+Requests above the rate of their address wait at almost no cost: answering them would take CPU time from the process.
+An address is that of a client; for IPv6 it is the /64.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ HEADER_SECONDS = 3.0  # until a request must have come in whole
 REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
-EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # descriptors, or the system's memory
-ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system's queue
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # no file descriptors, or no memory
+ACCEPT_AGAIN_SECONDS = 0.2  # until the next try then; the connection waits in the system's queue
 PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
 ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
 MAX_PARKED = 32  # requests that wait because their address has sent more than it may
@@ -82,7 +82,7 @@ class Server(ThreadingHTTPServer):
         self.socket.setblocking(False)  # accepted until none is left
 
     def close_inherited(self) -> None:
-        """In a forked child: closes its copies of the sockets, which the parent goes on using."""
+        """In a forked child: closes its copies of the sockets, which the parent keeps using."""
         self.socket.close()
         for request in (*self._open, *self._idle()):
             request.close()
@@ -142,7 +142,7 @@ class Server(ThreadingHTTPServer):
             self._turn_away(request, "rate")
 
     def _begin(self, request: Any, client_address: Any, waited: bool = False) -> None:
-        """Without room, the slowest other client is cut or this one is refused."""
+        """Starts the request's thread. Without room, the slowest other client is cut off or this one is refused."""
         address = network(client_address[0])
         refused = self._no_room(address)
         if refused is not None:

@@ -91,7 +91,7 @@ class KafkaClient:
                 login = f"{LOGIN[self._mechanism]} required username={_quoted(value)} password={_quoted(password)};"
                 return {"sasl.jaas.config": login}
             case "ssl.ca.location":
-                if value == "probe":  # librdkafka looks through the machine's usual places, Java through its own
+                if value == "probe":  # librdkafka searches the machine's usual places, Java its own
                     return {}
                 _pem(name, value)
                 return {"ssl.truststore.type": "PEM", "ssl.truststore.location": value}

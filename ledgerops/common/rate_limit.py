@@ -10,7 +10,7 @@ from collections.abc import Callable
 MAX_BURST = 100  # answers that an address may get at once, whatever its rate
 CPU_SECONDS_PER_ANSWER = 0.02  # an answer that takes more counts as several
 MAX_ADDRESSES = 1000  # that are remembered
-MAPPED_IPV4 = bytes(10) + b"\xff\xff"  # the begin of an IPv4 address as a socket of both kinds gives it
+MAPPED_IPV4 = bytes(10) + b"\xff\xff"  # prefix of an IPv4 address on a socket that also accepts IPv6
 
 
 def network(host: str) -> str:

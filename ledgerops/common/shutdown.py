@@ -44,11 +44,11 @@ class Stop:
 
     @property
     def asked(self) -> bool:
-        """Whether somebody has asked the run to end."""
+        """Whether the run was asked to end."""
         return self.reason is not None
 
     def wait(self, seconds: float) -> bool:
-        """True as soon as somebody asked; False after `seconds`."""
+        """True as soon as the run is asked to end; False after `seconds`."""
         if self._unasked.acquire(timeout=max(0.0, seconds)):
             self._release()
         return self.asked

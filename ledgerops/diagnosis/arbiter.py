@@ -29,7 +29,7 @@ def typical_seconds(view: QueryView) -> float | None:
 def arbitrate(
     findings: Sequence[Finding], rules: Mapping[str, Rule], harm: Harm | None
 ) -> tuple[list[Finding], Mapping[str, str]]:
-    """The findings that stand beside the cause with the largest saving, and by slug why a residual one was left out."""
+    """The findings that remain beside the cause with the largest saving, and by slug why others were left out."""
     others = [each for each in findings if not rules[each.rule].fallback]
     findings = others or findings
     saving = [each for each in findings if each.saving_seconds is not None and not rules[each.rule].residual]

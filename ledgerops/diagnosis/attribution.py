@@ -104,7 +104,7 @@ def _adding(batch: Progress, tasks: TaskSummary | None, adding: float, cores: in
 
 
 def _launch(tasks: TaskSummary, cores: int, busy: float) -> float:
-    """Of the seconds in which stages are at work, those that their tasks do not account for."""
+    """The seconds in which stages run that their tasks do not account for."""
     walls = sum(stage.wall_seconds or 0.0 for stage in tasks.stages)
     idle = 0.0
     for stage in tasks.stages:
@@ -115,7 +115,7 @@ def _launch(tasks: TaskSummary, cores: int, busy: float) -> float:
 
 
 def _inside(batch: Progress, tasks: TaskSummary, wall: float) -> dict[str, float]:
-    """The time in which stages were at work, by what their tasks did in it."""
+    """The `wall` seconds in which stages ran, by what their tasks did."""
     left = ran = tasks.run_seconds
     if ran <= 0:
         return {"waiting": wall}

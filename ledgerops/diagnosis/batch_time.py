@@ -30,7 +30,7 @@ Pairs = Sequence[tuple[Progress, TaskSummary]]
 def needed(view: QueryView) -> int:
     """How many batches with tasks it takes to say anything: two, or one that is long or that shows growth.
 
-    Such a batch speaks for itself, and a second one would end when everybody knows.
+    Such a batch is proof enough, and waiting for a second one would take too long.
     """
     if _second(view):
         return 1
@@ -93,14 +93,14 @@ def slots(view: QueryView, tasks: int) -> int:
 
 
 class StageTime(NamedTuple):
-    """Wall seconds in which at least one stage of a batch was at work, and when the last one ended."""
+    """Wall seconds in which at least one stage of a batch was running, and when the last one ended."""
 
     seconds: float
     ended: float
 
 
 def stage_time(tasks: TaskSummary) -> StageTime | None:
-    """The time in which the stages of a batch were at work; None unless all of them are known."""
+    """The time in which the stages of a batch were running; None unless all of them are known."""
     spans = [(stage.started, stage.ended) for stage in tasks.stages]
     if not spans or len(spans) >= MAX_READ_STAGES:
         return None
@@ -112,7 +112,7 @@ def stage_time(tasks: TaskSummary) -> StageTime | None:
 
 
 def split_add_batch(batch: Progress, tasks: TaskSummary, adding: float) -> tuple[float, float, float] | None:
-    """Of the `adding` seconds of `add_batch`: those with a stage at work, those without, and of the latter those after
+    """Of the `adding` seconds of `add_batch`: those with a running stage, those without, and of the latter those after
     the last stage. None unless all stages are known."""
     inside = stage_time(tasks)
     if inside is None:

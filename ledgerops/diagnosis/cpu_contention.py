@@ -23,7 +23,7 @@ NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots a
 # a query that takes the cores
 MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
 MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
-MIN_TAKEN_SHARE = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
+MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together unless the machine is busy: else no query waits
 BEFORE_SECONDS = 60.0  # before the strain, which say what the other query used to take
 MIN_SLOWDOWN = 1.5  # how much longer the query takes for its rows
 MIN_BUSY_SHARE = 0.85  # of all cores of the machine

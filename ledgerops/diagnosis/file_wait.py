@@ -1,8 +1,8 @@
-"""Do files wait in a folder because of `maxFilesPerTrigger`? A file source does not report what it has left behind.
+"""Whether files wait in a folder because of `maxFilesPerTrigger`: a file source does not report its unread files.
 
-Known are the files that it read: each batch as many as the cap allows, older from batch to batch, while the folder
-still gets new ones. Only files that arrived during the run count. Those that were there before it may have been copied
-at once: how quickly they came says nothing about the files to come.
+Only the files that it read are known. They wait when each batch reads as many as the cap allows, older from batch to
+batch, while the folder still gets new ones. Only files that arrived during the run count. Those that were there before
+it may have been copied all at once, so their times say nothing about the files to come.
 """
 
 from __future__ import annotations

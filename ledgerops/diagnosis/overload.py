@@ -1,4 +1,4 @@
-"""Does a query fall behind, since when, and how many rows arrive against those it can process."""
+"""Whether and since when a query falls behind, and how many rows arrive against those it can process."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Growth(NamedTuple):
 
 @once
 def growth(view: QueryView) -> Growth | None:
-    """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
+    """How the query falls behind; None when it does not, or when there are too few batches to tell."""
     if view.history.idle_since is not None or view.plan.trigger in SELF_ENDING_TRIGGERS:
         return None
     return _growing_backlog(view) or _waiting_files(view) or _growing_batches(view) or _rising_trend(view)
@@ -152,7 +152,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
 
 
 class Turn(NamedTuple):
-    """When a batch began, how long it took, and when it asked for the heads; None for the one at work."""
+    """When a batch began, how long it took, and when it read the heads; None for the running one."""
 
     began: float
     seconds: float
@@ -177,8 +177,8 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     if not ratios:
         return None
     chain = times[-len(ratios) :]
-    # without an interval nobody was promised a rhythm, and a burst must be over before it counts; rows that take longer
-    # than they used to are no burst
+    # without an interval no rhythm was promised, so a burst must be over before it counts; rows that take longer than
+    # they used to are not a burst
     lost = view.baseline.slowdown
     patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_SLOWDOWN) else 2.0
     several = (

@@ -1,4 +1,4 @@
-"""What a query waits for its sink: in the driver while no task runs, or in the tasks that write."""
+"""How long the sink makes a query wait: in the driver while no task runs, or in the tasks that write."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ledgerops.diagnosis.criteria import WORTH_SHARE
 from ledgerops.diagnosis.harm import harm
 from ledgerops.signals.query_view import QueryView
 
-MIN_GROWTH_SECONDS = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
-MIN_TOGETHER_SHARE = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
+MIN_GROWTH_SECONDS = 1.0  # over the usual; in the median a machine's hiccups stay below it
+MIN_TOGETHER_SHARE = 0.6  # of a stage's wall time in which its average task runs, when all wait for the same thing
 
 
 def blocks(view: QueryView, outside: batch_time.Outside) -> bool:

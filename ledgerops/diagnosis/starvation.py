@@ -26,7 +26,7 @@ BUSY_SAMPLES = 3  # at one sample every 10 s
 
 
 def machine_busy(view: QueryView) -> bool:
-    """Whether there is hardly any CPU left for the query: stages then wait for cores, whatever the sink does.
+    """Whether hardly any CPU is left for the query: stages then wait for cores, whatever the sink does.
 
     The machine's own figure does not tell it on a large host of which the driver may use only a part; then it shows
     in as many other queries as there are cores outlasting their interval, too.
@@ -75,7 +75,7 @@ def starved(view: QueryView) -> bool:
     if crowded(view):
         return True
     if not view.baseline.usual:
-        return False  # a busy machine slows all parts of a batch alike: which of them is largest still tells the cause
+        return False  # a busy machine slows all parts of a batch alike, so the largest part still shows the cause
     if slots_taken(view):
         return True
     latest = [batch for batch, _ in batch_time.pairs(view)] or view.baseline.recent
@@ -87,7 +87,7 @@ def starved(view: QueryView) -> bool:
 
 
 def keeps_itself_busy(view: QueryView) -> bool:
-    """Whether the application's own processes use the machine, and no other query: then nobody holds it up."""
+    """Whether neither other processes nor other queries use much of the machine: then the query waits for none."""
     use = cpu_use(view)
     if use is None or crowded(view):
         return False

@@ -1,4 +1,4 @@
-"""What the state of a query costs and how it grows: the ground that the rules on state, memory and GC stand on.
+"""The cost of a query's state and its growth, for the rules on state, memory and garbage collection.
 
 Spark sums the times of a state operator over its tasks. Wall time is that sum over the tasks that run at once.
 """
@@ -16,8 +16,8 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-# kept time by themselves, with timers, timeouts or a time to live
-OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
+# operators that keep time themselves, with timers, timeouts or a time to live
+OWN_TIME_OPERATORS = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
 RESERVED_BYTES = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
 UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
 # of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
@@ -47,7 +47,7 @@ def has_watermark(view: QueryView, batches: int = 10) -> bool:
 
 def keeps_own_time(operator: StateOperator) -> bool:
     """Whether an operator can forget by timers, timeouts or a time to live; by its metrics where it has them."""
-    if not operator.name.startswith(OWN_TIME):
+    if not operator.name.startswith(OWN_TIME_OPERATORS):
         return False
     timers = [value for name, value in operator.custom.items() if "Timers" in name]
     lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]

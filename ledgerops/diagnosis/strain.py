@@ -1,4 +1,4 @@
-"""Do batches outlast their interval: how much proof it takes, from far over (two batches) to just over (20 s of them).
+"""Whether batches outlast their interval. Two batches prove it when far over, 20 s of batches when just over.
 
 `interval` is the trigger interval in seconds. Without one, `strained` compares with the usual time of the run.
 """

@@ -1,4 +1,4 @@
-"""What to say of a symptom that no cause explains: where the time of a batch goes, and a first step that fits."""
+"""What a symptom without a known cause says: where the time of a batch goes, and a first step that fits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def largest_part(view: QueryView) -> Part | None:
 
 
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
-    """A symptom that stands for itself, with the largest part of a batch and a remedy that fits it."""
+    """A symptom without a cause, with the largest part of a batch and a remedy that fits it; others as they are."""
     part = largest_part(view) if finding.rule in SYMPTOMS else None
     if part is None:
         return finding

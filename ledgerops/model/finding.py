@@ -73,8 +73,8 @@ class Finding:
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...] = ()
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
-    began: float | None = None  # when the rule can tell from the history; else the engine's first sight
-    harmless: bool = False  # nothing suffers from it yet: worth knowing, no warning
+    began: float | None = None  # where the history shows it; else when the engine first saw it
+    harmless: bool = False  # does no harm yet: worth knowing, no warning
     share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
     saving_seconds: float | None = None  # that a typical batch would take less without this; None where unknown
     rule: str = ""

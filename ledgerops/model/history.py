@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
 from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TaskSummary
 
-MAX_BATCHES = 200  # the rules look back this far at most
+MAX_BATCHES = 200  # no rule reads more
 FULL_BATCHES = 30  # newest batches that keep the state stores' custom metrics, the bulk of a record
 MAX_TASK_SUMMARIES = 60
 MAX_BATCH_FILES = 60
@@ -71,9 +71,9 @@ class History:
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
-        self.interrupted: Running | None = None  # the batch at work when the run ended: it never finished
+        self.interrupted: Running | None = None  # the batch that was running when the run ended: it never finished
         self.started_at: float | None = None  # of the current run
-        self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
+        self.first_batch: int | None = None  # id of the first reported batch of the current run
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last event: start, progress or idle
@@ -127,7 +127,7 @@ class History:
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
 
-        A batch that is heard of after its run's end, or after the next run's start, does not begin its run again.
+        A batch that is reported after its run's end, or after the next run's start, does not restart its run.
         """
         last = self.last
         if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:

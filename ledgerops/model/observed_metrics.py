@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ledgerops.model.records import Progress
 
-HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys, too few to be a directory of customers
+HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys
 OBSERVATION = "ledgerops"  # the name under which `instrument` observes
 SIDES = ("in", "out")
 BOOK = "ledgerops_book"  # an observation is called BOOK_in or BOOK_out, with `_name` where there are several

@@ -220,7 +220,7 @@ class Recorder:
 
 
 def _size(file: Path) -> int:
-    """In bytes; 0 of a file that somebody has deleted meanwhile."""
+    """In bytes; 0 for a file that has been deleted meanwhile."""
     try:
         return file.stat().st_size
     except FileNotFoundError:

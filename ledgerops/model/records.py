@@ -50,7 +50,7 @@ class SourceProgress:
     end: Offsets
     latest: Offsets
     metrics: Mapping[str, str]
-    # summed up once: rules look back over many batches, and a topic may have many partitions
+    # summed once: rules read many batches, and a topic may have many partitions
     read: int = field(init=False, compare=False, repr=False)  # offsets from start to end
     left: int = field(init=False, compare=False, repr=False)  # offsets not read yet; none where it is not known
 
@@ -235,14 +235,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The watchdog saw a trigger at work."""
+    """A running trigger, as the watchdog saw it."""
 
     at: float
     run_id: str
     since: float  # when the trigger began, as far as is known
     message: str  # Spark's own status message
     jobs: int | None = None  # that Spark has begun for the run, of which the newest are remembered
-    tasks: int | None = None  # of the jobs at work, as far as their stages have begun
+    tasks: int | None = None  # of the running jobs, as far as their stages have begun
     tasks_done: int | None = None
     moved: float | None = None  # when these counts last changed; the history fills it in
 

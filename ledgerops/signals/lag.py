@@ -55,7 +55,7 @@ class Lag:
             slack = ALIGNMENT_SECONDS + self._run.last.phases.get("latest_offset", 0.0)
             at = self._was_head(partition)
             if at is not None:
-                # what came in while the batch was being planned was not left behind
+                # what arrived while the batch was being planned does not count as unread
                 found[partition] = float("inf") if at >= head_table.offsets_read_at(self._run.last) - slack else at
         return found
 

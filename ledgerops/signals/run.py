@@ -54,7 +54,7 @@ class Run:
 
     @cached_property
     def unfinished_seconds(self) -> float | None:
-        """Seconds that a batch has been at work without an end, or had been when the run ended; None without one."""
+        """Seconds that the unfinished batch has been running, or had been when the run ended; None without one."""
         cut, ended = self.history.interrupted, self.history.ended
         if self.running_seconds is None and cut is not None and ended is not None:
             return max(0.0, ended.at - cut.since)
