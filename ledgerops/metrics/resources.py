@@ -32,14 +32,6 @@ def _active(host: Host) -> Series:
     return found
 
 
-def _removed_info(host: Host) -> Series:
-    return {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors}
-
-
-def _removed_at(host: Host) -> Series:
-    return {(each.executor_id,): each.removed_at for each in host.removed_executors}
-
-
 METRICS: tuple[Metric[Host], ...] = (
     Metric(
         "ledgerops_executor_active",
@@ -51,14 +43,14 @@ METRICS: tuple[Metric[Host], ...] = (
         "ledgerops_executor_removed_info",
         "Why Spark removed an executor; only the newest removed executors are kept.",
         labels=("executor", "reason"),
-        read=_removed_info,
+        read=lambda host: {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors},
         unused="used with ledgerops_executor_active when an executor is gone.",
     ),
     Metric(
         "ledgerops_executor_removed_timestamp_seconds",
         "When Spark removed an executor; only the newest removed executors are kept.",
         ("executor",),
-        _removed_at,
+        lambda host: {(each.executor_id,): each.removed_at for each in host.removed_executors},
         unused="used with ledgerops_executor_active when an executor is gone.",
     ),
     _executor("ledgerops_executor_cores", "Task slots of an executor.", lambda e: e.cores),

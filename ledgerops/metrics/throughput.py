@@ -10,14 +10,6 @@ from ledgerops.signals.query_view import QueryView
 REJECTED = "rejected_"  # columns of an observation: how many records of the batch were refused, by reason
 
 
-def _rows_in(batch: Progress) -> Series:
-    return {(source.name,): float(source.rows) for source in batch.sources}
-
-
-def _rows_out(batch: Progress) -> Series:
-    return {} if batch.output_rows is None else {(): float(batch.output_rows)}
-
-
 def _rejected(batch: Progress) -> Series:
     """Refused records by reason, summed over the observations that count them: each observes different records."""
     found: dict[tuple[str, ...], float] = {}
@@ -30,10 +22,6 @@ def _rejected(batch: Progress) -> Series:
     return found
 
 
-def _rate_in(view: QueryView) -> Series:
-    return {(source,): rate for source, rate in view.rates.read_by_source.items()}
-
-
 def _rate_processed(view: QueryView) -> Series:
     rate = 0.0 if view.history.idle_since is not None else view.rates.processed
     return {} if rate is None else {(): rate}
@@ -43,7 +31,7 @@ INPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_input_rows_total",
     "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
     labels=("source",),
-    per_batch=_rows_in,
+    per_batch=lambda batch: {(source.name,): float(source.rows) for source in batch.sources},
 )
 REJECTED_ROWS: Metric[QueryView] = Metric(
     "ledgerops_rejected_rows_total",
@@ -54,7 +42,7 @@ REJECTED_ROWS: Metric[QueryView] = Metric(
 OUTPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_output_rows_total",
     "Rows written to the sink; absent for sinks that do not report it, such as foreachBatch.",
-    per_batch=_rows_out,
+    per_batch=lambda batch: {} if batch.output_rows is None else {(): float(batch.output_rows)},
 )
 BATCHES: Metric[QueryView] = Metric(
     "ledgerops_batches_total", "Micro-batches committed.", per_batch=lambda batch: {(): 1.0}
@@ -63,7 +51,7 @@ INPUT_RATE: Metric[QueryView] = Metric(
     "ledgerops_input_rows_per_second",
     "Rows read per second of wall time over the last minute: what was read, not what arrived.",
     labels=("source",),
-    read=_rate_in,
+    read=lambda view: {(source,): rate for source, rate in view.rates.read_by_source.items()},
 )
 PROCESSED_RATE: Metric[QueryView] = Metric(
     "ledgerops_processed_rows_per_second",

@@ -129,10 +129,6 @@ def _scaled(known: Situation, cores: int | None) -> Fit | str:
     of_overhead = 1 - stages.of_overhead * (1 - factor)
     of_slope = 1 - stages.of_slope * (1 - factor)
     line = known.fit
-    return _with_line(line, of_overhead, of_slope)
-
-
-def _with_line(line: Fit, of_overhead: float, of_slope: float) -> Fit:
     return replace(
         line,
         overhead=line.overhead * of_overhead,
@@ -143,6 +139,7 @@ def _with_line(line: Fit, of_overhead: float, of_slope: float) -> Fit:
 
 
 def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
+    """`partial` with what the query can carry by the line: rates, batch time, behaviour and limit."""
     reasons: list[str] = []
     cap = known.cap[1] if known.cap else None
     interval = partial.trigger

@@ -28,7 +28,7 @@ Evidence:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ledgerops.common.format import counted
@@ -124,13 +124,13 @@ def _stall(view: QueryView) -> Stall | None:
         return _never_began(view, last)
     if len(view.batches) <= MIN_BATCHES or view.batches[-MIN_BATCHES - 1].watermark != last.watermark:
         return None
-    stands = [(mark, list(batches)) for mark, batches in groupby(view.batches, lambda batch: batch.watermark) if mark]
-    *before, (_, standing) = stands
+    by_watermark = [list(batches) for mark, batches in groupby(view.batches, lambda batch: batch.watermark) if mark]
+    standing = by_watermark[-1]
     seconds = last.started - standing[0].started
     with_rows = [batch for batch in standing if batch.rows > 0]
-    if len(before) < 2 or len(with_rows) < MIN_BATCHES or last.rows == 0:
+    if len(by_watermark) < 3 or len(with_rows) < MIN_BATCHES or last.rows == 0:
         return None
-    usual = max(_stood(batches, following) for batches, following in _with_next(before, standing))
+    usual = max(later[0].started - earlier[0].started for earlier, later in pairwise(by_watermark))
     if seconds < max(MIN_STILL_SECONDS, MIN_TIMES_USUAL * usual):
         return None
     delay = max(view.plan.watermarks.values(), default=0.0)
@@ -153,17 +153,6 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
     rows = sum(batch.rows for batch in view.batches[1:])
     since = last.started - view.batches[0].started
     return Stall(timed, since, rows, 0.0, last.event_time_max - (timed[0].event_time_max or 0.0), never=True)
-
-
-def _with_next(
-    before: Sequence[tuple[float | None, list[Progress]]], standing: list[Progress]
-) -> list[tuple[list[Progress], list[Progress]]]:
-    reported = [batches for _, batches in before]
-    return list(zip(reported, [*reported[1:], standing], strict=True))
-
-
-def _stood(batches: Sequence[Progress], following: Sequence[Progress]) -> float:
-    return following[0].started - batches[0].started
 
 
 def _silent_source(stall: Stall) -> Silent | None:
