@@ -140,50 +140,54 @@ def _scaled(known: Situation, cores: int | None) -> Fit | str:
 
 def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
     """`partial` with what the query can carry by the line: rates, batch time, behaviour and limit."""
-    reasons: list[str] = []
-    cap = known.cap[1] if known.cap else None
-    interval = partial.trigger
-    if interval is None:
-        reasons.append("sustainable rate unknown: the trigger interval is not known; give it with --trigger")
-    span = interval or known.freshness / 2
-    sustainable, at_least = None, None
-    if interval is not None:
-        sustainable = line.estimate(lambda a, b: _sustainable(a, b, span, cap))
-        size = sustainable.value * span
-        if line.reach(size) > line.trusted:
-            at_least = line.trusted * line.largest / span
-            reasons.append(_too_far("sustainable rate", size, line))
-            sustainable = None
-    utmost = line.estimate(lambda a, b: _utmost(a, b, interval or 0.0, cap))
-    partial = replace(partial, sustainable=sustainable, at_least=at_least)
+    cap, interval = known.cap[1] if known.cap else None, partial.trigger or 0.0
+    partial, reasons = _with_sustainable_rate(known, partial, line, cap)
     if partial.arrival is None:
         reasons.append(
             "behaviour under load unknown: no arrival rate is known; give it with --load, in rows per second"
         )
         return replace(partial, unknown_because=tuple(reasons), limit=limit(known, partial.cores, None, line))
     arrival = partial.arrival
-    batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval or 0.0, cap))
-    rows = _rows(batch.value, arrival, interval or 0.0, cap)
-    grows = arrival >= utmost.value
-    if cap is None and grows:
+    utmost = line.estimate(lambda a, b: _utmost(a, b, interval, cap))
+    batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval, cap))
+    rows = _rows(batch.value, arrival, interval, cap)
+    if cap is None and arrival >= utmost.value:
         reasons.append("batch time unknown: each batch would take longer than the one before")
     elif line.reach(rows) > line.trusted:
         reasons.append(_too_far("batch time", rows, line))
     else:
         partial = replace(partial, rows=rows, batch=batch, slow=batch.value * line.slow)
-    behaviour: Behaviour = "unknown"
-    sure = False
-    if interval is not None and sustainable is None and at_least is not None:
-        behaviour, sure = ("keeps_up", True) if arrival <= at_least else ("unknown", False)
-    elif grows:
-        behaviour, sure = "grows", arrival >= utmost.high
-    elif sustainable is not None and arrival <= sustainable.value:
-        behaviour, sure = "keeps_up", arrival <= sustainable.low
-    elif sustainable is not None and partial.batch is not None:
-        behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
+    behaviour, sure = _behaviour(partial, arrival, utmost)
     partial = replace(partial, behaviour=behaviour, sure=sure, unknown_because=tuple(reasons))
     partial = replace(partial, **_times(known, partial, utmost.value))
     return replace(partial, limit=limit(known, partial.cores, rows if rows < UNBOUNDED else None, line))
+
+
+def _with_sustainable_rate(known: Situation, partial: Answer, line: Fit, cap: float | None) -> tuple[Answer, list[str]]:
+    """`partial` with the sustainable rate, or with its lower bound or without it for a reason."""
+    if partial.trigger is None:
+        return partial, ["sustainable rate unknown: the trigger interval is not known; give it with --trigger"]
+    span = partial.trigger or known.freshness / 2
+    rate = line.estimate(lambda a, b: _sustainable(a, b, span, cap))
+    size = rate.value * span
+    if line.reach(size) <= line.trusted:
+        return replace(partial, sustainable=rate), []
+    at_least = line.trusted * line.largest / span
+    return replace(partial, at_least=at_least), [_too_far("sustainable rate", size, line)]
+
+
+def _behaviour(partial: Answer, arrival: float, utmost: Estimate) -> tuple[Behaviour, bool]:
+    """What the query does at this arrival rate, and whether that holds over the whole interval of the estimates."""
+    sustainable = partial.sustainable
+    if sustainable is None and partial.at_least is not None:
+        return ("keeps_up", True) if arrival <= partial.at_least else ("unknown", False)
+    if arrival >= utmost.value:
+        return "grows", arrival >= utmost.high
+    if sustainable is not None and arrival <= sustainable.value:
+        return "keeps_up", arrival <= sustainable.low
+    if sustainable is not None and partial.batch is not None:
+        return "outlasts", sustainable.high < arrival < utmost.low
+    return "unknown", False
 
 
 def _times(known: Situation, partial: Answer, utmost: float) -> dict[str, Any]:
