@@ -5,6 +5,7 @@ Instants are seconds since the epoch, durations seconds, sizes bytes, rates rows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -52,15 +53,15 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "restarts": history.restarts,
         "rates": _rates(view),
         "backlog": view.lag.unread_offsets,
-        "drain_seconds": _short(view.capacity.drain_seconds) if runs else None,
-        "lag_seconds": _short(view.lag.seconds) if runs else None,
-        "busy_ratio": _now(view, view.trigger.busy_ratio),
-        "pressure_ratio": _now(view, view.capacity.pressure_ratio),
+        "drain_seconds": _rounded(view.capacity.drain_seconds) if runs else None,
+        "lag_seconds": _rounded(view.lag.seconds) if runs else None,
+        "busy_ratio": _current_rate(view, view.trigger.busy_ratio),
+        "pressure_ratio": _current_rate(view, view.capacity.pressure_ratio),
         "trigger_interval": view.trigger.interval,
         "batch": _batch(last, view),
-        "watermark_lag": _short(view.lag.watermark) if runs else None,
+        "watermark_lag": _rounded(view.lag.watermark) if runs else None,
         "state": _state(last),
-        "skew": {"kind": worst, "ratio": _short(skew[worst])} if worst else None,
+        "skew": {"kind": worst, "ratio": _rounded(skew[worst])} if worst else None,
         "dropped_rows": int(sum(state.totals.counters.get(DROPPED.name, {}).values())),
         "series": _series(view),
         "findings": [_finding(finding) for finding in verdict.findings] if verdict else [],
@@ -126,18 +127,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _rates(view: QueryView) -> dict[str, float | None]:
     read = view.rates.read_by_source
     return {
-        "arrival": _now(view, view.rates.arrival),
-        "input": _now(view, sum(read.values()) if read else None),
-        "processed": _now(view, view.rates.processed),
-        "capacity": _short(view.capacity.sustainable) if view.history.ended is None else None,
+        "arrival": _current_rate(view, view.rates.arrival),
+        "input": _current_rate(view, sum(read.values()) if read else None),
+        "processed": _current_rate(view, view.rates.processed),
+        "capacity": _rounded(view.capacity.sustainable) if view.history.ended is None else None,
     }
 
 
-def _now(view: QueryView, value: float | None) -> float | None:
-    """A rate of the last minute as it is now: nothing flows in an idle query, and one that ended has no rate."""
+def _current_rate(view: QueryView, value: float | None) -> float | None:
+    """A rate of the last minute as it is now: 0 in an idle query; None in one that has ended."""
     if view.history.ended is not None:
         return None
-    return _short(0.0 if view.history.idle_since is not None else value)
+    return _rounded(0.0 if view.history.idle_since is not None else value)
 
 
 def _batch(last: Progress | None, view: QueryView) -> dict[str, Any] | None:
@@ -146,10 +147,10 @@ def _batch(last: Progress | None, view: QueryView) -> dict[str, Any] | None:
     return {
         "id": last.batch_id,
         "rows": last.rows,
-        "seconds": _short(last.duration),
-        "ended_at": _short(last.ended),
-        "phases": {phase: _short(seconds) for phase, seconds in last.phases.items()},
-        "running_seconds": _short(view.run.running_seconds),
+        "seconds": _rounded(last.duration),
+        "ended_at": _rounded(last.ended),
+        "phases": {phase: _rounded(seconds) for phase, seconds in last.phases.items()},
+        "running_seconds": _rounded(view.run.running_seconds),
     }
 
 
@@ -169,8 +170,8 @@ def _series(view: QueryView) -> dict[str, list[float | None]]:
     first = batches[0].started if batches else view.now
     trend = [point for point in view.history.trend if since <= point.at < first]
     factor = max(view.rates.rows_per_offset.values(), default=1.0)
-    points = _thin([*_trend_points(trend, factor), *_batch_points(batches, factor)])
-    return {name: [_short(point[index]) for point in points] for index, name in enumerate(SERIES)}
+    points = _merged([*_trend_points(trend, factor), *_batch_points(batches, factor)])
+    return {name: [_rounded(point[index]) for point in points] for index, name in enumerate(SERIES)}
 
 
 def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterable[Point]:
@@ -198,7 +199,7 @@ def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterab
             gap, asked = batch.started - earlier.started, offsets_read_at(batch) - offsets_read_at(earlier)
         yield (
             batch.ended,
-            _growth(_heads(earlier), _heads(batch), asked, rows_per_offset),
+            _growth(_head_sum(earlier), _head_sum(batch), asked, rows_per_offset),
             batch.rows / gap if gap and gap > 0 else None,
             batch.rows / batch.duration if batch.duration > 0 else None,
             backlog(batch),
@@ -209,7 +210,7 @@ def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterab
         earlier = batch
 
 
-def _heads(batch: Progress | None) -> int | None:
+def _head_sum(batch: Progress | None) -> int | None:
     known = [offset for source in batch.sources for offset in source.latest.values()] if batch else []
     return sum(known) if known else None
 
@@ -221,9 +222,9 @@ def _growth(earlier: int | None, later: int | None, gap: float | None, rows_per_
     return (later - earlier) * rows_per_offset / gap
 
 
-def _thin(points: Sequence[Point]) -> Sequence[Point]:
-    """At most SERIES_POINTS: neighbours merge into one, by the mean of the rates and the worst of the rest."""
-    size = -(-len(points) // SERIES_POINTS)
+def _merged(points: Sequence[Point]) -> Sequence[Point]:
+    """At most SERIES_POINTS: neighbours are merged into one, by the mean of the rates and the maximum of the rest."""
+    size = math.ceil(len(points) / SERIES_POINTS)
     if size <= 1:
         return points
     merge: tuple[Callable[[Sequence[float]], float], ...] = (max, _mean, _mean, _mean, max, max, max, max)
@@ -240,6 +241,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _short(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
     """Milliseconds and thousandths are enough for a display, and keep the document small."""
     return None if value is None else round(value, 3)
