@@ -1,4 +1,4 @@
-"""How columns of the state are shown: times as they are, what could name a customer as a hash."""
+"""How columns of the state are shown: times as they are, and what could identify a customer as a hash."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from ledgerops.model.observed_metrics import HASH_LENGTH
 
-TimeLike = Any  # a Spark type; pyspark is untyped here
+SparkType = Any  # pyspark is untyped here
 TIMES = {"timestamp", "timestamp_ntz", "date"}
 
 
-def time_like(of: TimeLike) -> bool:
+def time_like(data_type: SparkType) -> bool:
     """Whether a Spark type holds times only: an instant, a date, a window."""
-    fields = getattr(of, "fields", None)
-    return all(time_like(field.dataType) for field in fields) if fields else of.simpleString() in TIMES
+    fields = getattr(data_type, "fields", None)
+    return all(time_like(field.dataType) for field in fields) if fields else data_type.simpleString() in TIMES
 
 
 def hashed(text: str) -> str:
@@ -24,26 +24,27 @@ def hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
 
-def shown_key(text: str | None, of: TimeLike, show: bool) -> str | None:
-    """A column of a key as text. Times come as JSON of one column and are always shown."""
+def shown_key(text: str | None, data_type: SparkType, show: bool) -> str | None:
+    """A column of a key as text, hashed unless `show`. Times come as JSON with one column and are always shown."""
     if text is None:
         return None
-    if time_like(of):
+    if time_like(data_type):
         return _time(json.loads(text).get("c"))
     return text if show else hashed(text)
 
 
-def masked(value: Any, of: TimeLike, secret: Set[str], name: str = "") -> Any:
+def masked(value: Any, data_type: SparkType, secret: Set[str], name: str = "") -> Any:
     """A value parsed from Spark's JSON, without texts and without what columns named in `secret` hold."""
-    if value is None or of.simpleString() in TIMES:
+    if value is None or data_type.simpleString() in TIMES:
         return value
-    kind = of.typeName()
+    kind = data_type.typeName()
     if kind == "struct":
-        return {field.name: masked(value.get(field.name), field.dataType, secret, field.name) for field in of.fields}
+        fields = data_type.fields
+        return {each.name: masked(value.get(each.name), each.dataType, secret, each.name) for each in fields}
     if kind == "array":
-        return [masked(item, of.elementType, secret, name) for item in value]
+        return [masked(item, data_type.elementType, secret, name) for item in value]
     if kind == "map":
-        return {hashed(str(key)): masked(item, of.valueType, secret, name) for key, item in value.items()}
+        return {hashed(str(key)): masked(item, data_type.valueType, secret, name) for key, item in value.items()}
     if name in secret or kind in ("string", "varchar", "char", "binary", "variant"):
         return hashed(value if isinstance(value, str) else json.dumps(value))
     return value

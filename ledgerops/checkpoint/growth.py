@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
-from ledgerops.checkpoint.state_rows import Reader, spark_errors
+from ledgerops.checkpoint.state_rows import StateReader, spark_errors
 from ledgerops.checkpoint.store_files import StoreFiles
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Growth:
     removed: int | None = None
 
 
-def growth(reader: Reader, files: dict[tuple[int, str], StoreFiles], since: int, rows: int) -> Growth:
+def growth(reader: StateReader, files: dict[tuple[int, str], StoreFiles], since: int, rows: int) -> Growth:
     """The growth up to the reader's batch, at whose end there are `rows`.
 
     By the change feed where every batch's changes are in the checkpoint and the view has one; else by the counts of
@@ -46,7 +46,7 @@ def growth(reader: Reader, files: dict[tuple[int, str], StoreFiles], since: int,
     return Growth(since, until, "counts", ((since, reader.total(since)), (until, rows)))
 
 
-def _try_changes(reader: Reader, since: int) -> Growth | None:
+def _try_changes(reader: StateReader, since: int) -> Growth | None:
     """None where Spark does not know the changes, as of a range that was removed at once."""
     try:
         return _by_changes(reader, since)
@@ -54,7 +54,7 @@ def _try_changes(reader: Reader, since: int) -> Growth | None:
         return None
 
 
-def _by_changes(reader: Reader, since: int) -> Growth:
+def _by_changes(reader: StateReader, since: int) -> Growth:
     """Replays the changes upon the rows of `since`: a write adds a row only where there was none."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.checkpoint.columns import TimeLike, masked, shown_key, time_like
+from ledgerops.checkpoint.columns import SparkType, masked, shown_key, time_like
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint
 from ledgerops.errors import UserError
@@ -48,7 +48,7 @@ def reason(error: Exception) -> str:
 
 
 @contextmanager
-def as_written(session: SparkSession, checkpoint: Checkpoint) -> Iterator[None]:
+def settings_of(session: SparkSession, checkpoint: Checkpoint) -> Iterator[None]:
     """The session with the settings under which the state was written, and as it was afterwards."""
     # The coordinator of state stores, which RocksDB's reader reports to, comes up with the first use of this only.
     _ = session.streams
@@ -65,7 +65,7 @@ def as_written(session: SparkSession, checkpoint: Checkpoint) -> Iterator[None]:
                 session.conf.set(key, value)
 
 
-class Reader:
+class StateReader:
     """Reads one view at one batch."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Reader:
             value = value.fields[0].dataType
         named = [(field.name, field.dataType) for field in value.fields] if hasattr(value, "fields") else None
         return {
-            part: [{"name": name, "type": of.simpleString()} for name, of in columns]
+            part: [{"name": name, "type": data_type.simpleString()} for name, data_type in columns]
             for part, columns in (("key", key), ("value", named or [(self.value, value)]))
         }
 
@@ -154,8 +154,8 @@ class Reader:
             return [chosen]
         plain = [
             name
-            for name, of in self.key_types.items()
-            if not time_like(of) and not (self.view.kind == "side" and name == "index")
+            for name, data_type in self.key_types.items()
+            if not time_like(data_type) and not (self.view.kind == "side" and name == "index")
         ]
         return plain or list(self.key_types)
 
@@ -186,7 +186,7 @@ class Reader:
         """Some rows; without `show` texts and columns named like the key's are hashed, as they could reveal a key."""
         from pyspark.sql import functions as F
 
-        secret = frozenset(name for name, of in self.key_types.items() if not time_like(of))
+        secret = frozenset(name for name, each in self.key_types.items() if not time_like(each))
         rows = self.rows.drop("partition_id")
         found = rows.select(F.to_json(F.struct(*rows.columns), INSTANT)).limit(number).collect()
         values = (json.loads(row[0]) for row in found)
@@ -214,7 +214,7 @@ class Reader:
 
         return F.to_json(F.struct(name)) if hasattr(self._fields[name], "fields") else F.col(name).cast("string")
 
-    def _text(self, column: Column, of: TimeLike) -> Column:
+    def _text(self, column: Column, data_type: SparkType) -> Column:
         from pyspark.sql import functions as F
 
-        return F.to_json(F.struct(column.alias("c")), INSTANT) if time_like(of) else column.cast("string")
+        return F.to_json(F.struct(column.alias("c")), INSTANT) if time_like(data_type) else column.cast("string")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.checkpoint.growth import Growth, growth
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
-from ledgerops.checkpoint.state_rows import Reader, as_written, reason, spark_errors
+from ledgerops.checkpoint.state_rows import StateReader, reason, settings_of, spark_errors
 from ledgerops.errors import UserError
 from ledgerops.model.spark_progress import format_instant
 
@@ -81,14 +81,14 @@ def choose(checkpoint: Checkpoint, wanted: Selection) -> Choice:
     return Choice(tuple((operator, views) for operator, views in found if views), batch, since)
 
 
-def survey(path: Path, wanted: Selection, session: SparkSession) -> dict[str, Any]:
+def summarize(path: Path, wanted: Selection, session: SparkSession) -> dict[str, Any]:
     """The document. Raises UserError when something wanted is not there or cannot be read."""
     for _ in range(MAX_ATTEMPTS):
         checkpoint = open_checkpoint(path)
         choice = choose(checkpoint, wanted)
         _check_schemas(checkpoint, choice)
         try:
-            with as_written(session, checkpoint):
+            with settings_of(session, checkpoint):
                 return _document(checkpoint, choice, wanted, session)
         except spark_errors() as error:
             now = open_checkpoint(path).kept
@@ -101,20 +101,13 @@ def survey(path: Path, wanted: Selection, session: SparkSession) -> dict[str, An
 
 
 def _document(checkpoint: Checkpoint, choice: Choice, wanted: Selection, session: SparkSession) -> dict[str, Any]:
-    return {
-        **head(checkpoint),
-        "batch": choice.batch,
-        "operators": [
-            operator_document(
-                checkpoint,
-                operator,
-                choice.batch,
-                [_store(Reader(session, checkpoint, operator, view, choice.batch), choice, wanted) for view in views],
-                whole=len(views) == len(operator.views),
-            )
-            for operator, views in choice.operators
-        ],
-    }
+    operators = []
+    for operator, views in choice.operators:
+        readers = [StateReader(session, checkpoint, operator, view, choice.batch) for view in views]
+        stores = [_store(reader, choice, wanted) for reader in readers]
+        whole = len(views) == len(operator.views)
+        operators.append(operator_document(checkpoint, operator, choice.batch, stores, whole=whole))
+    return {**head(checkpoint), "batch": choice.batch, "operators": operators}
 
 
 def head(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -161,7 +154,7 @@ def operator_document(
     }
 
 
-def _store(reader: Reader, choice: Choice, wanted: Selection) -> dict[str, Any]:
+def _store(reader: StateReader, choice: Choice, wanted: Selection) -> dict[str, Any]:
     view, counts = reader.view, reader.count()
     rows = sum(number for number, _ in counts.values())
     # of a join's index everything is known from the rows, unless it was asked for

@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-class Picture:
+class StateText:
     """One checkpoint's document."""
 
     def __init__(self, document: Document) -> None:
@@ -161,7 +161,7 @@ def _top(keys: Sequence[Document]) -> Iterator[Text]:
         )
 
 
-class Listing:
+class ListingText:
     """The document of a run: a line for each operator of each job."""
 
     def __init__(self, document: Document) -> None:

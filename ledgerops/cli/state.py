@@ -86,14 +86,14 @@ def _check_runs(path: Path) -> None:
 
 def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     from ledgerops.checkpoint.reader import open_checkpoint
-    from ledgerops.checkpoint.summary import Selection, choose, survey
+    from ledgerops.checkpoint.summary import Selection, choose, summarize
 
     wanted = Selection(
         args.operator, args.store, args.batch, args.since, args.top, args.key, args.rows, show_keys=args.show_keys
     )
     choose(open_checkpoint(path), wanted)  # what can be refused is refused before Spark starts
     with _session(args) as session:
-        return survey(path, wanted, session)
+        return summarize(path, wanted, session)
 
 
 @contextmanager
@@ -135,14 +135,14 @@ def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> Non
         return
     from rich.console import Console
 
-    from ledgerops.checkpoint.text_view import Listing, Picture
+    from ledgerops.checkpoint.text_view import ListingText, StateText
 
     plain = not sys.stdout.isatty()
     # without a terminal there is no width to keep to but what a reader of text expects
     columns = os.environ.get("COLUMNS", "")
     width = None if not plain else int(columns) if re.fullmatch("[1-9][0-9]{0,5}", columns) else 120
     console = Console(width=width, no_color=plain or bool(os.environ.get("NO_COLOR")), highlight=False)
-    console.print(Listing(document) if listed else Picture(document))
+    console.print(ListingText(document) if listed else StateText(document))
 
 
 def _number(text: str) -> int:

@@ -17,7 +17,7 @@ import pytest
 from ledgerops.checkpoint.columns import hashed
 from ledgerops.checkpoint.listing import listing
 from ledgerops.checkpoint.reader import open_checkpoint
-from ledgerops.checkpoint.summary import Selection, survey
+from ledgerops.checkpoint.summary import Selection, summarize
 from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import dedup_transactions
@@ -78,7 +78,7 @@ def look(spark, copied):
     def get(name, **wanted):
         asked = (name, *sorted(wanted.items()))
         if asked not in seen:
-            seen[asked] = survey(copied(name)[0], Selection(**wanted), spark)
+            seen[asked] = summarize(copied(name)[0], Selection(**wanted), spark)
         return seen[asked]
 
     return get
@@ -297,7 +297,7 @@ def test_what_spark_cannot_read_is_one_line(made, spark, tmp_path):
         file.with_name(".3.changelog.crc").unlink(missing_ok=True)
 
     with pytest.raises(UserError, match=f"^Spark cannot read the state in {copy}: [^\n]+$"):
-        survey(copy, Selection(), spark)
+        summarize(copy, Selection(), spark)
 
 
 def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(made, spark, tmp_path):
@@ -307,13 +307,13 @@ def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(made, spark, tmp_path
         file.write_text(file.read_text().replace("_stateSchema", "_gone"))
 
     with pytest.raises(UserError, match=r"has no schema of operator 0: Spark looks for it at [^;]*_gone"):
-        survey(copy, Selection(), spark)
+        summarize(copy, Selection(), spark)
 
 
 def test_the_session_has_its_own_settings_afterwards(made, spark):
     before = spark.conf.get("spark.sql.streaming.stateStore.providerClass")
 
-    survey(made("counts")[0], Selection(top=0), spark)
+    summarize(made("counts")[0], Selection(top=0), spark)
 
     assert spark.conf.get("spark.sql.streaming.stateStore.providerClass") == before
 
@@ -339,13 +339,13 @@ def test_a_query_at_work_is_read_and_each_batch_agrees_with_its_metric(spark, tm
             feed.add(*islice(batches, 2))  # the query is at work while it is read
             given += 2
             try:
-                document = survey(feed.checkpoint, Selection(top=0), spark)
+                document = summarize(feed.checkpoint, Selection(top=0), spark)
             except UserError as error:  # a busy machine reads more slowly than the query cleans up
                 assert "faster than they can be read" in str(error)
             else:
                 seen[document["batch"]] = document["operators"][0]["rows"]
         query.processAllAvailable()
-        last = survey(feed.checkpoint, Selection(top=0), spark)
+        last = summarize(feed.checkpoint, Selection(top=0), spark)
         until(lambda: progress().keys() >= {*seen, last["batch"]}, 60, "the progress of all that was read")
         told = progress()
     finally:

@@ -7,7 +7,7 @@ import json
 import pytest
 from rich.console import Console
 
-from ledgerops.checkpoint.text_view import Listing, Picture
+from ledgerops.checkpoint.text_view import ListingText, StateText
 from ledgerops.cli import main
 from tests.checkpoint.fake import checkpoint, put, snapshot
 
@@ -185,7 +185,7 @@ def drawn(one, width=80, encoding="utf-8", files=()):
     with console.capture() as caught:
         options = console.options.update(width=width)
         options.encoding = encoding
-        console.print(*Picture(document).__rich_console__(console, options), sep="\n")
+        console.print(*StateText(document).__rich_console__(console, options), sep="\n")
     return caught.get().splitlines()[6:]
 
 
@@ -246,6 +246,6 @@ def test_long_columns_are_folded_and_not_cut():
 def test_a_listing_names_what_could_not_be_read():
     console = Console(width=120, color_system=None)
     with console.capture() as caught:
-        console.print(Listing({"jobs": [{"job": "a", "operators": [], "error": "it is broken"}]}))
+        console.print(ListingText({"jobs": [{"job": "a", "operators": [], "error": "it is broken"}]}))
 
     assert "a it is broken" in caught.get()
