@@ -45,12 +45,12 @@ MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take 
 
 
 class Slow(NamedTuple):
-    """A slow sink: the description, the evidence and the confidence."""
+    """One way in which a batch waits for the sink."""
 
-    what: str
+    what: str  # of the summary, after the seconds
     seconds: float
-    duration: float
-    evidence: tuple[tuple[str, float, str, str], ...]
+    duration: float  # of the batch
+    evidence: tuple[Evidence, ...]
     confidence: float
     excess: float  # seconds beyond the usual, where that is known
 
@@ -58,14 +58,15 @@ class Slow(NamedTuple):
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not harm.examined(view):
         return
-    slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
+    at = view.last.ended
+    slow = _outside(view, at) or _waiting(view, at) or _slower_than_usual(view, at)
     if slow is None:
         return
     sink = (view.plan.sink or view.last.sink).partition("[")[0] or "sink"
     yield Finding(
         f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {slow.what}",
         Component("sink", sink),
-        tuple(Evidence(name, value, unit, expected, view.last.ended) for name, value, unit, expected in slow.evidence),
+        slow.evidence,
         (
             Remedy(
                 "time one write at the target of the sink", "more cores do not help while tasks wait for the target"
@@ -78,25 +79,23 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _outside(view: QueryView) -> Slow | None:
+def _outside(view: QueryView, at: float) -> Slow | None:
     outside = batch_time.outside_tasks(view)
     if outside is None or outside.seconds < MIN_SECONDS or not sink_wait.blocks(view, outside):
         return None
     usual = batch_time.usually_outside(view)
     before = usual.seconds if usual is not None else 0.0
-    limit = (
-        batch_time.MIN_MAIN_SHARE
-        if usual is None
-        else min(batch_time.MIN_MAIN_SHARE, batch_time.MIN_PART_SHARE + before / outside.duration)
-    )
+    limit = batch_time.MIN_MAIN_SHARE
+    if usual is not None:
+        limit = min(limit, batch_time.MIN_PART_SHARE + before / outside.duration)
     if outside.share < limit:
         limit = WORTH_SHARE
     evidence = [
-        ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
-        ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),
+        Evidence("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
+        Evidence("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}", at),
     ]
     if usual is not None:
-        evidence.append(("usual_seconds_outside_tasks", before, "seconds", "the usual"))
+        evidence.append(Evidence("usual_seconds_outside_tasks", before, "seconds", "the usual", at))
     grew = 0.1 if usual is not None and outside.seconds > batch_time.MIN_TIMES_USUAL * before else 0.0
     return Slow(
         "are spent in the sink while no task runs",
@@ -108,29 +107,26 @@ def _outside(view: QueryView) -> Slow | None:
     )
 
 
-def _waiting(view: QueryView) -> Slow | None:
+def _waiting(view: QueryView, at: float) -> Slow | None:
     waiting = sink_wait.waiting_stage(view)
     if waiting is None or not sink_wait.waits(view, waiting):
         return None
+    limit = f"< {batch_time.MIN_MAIN_SHARE * waiting.duration:.1f}"
+    cpu_limit = f">= {batch_time.MAX_WAITING_CPU_SHARE:g}"
     return Slow(
         f"are spent in {waiting.stage}, which writes; its tasks compute for {waiting.cpu_share:.0%} of that time",
         waiting.seconds,
         waiting.duration,
         (
-            (
-                "writing_stage_seconds",
-                waiting.seconds,
-                "seconds",
-                f"< {batch_time.MIN_MAIN_SHARE * waiting.duration:.1f}",
-            ),
-            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {batch_time.MAX_WAITING_CPU_SHARE:g}"),
+            Evidence("writing_stage_seconds", waiting.seconds, "seconds", limit, at),
+            Evidence("writing_stage_cpu_share", waiting.cpu_share, "ratio", cpu_limit, at),
         ),
         0.7,
         waiting.seconds * (1 - waiting.cpu_share),
     )
 
 
-def _slower_than_usual(view: QueryView) -> Slow | None:
+def _slower_than_usual(view: QueryView, at: float) -> Slow | None:
     """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
     usual, latest = view.baseline.usual, view.baseline.recent
     if batch_time.outside_tasks(view) is not None or not usual or starvation.machine_busy(view):
@@ -155,8 +151,8 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
         now,
         duration,
         (
-            ("add_batch_seconds", now, "seconds", f"<= {batch_time.MIN_TIMES_USUAL * allowed:.1f}"),
-            ("usual_add_batch_seconds", before, "seconds", "the usual"),
+            Evidence("add_batch_seconds", now, "seconds", f"<= {batch_time.MIN_TIMES_USUAL * allowed:.1f}", at),
+            Evidence("usual_add_batch_seconds", before, "seconds", "the usual", at),
         ),
         0.5,
         now - before,
