@@ -153,14 +153,14 @@ def _raise(period: FindingPeriod, severity: Severity) -> None:
         period.finding = replace(period.finding, severity=severity)
 
 
-def settled(changes: Iterable[Change], alike: Sequence[str] = (), brief: float = MIN_STATUS_SECONDS) -> list[Change]:
-    """Changes without those that were taken back at once; values in `alike` count as one."""
+def settled(changes: Iterable[Change], alike: Sequence[str] = ()) -> list[Change]:
+    """Changes without those that were reversed within MIN_STATUS_SECONDS; values in `alike` count as one."""
     kept: list[Change] = []
     for change in changes:
         same = kept and (kept[-1].value == change.value or {kept[-1].value, change.value} <= set(alike))
         if same:
             continue
-        if len(kept) > 1 and change.at - kept[-1].at < brief:
+        if len(kept) > 1 and change.at - kept[-1].at < MIN_STATUS_SECONDS:
             before = kept[-2].value
             if before == change.value or {before, change.value} <= set(alike):
                 kept.pop()

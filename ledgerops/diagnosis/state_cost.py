@@ -24,6 +24,7 @@ UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this sh
 MIN_GC_SHARE = 0.10
 GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
 GC_WINDOW_SECONDS = 30.0  # the newest four
+WATERMARK_BATCHES = 10  # newest batches, one of which has a watermark or an event time where the query has one
 MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
 STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
@@ -38,11 +39,12 @@ def commit_seconds(view: QueryView, batch: Progress) -> float:
     return sum(operator.commit_seconds / parallel_tasks(view, operator) for operator in batch.operators)
 
 
-def has_watermark(view: QueryView, batches: int = 10) -> bool:
+def has_watermark(view: QueryView) -> bool:
     """Whether the query has a watermark, by its plan or by what its newest batches report."""
     if view.plan.watermarks:
         return True
-    return any(batch.watermark is not None or batch.event_time_max is not None for batch in view.batches[-batches:])
+    newest = view.batches[-WATERMARK_BATCHES:]
+    return any(batch.watermark is not None or batch.event_time_max is not None for batch in newest)
 
 
 def keeps_own_time(operator: StateOperator) -> bool:
@@ -81,7 +83,7 @@ class Collecting(NamedTuple):
 
 
 @once
-def with_tasks(view: QueryView) -> Sequence[tuple[Progress, TaskSummary]]:
+def newest_with_tasks(view: QueryView) -> Sequence[tuple[Progress, TaskSummary]]:
     """The newest three of the last ten settled batches whose tasks are known, newest first."""
     return batch_time.with_tasks(view, reversed(view.baseline.settled[-2 * batch_time.MAX_PAIRS :]), RECENT_BATCHES)
 
@@ -89,7 +91,7 @@ def with_tasks(view: QueryView) -> Sequence[tuple[Progress, TaskSummary]]:
 @once
 def gc_of_stages(view: QueryView) -> Collecting | None:
     """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
-    newest = with_tasks(view)
+    newest = newest_with_tasks(view)
     if len(newest) < batch_time.MIN_PAIRS:
         return None
     stages = [stage for _, tasks in newest for stage in tasks.stages]
@@ -127,7 +129,7 @@ def gc_of_batches(view: QueryView) -> float | None:
     stages = gc_of_stages(view)
     if stages is None:
         return None
-    newest = with_tasks(view)
+    newest = newest_with_tasks(view)
     slots = batch_time.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     spent = sum(batch.duration for batch, _ in newest)
     share = stages.gc_seconds / slots / spent if spent > 0 else 0.0

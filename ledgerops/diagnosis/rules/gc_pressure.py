@@ -67,7 +67,7 @@ def _pressure(view: QueryView) -> Pressure | None:
     stages = state_cost.gc_of_stages(view)
     if stages is None:
         return None
-    newest = state_cost.with_tasks(view)
+    newest = state_cost.newest_with_tasks(view)
     slots = batch_time.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     seconds = stages.gc_seconds / slots / stages.batches
     return Pressure(stages.share, seconds, state_cost.gc_of_batches(view) or 0.0)
@@ -91,7 +91,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     small = pressure.cost * view.batches[-1].duration < MIN_GC_SHARE * (view.trigger.interval or 0.0)
     if not harmed and (executors is None or small):
         return
-    at = state_cost.with_tasks(view)[0][0].ended
+    at = state_cost.newest_with_tasks(view)[0][0].ended
     evidence = [
         Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MIN_GC_SHARE:g}", at),
         Evidence("gc_seconds_per_batch", pressure.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
@@ -112,7 +112,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(evidence),
         (OFF_HEAP, MORE_MEMORY) if state else (MORE_MEMORY,),
         confidence=min(0.95, 0.6 + 0.5 * pressure.share + (0.1 if executors is not None else 0.0)),
-        began=state_cost.with_tasks(view)[-1][0].started,
+        began=state_cost.newest_with_tasks(view)[-1][0].started,
         share=pressure.cost,
     )
 

@@ -49,7 +49,7 @@ class Spill(NamedTuple):
 def _spills(view: QueryView) -> list[Spill]:
     """Of the newest batches whose tasks are known, as many as must agree; empty when one did not spill."""
     found = []
-    for batch, tasks in state_cost.with_tasks(view):
+    for batch, tasks in state_cost.newest_with_tasks(view):
         spill = _spill(batch, tasks)
         if spill is None:
             return []
@@ -77,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if share < MIN_SPILLING_SHARE or stage.cpu_seconds + stage.gc_seconds < MIN_COMPUTING_SHARE * stage.run_seconds:
         return
     size = median(spill.size for spill in spills)
-    newest = state_cost.with_tasks(view)[0][0]
+    newest = state_cost.newest_with_tasks(view)[0][0]
     yield Finding(
         f"tasks spill {size / 2**20:,.0f} MiB per batch, and the stages that spill take {share:.0%} of the batch time",
         Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
@@ -87,7 +87,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         _remedies(view),
         confidence=min(0.9, 0.5 + 0.4 * share),
-        began=state_cost.with_tasks(view)[len(spills) - 1][0].started,
+        began=state_cost.newest_with_tasks(view)[len(spills) - 1][0].started,
     )
 
 
@@ -107,7 +107,7 @@ def _remedies(view: QueryView) -> tuple[Remedy, ...]:
 
 
 def acquit(view: QueryView) -> str | None:
-    newest = state_cost.with_tasks(view)
+    newest = state_cost.newest_with_tasks(view)
     if len(newest) < batch_time.MIN_PAIRS or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None
     return f"no stage of the latest {len(newest)} sampled batches spilled"

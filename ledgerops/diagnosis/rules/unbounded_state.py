@@ -62,7 +62,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not state_cost.has_watermark(view, MIN_BATCHES):
+    if not state_cost.has_watermark(view):
         return True
     marks = [batch.watermark for batch in batches if batch.watermark is not None]
     return bool(marks) and marks[-1] - marks[0] >= MIN_WATERMARK_ADVANCE_SECONDS
@@ -101,7 +101,7 @@ def _judge(
     if daily_bytes > 0:
         evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
         ahead = f"; at this rate it grows by {daily_bytes / 2**30:.1f} GiB a day"
-    has_watermark = state_cost.has_watermark(view, MIN_BATCHES)
+    has_watermark = state_cost.has_watermark(view)
     why = "the watermark removes nothing" if has_watermark else "there is no watermark"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s and removed none: "
