@@ -1,7 +1,7 @@
-"""The data of our own observations (tasks, files, plan, host, observer, offsets, batch_running) -> records.
+"""Records from the data of our own observations: tasks, files, plan, host, observer, offsets and batch_running.
 
-Progress has a module of its own; these are written by ledgerops itself, so the fields are those of the records.
-Anything missing or of the wrong type is a BadRecord: a recording may be cut, edited or of another version.
+Ledgerops writes them itself, so the fields are those of the records. Anything missing or of the wrong type is a
+BadRecord: a recording may be cut, edited or of another version. Spark's progress has a module of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ledgerops.model.records import (
     FilesRead,
     Heads,
     Host,
+    Observation,
     Observer,
     Plan,
     Process,
@@ -28,6 +29,26 @@ from ledgerops.model.records import (
 from ledgerops.model.spark_progress import MAX_COUNT, BadRecord, parse_offsets
 
 Record = TypeVar("Record")
+
+
+def decode(seen: Observation) -> Any:
+    """The record in one of our own observations; None for Spark's events. Raises BadRecord."""
+    match seen.kind:
+        case "host":
+            return decode_host(seen.data, seen.at)
+        case "observer":
+            return decode_observer(seen.data, seen.at)
+        case "plan":
+            return decode_plan(seen.data)
+        case "tasks":
+            return decode_tasks(seen.data)
+        case "files":
+            return decode_files(seen.data)
+        case "offsets":
+            return decode_heads(seen.data, seen.at)
+        case "batch_running":
+            return decode_running(seen.data, seen.at)
+    return None
 
 
 def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:

@@ -9,15 +9,7 @@ from typing import Any, Protocol, TypeVar
 from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
-from ledgerops.model.observations import (
-    decode_files,
-    decode_heads,
-    decode_host,
-    decode_observer,
-    decode_plan,
-    decode_running,
-    decode_tasks,
-)
+from ledgerops.model.observations import decode
 from ledgerops.model.records import Host, Observation, Observer, Progress
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
 from ledgerops.runtime.runs import Runs
@@ -94,17 +86,17 @@ class QueryRegistry:
 
     def _ingest(self, seen: Observation) -> QueryState | None:
         if seen.kind == "host":
-            _add(self.hosts, decode_host(seen.data, seen.at))
+            _add(self.hosts, decode(seen))
             return None
         if seen.kind == "observer":
-            _add(self.observer, decode_observer(seen.data, seen.at))
+            _add(self.observer, decode(seen))
             return None
         if seen.kind == "progress":
             return self._add_progress(parse_progress(seen.data))
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
             raise BadRecord(f"no run id in {seen.kind}")
-        record = _decoded(seen)
+        record = decode(seen)
         state = self._state(self._name(seen, run_id), run_id)
         at = parse_instant(seen.data.get("timestamp")) or seen.at
         if seen.kind in ("started", "idle"):
@@ -219,24 +211,8 @@ class QueryRegistry:
             self._given_names = {run: query for run, query in self._given_names.items() if query != name}
 
 
-def _decoded(seen: Observation) -> Any:
-    """The record in one of our own observations; None for Spark's events. Raises BadRecord."""
-    match seen.kind:
-        case "plan":
-            return decode_plan(seen.data)
-        case "tasks":
-            return decode_tasks(seen.data)
-        case "files":
-            return decode_files(seen.data)
-        case "offsets":
-            return decode_heads(seen.data, seen.at)
-        case "batch_running":
-            return decode_running(seen.data, seen.at)
-    return None
-
-
 def _apply(history: History, seen: Observation, record: Any, run_id: str, at: float) -> None:
-    """Adds an observation of a run to its history; `record` is what `_decoded` made of it."""
+    """Adds an observation of a run to its history; `record` is what `decode` made of it."""
     match seen.kind:
         case "started":
             history.start(at, str(seen.data.get("id") or run_id), run_id)
