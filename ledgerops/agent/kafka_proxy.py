@@ -17,7 +17,7 @@ import orjson
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 
-ANSWER_SECONDS = 4.0  # a broker that is merely slow answers in that time
+ANSWER_SECONDS = 4.0  # a slow broker still answers in that time
 START_SLACK_SECONDS = 4.0  # more for a process that has just started on a busy machine
 POLL_SECONDS = 0.1  # how soon a question can be abandoned
 MAX_FAILED_REQUESTS = 6  # in a row, after which a new process is started: a client may be broken for good

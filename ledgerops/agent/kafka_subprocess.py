@@ -19,7 +19,7 @@ from ledgerops.common.kafka import KafkaClient, plain, without_secrets
 from ledgerops.common.kafka_offsets import Offsets, ask_offsets, wait_for
 from ledgerops.errors import UserError
 
-RECONNECT_MS = 1000  # librdkafka's 10 s would keep a broker that is back unknown for as long
+RECONNECT_MS = 1000  # with librdkafka's 10 s a broker that is back would go unnoticed for as long
 CONNECT_SECONDS = 4.0
 
 

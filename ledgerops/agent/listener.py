@@ -18,7 +18,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.errors import UserError
 from ledgerops.model.records import Kind
 
-WRAPPED = '{"progress":'  # how a progress event writes the record that it carries
+WRAPPED = '{"progress":'  # what a progress event writes before its record
 
 
 class EventSink:

@@ -14,7 +14,7 @@ import orjson
 from ledgerops.model.spark_progress import parse_instant
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # a page about thousands of executors has a few megabytes
-ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer
+ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer any more
 
 
 class SparkRest:

@@ -31,12 +31,12 @@ MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in 
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
 MAX_REQUESTS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
 NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
-PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row in which nothing could be read
+PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row that could read nothing
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 DURATION = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
 UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took so much longer is read in its place
+FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took that long is read instead
 FAR_LONGER_SECONDS = 1.0  # more; a hiccup of a quick batch means nothing
 MAX_PYTHON_TRIES = 2  # batches without Python time after which a run is assumed to have none
 

@@ -33,7 +33,7 @@ DEFAULTS = Config()
 
 TICK_SECONDS = 5.0  # after which a query without news is judged again: silence is also a sign
 MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them waits longer
-MAX_TICK_SECONDS = 15.0  # however many there are: half of the shortest silence that a rule waits for (query-stuck)
+MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
 RING_BYTES = 8 * 1024 * 1024
 MAX_CLOCK_STEP_SECONDS = 5.0  # how far the machine's clock may be set back before the history starts over

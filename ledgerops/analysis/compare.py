@@ -32,8 +32,8 @@ MAX_ERROR = 0.05  # probability that any of the verdicts is wrong
 SMALL_SHARE = 0.1  # of the value before: a smaller difference does not matter
 # independent values of each side: with fewer, the normal approximation of Mann and Whitney's test is not close
 MIN_INDEPENDENT = 8.0
-ROW_QUANTILES = (0.05, 0.95)  # quantiles of the rows: the range that both sides share is taken without outliers
-EQUAL_ROWS_SHARE = 0.05  # rows that differ by this share count as equal: a steady load has a range without width
+ROW_QUANTILES = (0.05, 0.95)  # of the rows: the range that both sides share, without outliers
+EQUAL_ROWS_SHARE = 0.05  # by which rows may differ and count as equal: the range of a steady load has no width
 MAX_LOAD_DIFFERENCE_SHARE = 0.15  # a difference of the rows a second beyond this explains one of the lag
 
 

@@ -40,7 +40,7 @@ ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_.+")
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
-MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may still lack what later ones have
+MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lack what later ones have
 WANTED = {
     "SparkListenerLogStart",
     "SparkListenerApplicationStart",

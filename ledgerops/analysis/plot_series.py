@@ -10,7 +10,7 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import arrival_between
 
-MAX_PAUSE_SECONDS = 0.5  # seconds between two batches that run back to back, at most
+MAX_PAUSE_SECONDS = 0.5  # between two batches that run back to back
 MAX_POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
 
 Each = TypeVar("Each")

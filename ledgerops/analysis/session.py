@@ -21,9 +21,9 @@ from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
 
-TICK_SECONDS = 5.0  # the observer of a running query judges as often when nothing happens
-CONTEXT_SECONDS = 3600.0  # before `since` that are read as well: a query is judged by its past hour
-OVERLAP_SECONDS = 10.0  # that an exporter is asked for twice, so that late records are not missed
+TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
+CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
+OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
 
 
 @dataclass(frozen=True)

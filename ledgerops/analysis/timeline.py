@@ -25,8 +25,8 @@ from ledgerops.common import format
 from ledgerops.model.finding import Severity
 from ledgerops.model.spark_progress import format_instant
 
-MAX_GAP_SECONDS = 300.0  # between findings of one incident: as long as Alertmanager waits before it sends a group again
-MARGIN_SECONDS = 60.0  # before and after an incident: events in it belong to the incident
+MAX_GAP_SECONDS = 300.0  # between findings of one incident: as long as Alertmanager waits before it repeats a group
+MARGIN_SECONDS = 60.0  # before and after an incident, in which events belong to it
 MIN_DELAY_SECONDS = 5.0  # from beginning to detection: a shorter delay is not shown
 LOOP = ("fail", "restart")
 FIRST_EVENTS, LAST_EVENTS = 5, 2  # of a crash loop that are listed

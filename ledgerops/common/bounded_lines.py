@@ -16,7 +16,7 @@ from ledgerops.errors import UserError, os_reason
 
 MAX_LINE_BYTES = 8 * 1024 * 1024  # the largest events of Spark, plans of thousands of columns, are a tenth of it
 MAX_ZSTD_RATIO = 1000  # decompressed over compressed size; Spark's event logs have 20 to 60, recordings less
-FREE_BYTES = 16 * 1024 * 1024  # a small file may decompress to so much whatever its ratio
+FREE_BYTES = 16 * 1024 * 1024  # up to which a file may decompress whatever its ratio
 MAX_WINDOW_BYTES = 64 * 1024 * 1024  # memory that a zstd frame may ask for; level 19 asks for 8 MiB
 CHUNK_BYTES = 1024 * 1024
 HEAD_BYTES = 256  # of a line that is too long, shown to `may_skip`

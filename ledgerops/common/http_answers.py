@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from ledgerops.common.http_handler import Answer, Request
 
-SHARED_SECONDS = 1.0  # that an answer is shared by requests that had to wait
+SHARED_SECONDS = 1.0  # how long an answer is shared by requests that had to wait
 LARGE_BYTES = 1_000_000  # answers up to this size are sent whatever else is, and kept for sharing
 MAX_BYTES = 32 * 1024 * 1024  # of large answers that are being sent
 MAX_BYTES_PER_ADDRESS = 16 * 1024 * 1024  # the rest is left to others
-MIN_PACKED_BYTES = 1024  # of an answer that is worth compressing
+MIN_PACKED_BYTES = 1024  # smaller answers are not worth compressing
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import orjson
 from ledgerops.common.http_access import Access
 
 MAX_HEAD_BYTES = 131_072  # of request line and headers together; the library allows a hundred headers of 64 kB each
-QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
+QUIET_SECONDS = 5.0  # after which a silent client is cut off
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"

@@ -12,9 +12,9 @@ from typing import Any
 
 from ledgerops.common.http_handler import Answer
 
-MAX_LEAVING = 256  # refused connections whose request is still under way
-MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
-LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
+MAX_LEAVING = 256  # refused connections whose request is still being sent
+MAX_UNREAD_BYTES = 65_536  # read from the connection of a refused request
+LEAVING_SECONDS = 0.1  # how long such a connection stays open: closing it unread would reset it and lose the answer
 AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0))  # where the system knows it; elsewhere the socket is set so
 AT_ONCE_WITH_END = AT_ONCE | int(getattr(socket, "MSG_MORE", 0))  # in one packet with the end of the connection
 ENDED_BY_PEER = getattr(select, "POLLRDHUP", 0)  # where the system knows it

@@ -29,17 +29,17 @@ from ledgerops.common.rate_limit import RateLimit, network
 
 log = logging.getLogger("ledgerops")
 
-MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
+MAX_REQUESTS = 32  # at a time, so that a storm of requests cannot exhaust the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
-HEADER_SECONDS = 3.0  # until a request must have come in whole
-REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
-SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
-ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
+HEADER_SECONDS = 3.0  # in which a request must be complete
+REQUEST_SECONDS = 10.0  # after which a request is cut off, even if it still trickles in
+SPARED_SECONDS = 0.25  # in which a new connection is not cut off for a newer one
+ROOM_SECONDS = 0.2  # how long a request waits for the slot of one that was cut off
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # no file descriptors, or no memory
 ACCEPT_AGAIN_SECONDS = 0.2  # until the next try then; the connection waits in the system's queue
-PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
-ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
-MAX_PARKED = 32  # requests that wait because their address has sent more than it may
+PAUSE_SECONDS = 0.2  # after refusing requests, before accepting others: accepting many at once takes less CPU time
+ACCEPT_SECONDS = 0.05  # for accepting connections at once, before those that wait or are slow are handled
+MAX_PARKED = 32  # requests that wait because their address has sent too many
 
 
 class Server(ThreadingHTTPServer):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 MAX_BURST = 100  # answers that an address may get at once, whatever its rate
 CPU_SECONDS_PER_ANSWER = 0.02  # an answer that takes more counts as several
-MAX_ADDRESSES = 1000  # that are remembered
+MAX_ADDRESSES = 1000  # for which a rate is kept
 MAPPED_IPV4 = bytes(10) + b"\xff\xff"  # prefix of an IPv4 address on a socket that also accepts IPv6
 
 

@@ -17,7 +17,7 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 MAX_SHARE_OF_LARGER = 0.5  # a cause with less than this part of another's saving does not explain it
-MIN_ENDING_SHARE = 0.1  # that ends the harm; less is within the noise of a few batches
+MIN_ENDING_SHARE = 0.1  # of a batch, that ends the harm; less is within the noise of a few batches
 
 
 def typical_seconds(view: QueryView) -> float | None:

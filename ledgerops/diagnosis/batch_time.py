@@ -15,13 +15,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MAX_PAIRS = 5  # newest batches whose tasks are known
-LOOKBACK_BATCHES = 60  # settled batches that are searched for tasks: in a busy driver those of few are read
-MIN_PAIRS = 2  # of them, to say anything
-MAX_WAITING_CPU_SHARE = 0.3  # tasks that compute less than this share of their time wait
+LOOKBACK_BATCHES = 60  # settled batches searched for tasks: in a busy driver only few batches have theirs read
+MIN_PAIRS = 2  # needed for any statement
+MAX_WAITING_CPU_SHARE = 0.3  # tasks that compute for less of their time are waiting
 MIN_TIMES_USUAL = 2.0  # batch time over the query's usual one, at equal rows
-MIN_MAIN_SHARE = 0.5  # share of a batch from which one thing is what the batch does
+MIN_MAIN_SHARE = 0.5  # of a batch, from which one thing is its main part
 MAX_READ_STAGES = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
-MIN_PART_SHARE = 0.25  # share of a batch that is worth naming beside another cause
+MIN_PART_SHARE = 0.25  # of a batch, from which a part is worth naming beside another cause
 
 Pairs = Sequence[tuple[Progress, TaskSummary]]
 

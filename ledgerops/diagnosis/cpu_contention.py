@@ -11,8 +11,8 @@ from ledgerops.model.records import Host
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_SPAN_SECONDS = 4.0  # seconds between two compared samples of the machine: less is noise
-MAX_AGE_SECONDS = 25.0  # seconds; with one sample every 10 s the newest is younger
+MIN_SPAN_SECONDS = 4.0  # between two compared samples of the machine: less is noise
+MAX_AGE_SECONDS = 25.0  # with one sample every 10 s the newest is younger
 # share of the time in garbage collection from which it is what slows the query down: it stops all threads
 MIN_GC_SHARE = 0.2
 
@@ -24,7 +24,7 @@ NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots a
 MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
 MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together unless the machine is busy: else no query waits
-BEFORE_SECONDS = 60.0  # before the strain, which say what the other query used to take
+BEFORE_SECONDS = 60.0  # before the strain, which show what the other query used to take
 MIN_SLOWDOWN = 1.5  # how much longer the query takes for its rows
 MIN_BUSY_SHARE = 0.85  # of all cores of the machine
 

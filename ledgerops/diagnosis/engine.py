@@ -24,7 +24,7 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 MIN_CATCH_UP_SECONDS = 5.0  # of lag: below it a query is not catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
-AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still reported
+AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
 
 
 class Diagnoser:

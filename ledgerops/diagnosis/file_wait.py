@@ -19,8 +19,8 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 CAP = "maxfilespertrigger"
-SERIES_BATCHES = (8, 16, 32)  # files that come at random need more batches for proof than files that come evenly
-MIN_CERTAINTY = 5.0  # standard errors of the mean growth from batch to batch: files at random come in groups, too
+SERIES_BATCHES = (8, 16, 32)  # files that arrive at random need more batches as proof than files that arrive evenly
+MIN_CERTAINTY = 5.0  # standard errors of the mean growth from batch to batch: random files arrive in groups, too
 MIN_GROWTH_SHARE = 0.1  # of the time that passes
 
 

@@ -16,8 +16,8 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
 
-LONG_SECONDS = 5.0  # of each of two batches, not counting the first: more proof would take minutes
-MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
+LONG_SECONDS = 5.0  # each of two batches after the first: more proof would take minutes
+MIN_LONG_SECONDS = 1.0  # of a batch, from which it is examined although no harm is known
 
 
 class Harm(NamedTuple):

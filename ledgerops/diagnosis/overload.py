@@ -25,18 +25,18 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
 
-MIN_GROWTH_RATIO = 1.2  # times as long as its rows took to come: the next batch will have more of them
+MIN_GROWTH_RATIO = 1.2  # batch time over the time in which its rows arrived: the next batch will have more rows
 MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the machine also makes a few batches longer
 SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
-SERIES_BATCHES = 12  # newest batches that are judged for growth
+SERIES_BATCHES = 12  # newest batches that are checked for growth
 MIN_SERIES = 4
-MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
+MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
 MIN_LEFT_SHARE = 0.1  # share of the arrived offsets that is left over; less is noise on a large backlog
-CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
+CHAIN_BATCHES = 3  # longer batches in a row, the running one included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
-CHAIN_SECONDS = 20.0  # and they must add up to this
-MIN_SLOWDOWN = 2.0  # times as long for as many rows
-MIN_FEW_SECONDS = 30.0  # of three batches that are a trend; of shorter ones it takes five
+CHAIN_SECONDS = 20.0  # that they must add up to
+MIN_SLOWDOWN = 2.0  # of the time for as many rows
+MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
 # one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
 MIN_LONE_BATCH_SECONDS = 15.0
 

@@ -13,13 +13,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 PHASES = ("latest_offset", "get_batch")
-MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in that time
-MIN_TIMES_USUAL = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
-MIN_ANSWER_SECONDS = 0.15  # seconds of an answer to ledgerops itself; within a region it takes hundredths
-MIN_ANSWER_RATIO = 5.0  # times the usual: the process that asks is small, and also slow on a busy machine
+MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in less
+MIN_TIMES_USUAL = 3.0  # a loaded machine makes everything slower, but not this part alone by so much
+MIN_ANSWER_SECONDS = 0.15  # of an answer to ledgerops itself; within a region it takes hundredths of a second
+MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
 NEWEST_SAMPLES = 3  # newest answers of the broker
-MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: what is slow now may have begun among them
-MAX_AGE_SECONDS = 20.0  # seconds
+MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
+MAX_AGE_SECONDS = 20.0  # of the newest answer
 
 
 class Wait(NamedTuple):

@@ -20,8 +20,8 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 MAX_OTHERS_RATIO = 1.7  # a machine that is too busy slows the other phases down as much
-MIN_ALONE_RATIO = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
-MIN_OTHERS_SECONDS = 0.1  # seconds of other phases below which their ratio says nothing
+MIN_ALONE_RATIO = 1.5  # times the rest of the batch; on a busy machine the rest grows with it
+MIN_OTHERS_SECONDS = 0.1  # of the other phases; below it their ratio means nothing
 BUSY_SAMPLES = 3  # at one sample every 10 s
 
 

@@ -18,15 +18,15 @@ from ledgerops.signals.query_view import QueryView
 
 # operators that keep time themselves, with timers, timeouts or a time to live
 OWN_TIME_OPERATORS = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
-RESERVED_BYTES = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
-UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
+RESERVED_BYTES = 300 * 2**20  # of a heap, which Spark keeps for itself (docs, "Memory Management Overview")
+UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of the rest of the heap
 # of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
 MIN_GC_SHARE = 0.10
 GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
 GC_WINDOW_SECONDS = 30.0  # the newest four
 WATERMARK_BATCHES = 10  # newest batches, one of which has a watermark or an event time where the query has one
 MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
-STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
+STILL_BATCHES = 3  # batches that leave no rows, after which growth is over
 
 
 def parallel_tasks(view: QueryView, operator: StateOperator) -> int:

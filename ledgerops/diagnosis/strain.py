@@ -24,11 +24,11 @@ from ledgerops.signals.baseline import OVERRUN_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-SOON_RATIO = 1.33  # of a batch to the interval, that proves it over three batches
-MIN_TREND_SECONDS = 20.0  # that smaller proof must last: a burst of rows is over by then
+SOON_RATIO = 1.33  # batch over interval, proof over three batches
+MIN_TREND_SECONDS = 20.0  # that weaker proof must last: a burst of rows is over by then
 MIN_OUTLASTED_SHARE = 0.8  # of the batches in this time
-TURNS_RATIO = 1.3  # times as many triggers were due as batches began
-MIN_LONG_SHARE = 0.4  # of the batches; fewer long ones come now and then, which has another cause
+TURNS_RATIO = 1.3  # triggers that were due over batches that began
+MIN_LONG_SHARE = 0.4  # of the batches; fewer long ones are occasional, which has another cause
 MIN_LONG_TIME_SHARE = 0.7  # of the time
 
 

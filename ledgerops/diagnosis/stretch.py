@@ -9,7 +9,7 @@ from ledgerops.diagnosis import batch_time
 from ledgerops.signals.baseline import Slowdown
 from ledgerops.signals.query_view import QueryView
 
-MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
+MIN_STRETCH_RATIO = 1.5  # of the time of the driver's own threads, when they wait for a core
 # of the whole batch's slowdown: missing cores slow everything down alike, a broker does not
 MIN_SHARE_OF_SLOWDOWN = 0.5
 # the ratio of a shorter phase is chance; this makes the ratio of planning too small, if anything

@@ -10,7 +10,7 @@ from ledgerops.model.finding import Finding, Part, Remedy
 from ledgerops.signals.query_view import QueryView
 
 SYMPTOMS = ("falling-behind", "trigger-overrun", "freshness-breach", "long-batches")
-ROOM_RATIO = 0.7  # of the interval: batches that take less leave room, so that their time is not what is wrong
+ROOM_RATIO = 0.7  # of the interval: shorter batches leave room, so their time is not the problem
 
 PARTS: Mapping[str, tuple[str, str, str]] = {
     # part: (what passes there, first step, why)

@@ -11,7 +11,7 @@ from ledgerops.model.records import StageSummary
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_UNEVEN_RATIO = 1.5  # the slowest task takes the stage so much longer than an even split would
+MIN_UNEVEN_RATIO = 1.5  # of the stage's time over that of an even split
 MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
 
 

@@ -26,12 +26,12 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
-RESOLUTION_SECONDS = 0.001  # seconds: a batch reported as 0 ms took less than one
+RESOLUTION_SECONDS = 0.001  # a batch reported as 0 ms took less than this
 TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 MAX_COUNT = 2.0**63  # nothing that Spark counts or times is beyond it
-MAX_EPOCH_SECONDS = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
+MAX_EPOCH_SECONDS = 253_402_300_799.0  # the last second that a date can represent: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
-SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they are no metric of their own
+SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they cannot be metrics
 SUBSCRIBED = re.compile(r"Subscribe\[(.*?)\]")
 HASH = re.compile(r"[$@][0-9a-f@$]+$")
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.metrics.pressure import BACKLOG, LAG
 
-MAX_LABEL_BYTES = 256  # Prometheus refuses a whole scrape for one label value above its limit, which is in bytes
+MAX_LABEL_BYTES = 256  # Prometheus rejects a whole scrape for one longer label value
 HASH_BYTES = 8  # of a value that is cut, so that two that begin alike stay distinct
 # label sets that are cached as published: each batch has the same ones again
 MAX_LABEL_SETS = 10_000

@@ -19,7 +19,7 @@ MAX_HOST_SAMPLES = 60  # at a sample every 10 s, ten minutes
 MAX_OBSERVER_SAMPLES = 60  # at a sample every 5 s, five minutes
 MAX_REPLACED_RUNS = 3  # of one name, kept because they were replaced before their end was reported
 MAX_RUNS = 2_000  # whose queries are known; ten for each query that may be kept
-MAX_ENDED_QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
+MAX_ENDED_QUERIES = 200  # beyond this the queries that ended first are forgotten
 
 
 Sample = TypeVar("Sample", Host, Observer)

@@ -13,14 +13,14 @@ from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import Trigger
 
 WARM_UP_SECONDS = 10.0  # six queries that start together on two cores need this long until their batches settle
-FIRST_BATCHES = 1  # of a run that include planning and warm-up, and are not typical of the rest
+FIRST_BATCHES = 1  # of a run, which include planning and warm-up
 RECENT_BATCHES = 3  # one slow batch is noise, three are how it is now
 MIN_USUAL_BATCHES = 5  # needed before 'slower than usual' means anything
-MIN_DURATIONS = 3  # of which a median is taken
-CHANGED_RATIO = 1.5  # times as long for as many rows
-MORE_RATIO = 1.3  # times as many rows a second
-SAME_RATE_RATIO = 1.2  # times as many rows a second, below which they are as many
-OVERRUN_RATIO = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
+MIN_DURATIONS = 3  # for a median
+CHANGED_RATIO = 1.5  # of the time for as many rows
+MORE_RATIO = 1.3  # of the rows a second
+SAME_RATE_RATIO = 1.2  # of the rows a second, below which they count as equal
+OVERRUN_RATIO = 1.1  # below it only the alignment of the batch with its trigger differs
 
 
 class Slowdown(NamedTuple):

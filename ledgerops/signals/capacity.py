@@ -13,12 +13,12 @@ from ledgerops.signals.rates import Rates
 from ledgerops.signals.theil_sen import fit_line
 from ledgerops.signals.trigger import BUSY_BATCHES, SATURATED_RATIO
 
-FIT_BATCHES = 60  # newest batches that the line goes through: older ones saw another load
+FIT_BATCHES = 60  # newest batches that the line goes through: older ones had another load
 MIN_FIT_BATCHES = 8  # fewer points let one slow batch tilt the line
 MIN_FIT_SPREAD = 0.2  # (p90 - p10) / mean of the rows: below it the slope is noise
-MIN_FIT_AGREEMENT = 0.4  # of pairs of batches: that with more rows takes longer so much more often than shorter
+MIN_FIT_AGREEMENT = 0.4  # share of pairs in which the larger batch takes longer, less the share in which it does not
 MIN_SATURATED_BATCHES = 3
-MIN_LEFT_SHARE = 0.1  # of a batch's rows that must be left over to speak of a backlog
+MIN_LEFT_SHARE = 0.1  # of a batch's rows; fewer left over are not a backlog
 OBSERVED = "observed while saturated"
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Progress, StageSummary, TaskSummary
 
-WINDOW_SECONDS = 60.0  # over which rates are taken
-MIN_RECENT = 3  # batches of which rates are taken, however long ago they began
+WINDOW_SECONDS = 60.0  # over which rates are computed
+MIN_RECENT = 3  # batches for that, however long ago they began
 
 
 class Run:

@@ -21,7 +21,7 @@ PIECES = {
     "driver": (DRIVER, ("driver",)),
     "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unclaimed")),
 }  # fmt: skip
-MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place: then the limit has the name of that place
+MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place, which then names the limit
 
 
 class Limit(NamedTuple):

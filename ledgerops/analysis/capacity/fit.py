@@ -30,7 +30,7 @@ MAX_EXTRAPOLATION = 3.0  # times the largest batch seen: beyond it a straight li
 MAX_EXTRAPOLATION_ONE_SIZE = 1.25  # the same, where all batches were of one size
 MAX_SLOPES_AT_ONCE = 1_000_000  # of pairs of batches in the draws that are fitted together: 8 MB
 MIN_DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
-MIN_SLOPE_SECONDS = 1e-12  # a row, of a draw that finds no growth: a rate beyond all that matters
+MIN_SLOPE_SECONDS = 1e-12  # for a row, in a draw that finds no growth: any rate that matters is lower
 SOURCE = f"Theil-Sen line, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
 
 Numbers = NDArray[np.float64]

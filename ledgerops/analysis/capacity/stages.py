@@ -19,7 +19,7 @@ from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.query_view import QueryView
 
 MIN_UNEVEN_RATIO = 1.5  # longest task over an even share: below it is chance
-MAX_CORES_FACTOR = 4.0  # times the current cores: beyond that, contention for memory, disk and network is not known
+MAX_CORES_FACTOR = 4.0  # times the current cores: beyond it contention for memory, disk and network is not known
 
 
 class Bound(NamedTuple):

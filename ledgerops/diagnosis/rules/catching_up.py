@@ -30,11 +30,12 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
-MIN_BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
-PACE_BATCHES = 12  # batches over which the rate of shrinking is taken
+MIN_BATCHES = 4  # over which the backlog must fall each time
+PACE_BATCHES = 12  # over which the rate of shrinking is taken
 MAX_PEAK_INDEX = 3  # the backlog peaked by this batch of the run: what piled up later is not an old backlog
-MAX_SILENT_INTERVALS = 3  # intervals and batches without another batch: by then the query no longer processes anything
-LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
+# times interval plus batch without another batch: by then the query no longer processes anything
+MAX_SILENT_INTERVALS = 3
+LAG_SECONDS = 5.0  # a smaller lag is not a backlog to catch up on
 
 
 def check(view: QueryView) -> Iterator[Finding]:

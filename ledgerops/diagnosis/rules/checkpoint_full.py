@@ -31,7 +31,7 @@ REFUSED = re.compile(
     r"|Permission denied|Access ?Denied"
 )
 CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
-RECENT_SECONDS = 60.0  # seconds after a failure; a query that is started again and again fails within them
+RECENT_SECONDS = 60.0  # after a failure; a query that is restarted repeatedly fails within them
 
 
 def check(view: QueryView) -> Iterator[Finding]:

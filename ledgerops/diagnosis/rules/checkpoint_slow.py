@@ -37,11 +37,11 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 PHASES = ("wal_commit", "commit_offsets")
-MIN_SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
-MIN_TIMES_USUAL = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
-MIN_GROWN_SHARE = 0.3  # of the batch, when it grew
-MIN_STEADY_SHARE = 0.5  # of the batch, when it was always so or the past is not known
-MIN_EXCESS_SHARE = 0.3  # of what the batch got longer by
+MIN_SECONDS = 1.0  # for both; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
+MIN_TIMES_USUAL = 3.0  # a loaded machine makes everything slower, but not this part alone by so much
+MIN_GROWN_SHARE = 0.3  # of the batch, where it grew
+MIN_STEADY_SHARE = 0.5  # of the batch, where it was always like that or the past is not known
+MIN_EXCESS_SHARE = 0.3  # of the time by which the batch became longer
 
 
 def check(view: QueryView) -> Iterator[Finding]:

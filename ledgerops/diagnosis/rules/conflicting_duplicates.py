@@ -28,8 +28,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
 
-REPORTED_SECONDS = 30.0  # seconds that a conflict is reported; at 0.5 % of 100 rows a second there is one every two
-MAX_SAMPLE_IDS = 3  # ids named in the sentence
+REPORTED_SECONDS = 30.0  # how long a conflict is reported; 0.5 % of 100 rows a second make one every 2 s
+MAX_SAMPLE_IDS = 3  # in the summary
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -39,22 +39,22 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
 from ledgerops.signals.query_view import QueryView
 
-MIN_BUSY_SHARE = 0.9  # of all cores; a query that works back to back on half of them is far below
-MIN_SLOWDOWN = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
-MAX_MORE_CPU = 1.5  # CPU time of the tasks against their usual, at equal rows: with more, they have more to do
+MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of them stays far below
+MIN_SLOWDOWN = 1.5  # at equal rows; six queries that start together on two cores slow each other down by less
+MAX_MORE_CPU = 1.5  # CPU time of the tasks over the usual, at equal rows: above it they have more to do
 MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
-MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
+MIN_RUN_SECONDS = 60.0  # of the query so far: everything is slow at its start
 MIN_MOSTLY_FOREIGN_SHARE = 0.5  # of all cores, where no past shows how much slower the query became
 # of all cores, used by the driver and its workers: tasks that sleep also fill the slots, but need no core
 MIN_OWN_SHARE = 0.6
-MIN_FILLED_SHARE = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
+MIN_FILLED_SHARE = 0.8  # of the slots while the query's stages run: its own tasks need the cores
 MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
-PRESSED_SAMPLES = 2  # newest samples of which each must say so
+PRESSED_SAMPLES = 2  # newest samples, all of which must show it
 MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
-MIN_COMPUTING_SHARE = 0.5  # of a batch its stages are at work, and of that time its tasks compute
+MIN_COMPUTING_SHARE = 0.5  # of a batch in which its stages run, and of that time in which its tasks compute
 REMEDIES = {
     cpu_contention.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",

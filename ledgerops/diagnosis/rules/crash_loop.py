@@ -30,11 +30,11 @@ from ledgerops.model.history import Ended
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
-WINDOW_SECONDS = 900.0  # seconds, as in the alert
-SURVIVED_BATCHES = 3  # batches past the one that failed: by then the run has got over it
-OUTLIVED_RATIO = 3.0  # times the longest time between two failures: without a batch that long, it is something else
-MIN_OUTLIVED_SECONDS = 60.0  # seconds, at least, before a run counts as having outlived the loop
+MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
+WINDOW_SECONDS = 900.0  # as in the alert
+SURVIVED_BATCHES = 3  # batches past the one that failed, after which the run has survived
+OUTLIVED_RATIO = 3.0  # times the longest time between two failures, after which the run has outlived the loop
+MIN_OUTLIVED_SECONDS = 60.0  # for that, at least
 
 
 class Loop(NamedTuple):

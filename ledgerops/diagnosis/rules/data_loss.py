@@ -47,15 +47,15 @@ GAPS = (
     re.compile(r"in range \[(\d+), ?(\d+)\)"),
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
-LINGER_SECONDS = 600.0  # seconds; the query may go on at once, but what is lost stays lost
-NEWEST_BATCHES = 5  # newest batches that are searched for deleted offsets; after that the finding lingers
-USUAL_BATCHES = 20  # batches before one that say how many rows an offset gives
-MIN_USUAL_BATCHES = 5  # of them; before that each offset counts for a row
+LINGER_SECONDS = 600.0  # the query may continue at once, but the rows stay lost
+NEWEST_BATCHES = 5  # searched for deleted offsets; after that the finding lingers
+USUAL_BATCHES = 20  # before a batch, which show how many rows an offset gives
+MIN_USUAL_BATCHES = 5  # with fewer of them each offset counts as one row
 # how long after a batch the broker may be asked: by then it has also deleted rows that were read
 MAX_ANSWER_SECONDS = 5.0
 # by how much the rows per offset may differ between batches: transactions leave offsets without rows
 MAX_DEVIATION_SHARE = 0.01
-MIN_AGREEING_SHARE = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
+MIN_AGREEING_SHARE = 0.5  # of the offsets that the broker reports as deleted: so many rows must be missing
 READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no longer has them")
 
 

@@ -32,11 +32,11 @@ from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-MIN_REMOVED_ROWS = 1000  # fewer are removed in no time
-MIN_TIMES_USUAL_ROWS = 10.0  # times as many as in other batches
+MIN_REMOVED_ROWS = 1000  # fewer are removed in no time at all
+MIN_TIMES_USUAL_ROWS = 10.0  # removed rows over those of other batches
 MIN_REMOVAL_SHARE = 0.5  # of the batch
-MIN_TIMES_USUAL = 2.0  # times its interval, or its usual time: a spike below that hurts nobody
-MIN_EXCESS_SECONDS = 3.0  # seconds that the batch must have lasted beyond that usual time
+MIN_TIMES_USUAL = 2.0  # over the interval, and over the usual time: a smaller spike does no harm
+MIN_EXCESS_SECONDS = 3.0  # over the usual time
 SPREAD = Remedy(
     "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
     "rows that expire in one step of the watermark are removed in one batch; more cores help only up to the number of "

@@ -29,8 +29,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.query_view import QueryView
 
-FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains what a batch takes
-MIN_BEFORE = 3  # batches that say how long one took before
+FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
+MIN_BEFORE = 3  # batches before the loss, which show how long one took
 RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = Remedy(

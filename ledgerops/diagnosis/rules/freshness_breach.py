@@ -46,11 +46,11 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-LATEST_BATCHES = 3  # batches of which each must be too old: one long pause is not the way it is now
-FRESH_SHARE = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
+LATEST_BATCHES = 3  # each of them must be too old: one long pause is not enough
+FRESH_SHARE = 0.5  # of the objective: rows that were this young earlier in the run are not a replay
 MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-PACE_BATCHES = 6  # batches from which the rate of shrinking is taken
+PACE_BATCHES = 6  # over which the rate of shrinking is taken
 MAX_PEAK_INDEX = 3  # the backlog peaked by this batch: it had piled up before the run began
 
 

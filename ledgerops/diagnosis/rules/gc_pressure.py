@@ -35,8 +35,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-SEVERE_GC_SHARE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
-MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
+SEVERE_GC_SHARE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): reported even before a batch is late
+MIN_SECONDS = 0.1  # of wall time in a batch: the young collections of any JVM take less
 # share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and reported a
 # quarter of it where values were large
 MIN_HEAP_SHARE = 0.1

@@ -48,12 +48,12 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-MIN_ARRIVAL_RATIO = 1.15  # arrival over what is processed; below it the noise of a few batches may do the same
-MAX_ROOMY_SHARE = 0.7  # of the interval: batches that take less leave room, so that more cores are no help
-MIN_RUN_SECONDS = 40.0  # of a run before its batches count as slow from birth: at first the JVM compiles
-MIN_BATCHES = 8  # after the warm-up: a trend, where no past says how long they used to take
-MIN_WORK_SHARE = 0.5  # of a batch that must be work on its rows
-FROM_BIRTH_SHARE = 0.1  # of the trouble, for the ranking: any cause that would save more comes first
+MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
+MAX_ROOMY_SHARE = 0.7  # of the interval: shorter batches leave room, so more cores do not help
+MIN_RUN_SECONDS = 40.0  # before the batches of a run count as slow from the start: at first the JVM compiles
+MIN_BATCHES = 8  # after the warm-up, where no past shows how long they used to take
+MIN_WORK_SHARE = 0.5  # of a batch that is work on its rows
+FROM_BIRTH_SHARE = 0.1  # for the ranking: any cause that would save more comes first
 ON_ROWS = ("cpu", "python", "state_update", "shuffle", "waiting")
 # how much longer than usual the query takes for its rows: above it the query changed, not (only) the load
 MIN_SLOWDOWN = 1.5

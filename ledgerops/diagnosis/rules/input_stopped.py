@@ -32,14 +32,14 @@ from ledgerops.model.head_table import MIN_POINTS
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
-MIN_SILENCE_SECONDS = 60.0  # seconds of silence; producers restart in less
+MIN_SILENCE_SECONDS = 60.0  # producers restart in less
 MIN_TIMES_LONGEST = 3.0  # silence over the longest pause so far
 MIN_TIMES_USUAL = 10.0  # silence over the usual pause
-MIN_MOVES = 20  # samples in which the topic had grown, for it to count as flowing: reference data arrive in a few
+MIN_MOVES = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
 # over which a flow with short pauses must spread, where no other topic still receives rows
 MIN_STEADY_FLOW_SECONDS = 30.0
 MAX_STEADY_PAUSE_SECONDS = 5.0  # longest pause of such a flow
-MIN_FLOW_SECONDS = 120.0  # seconds over which they must spread: a load of reference data is done in less
+MIN_FLOW_SECONDS = 120.0  # over which they must spread: a load of reference data takes less
 
 
 def check(view: QueryView) -> Iterator[Finding]:

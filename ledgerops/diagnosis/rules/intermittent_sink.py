@@ -42,21 +42,22 @@ from ledgerops.signals.query_view import QueryView
 
 MAX_BATCHES = 60  # newest batches that are judged
 MAX_WINDOW_SECONDS = 120.0
-MIN_BATCHES = 8  # batches, to know what is usual
-MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
-MIN_EXCESS_SECONDS = 1.0  # seconds over the median; nobody waits for less
-MIN_EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
+MIN_BATCHES = 8  # needed to know what is usual
+MIN_TIMES_USUAL = 3.0  # over the median; the JIT, a garbage collection or a burst at most double a batch
+MIN_EXCESS_SECONDS = 1.0  # over the median; a shorter wait does not matter
+MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
 MIN_FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
 MIN_GROSS_EVENTS = 2  # enough when each is far longer than usual and than the interval, and they add up to
 MIN_GROSS_SECONDS = 15.0
-MAX_SLOW_SHARE = 0.4  # share of slow ones; above it the sink is slow, not now and then
+MAX_SLOW_SHARE = 0.4  # of the batches; above it the sink is always slow, not intermittently
 MIN_SINK_SHARE = 0.8  # of the excess that is in add_batch
-MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
+MIN_OUTSIDE_SHARE = 0.5  # of the excess in which no task computes
 MIN_TIMES_USUAL_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
-MIN_MEDIAN_TASK_SHARE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
-COMPACTION_BATCHES = 10  # by default the rhythm in which the state's snapshots and the logs of metadata are compacted
-MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer seen through batches is below it
+MIN_MEDIAN_TASK_SHARE = 0.5  # median task over the longest, when all of them wait for the sink
+COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
+# standard deviation over mean of the spacings; a timer, as seen through batches, stays below it
+MAX_REGULAR_DEVIATION = 0.35
 
 
 class Stalls(NamedTuple):

@@ -42,10 +42,10 @@ from ledgerops.signals.query_view import QueryView
 
 # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 MIN_HOT_SHARE = 0.3
-MIN_SLOWDOWN = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
+MIN_SLOWDOWN = 1.5  # of the stage over an even split; by chance it stays below 1.2
 MIN_FEW_KEYS_SLOWDOWN = 2.0  # by chance, some dozens of keys on four or more tasks take that much longer
-MIN_HARMLESS_SLOWDOWN = 2.5  # without a hot key, and while batches are in time, it is reported from here on
-MAX_BALANCED_FACTOR = 1.25  # tasks this even prove that no key weighs on them
+MIN_HARMLESS_SLOWDOWN = 2.5  # without a hot key, and while batches are in time
+MAX_BALANCED_FACTOR = 1.25  # tasks this even prove that no key loads them
 # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
 MAX_COMBINED_SHARE = 0.5
 MIN_BATCHES = 3  # that must show it

@@ -31,7 +31,7 @@ from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
 MIN_DROPPED_SHARE = 0.001  # of the rows read in the last minute: below it single rows are late, not a producer
-MIN_BEHIND_SECONDS = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
+MIN_BEHIND_SECONDS = 1.0  # by which the oldest row must be behind; clocks are rounded to less
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ from ledgerops.signals.query_view import QueryView
 
 # how long a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
 REPORTED_SECONDS = 30.0
-CERTAIN_BATCHES = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
+CERTAIN_BATCHES = 3  # unbalanced batches, which cannot be chance such as a repeated task attempt
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -31,8 +31,8 @@ from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
-MIN_SPILLING_SHARE = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
+MIN_BYTES = 16 * 2**20  # per batch: less is written and read in a moment
+MIN_SPILLING_SHARE = 0.3  # of the batch in stages that spill: below it they do not make it long
 # CPU time as a share of the spilling stages' run time: below it the tasks wait for something other than a local disk
 MIN_COMPUTING_SHARE = 0.3
 

@@ -34,13 +34,13 @@ from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 
 WINDOW_SECONDS = 60.0  # over which counters are compared
-RECENT_SECONDS = 20.0  # seconds; an error before that may have been the last
-MAX_AGE_SECONDS = 30.0  # seconds; an older record does not describe the present
-MIN_SILENCE_SECONDS = 45.0  # seconds without any sign of the observer; attaching to another session takes half of it
-MIN_ERRORS = 3  # of a collector: one that fails once or twice asked a driver that was starting or stopping
-MIN_QUEUE_SHARE = 0.5  # of its limit: it was never above 1 % with 50 busy queries
+RECENT_SECONDS = 20.0  # an earlier error may have been the last
+MAX_AGE_SECONDS = 30.0  # an older record does not describe the present
+MIN_SILENCE_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
+MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
+MIN_QUEUE_SHARE = 0.5  # of its limit: with 50 busy queries it never exceeded 1 %
 MIN_WORKER_SHARE = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
-MIN_WORKER_SECONDS = 20.0  # seconds over which the worker's share is taken
+MIN_WORKER_SECONDS = 20.0  # over which the worker's share is taken
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ from ledgerops.model.records import Partition
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_APART_SECONDS = 10.0  # seconds, at least: partitions are always a batch or two apart
+MIN_APART_SECONDS = 10.0  # partitions are always a batch or two apart
 
 
 class Spread(NamedTuple):

@@ -35,10 +35,10 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_PYTHON_SHARE = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
-MAX_JVM_CPU_SHARE = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
-MAX_ACQUITTED_SHARE = 0.4  # less of the task time rules it out
-MIN_SLOWDOWN = 1.5  # time for a row against the usual: otherwise the load changed, not the function
+MIN_PYTHON_SHARE = 0.6  # of the task time; a Python source that only passes rows on has less
+MAX_JVM_CPU_SHARE = 0.5  # of the task time on the JVM's CPU, from which the work is the JVM's
+MAX_ACQUITTED_SHARE = 0.4  # of the task time: less rules Python out
+MIN_SLOWDOWN = 1.5  # time for a row over the usual: below it the load changed, not the function
 
 
 class Bound(NamedTuple):

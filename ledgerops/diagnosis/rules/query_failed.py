@@ -36,7 +36,7 @@ PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b(
 OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
 # what an exception quotes of a row: "The value 'x' of the type", "string to float: 'x'", "base 10: 'x'"
 VALUE = re.compile(r"(\b(?:values?|input|string to \w+:|base \d+:) )'[^']*'", re.IGNORECASE)
-MAX_LINE_CHARACTERS = 160  # characters of the exception's first line that are shown
+MAX_LINE_CHARACTERS = 160  # of the exception's first line that are shown
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and not what
 BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon

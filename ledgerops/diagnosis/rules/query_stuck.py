@@ -40,8 +40,8 @@ MIN_TIMES_USUAL = 10.0  # over the median batch
 MIN_TIMES_LONGEST = 4.0  # over the longest of the latest batches; under overload each may be twice the one before
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
-MIN_STILL_SECONDS = 60.0  # of a batch without a past, with no job at work: planning it takes the driver's CPU
-MAX_STILL_CORES = 0.1  # that the driver's processes use while they wait; Spark's own threads use a tenth of it
+MIN_STILL_SECONDS = 60.0  # of a batch without a past and without a running job: planning it would take the driver's CPU
+MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
 MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
 # between the start of a batch and a sample of its source that shows what it reads
 MAX_SAMPLE_DISTANCE_SECONDS = 5.0

@@ -46,11 +46,11 @@ MIN_BATCHES = 5
 MIN_ONE_SIZE_SHARE = 0.98  # smallest batch over the largest: Spark divides a cap among the partitions, and rounds
 UNKNOWN_OPTION = "the limit of the source"
 MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
-MAX_ROOMY_SHARE = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
-MAX_FULL_SHARE = 0.9  # of the interval: one that takes more has none
-MAX_SMALLER_SHARE = 0.8  # of the rows; batches with fewer than these tell what more of them cost
-LAG_SECONDS = 10.0  # as for falling behind; nobody waits for less
-SOON_SECONDS = 600.0  # a backlog that will be gone by then needs no restart with another cap
+MAX_ROOMY_SHARE = 0.7  # of the interval: a shorter batch has room for more rows, whatever its time is spent on
+MAX_FULL_SHARE = 0.9  # of the interval: a longer batch has no room
+MAX_SMALLER_SHARE = 0.8  # of the rows; smaller batches show what more rows cost
+LAG_SECONDS = 10.0  # as for falling behind
+SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
 
 
 class Held(NamedTuple):

@@ -36,13 +36,13 @@ from ledgerops.model.records import Partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
+MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query loses rows
 # of what the topic keeps: above it the time left says more about the topic than about the query
 MAX_JUDGED_SHARE = 0.5
 # until rows are lost at the present pace: someone on call needs that long to do something about it
 MAX_SECONDS_TO_LOSS = 3600.0
 MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
-MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
+MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the noise of batches
 
 
 class Risk(NamedTuple):

@@ -31,7 +31,7 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 STALL = "rocksdbWriterStallLatencyMs"
-SECONDS_PER_NANOSECOND = 1e-9  # whatever the name says
+SECONDS_PER_NANOSECOND = 1e-9  # the metric is in nanoseconds, whatever its name says
 # of a batch's wall time, and of the trigger interval: less is a flush now and then, as RocksDB means it to be
 MIN_STALL_SHARE = 0.1
 

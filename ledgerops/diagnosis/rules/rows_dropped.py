@@ -29,8 +29,8 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-MIN_DROPPED_ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
-MIN_DROPPED_SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
+MIN_DROPPED_ROWS = 50  # in the last minute; fewer are stragglers after a rebalance or a restart
+MIN_DROPPED_SHARE = 0.001  # of the rows read in that time; as in the alert of this name
 CLEARED_SECONDS = 20.0  # without another dropped row, or
 CLEARED_INTERVALS = 4.0  # trigger intervals without one: then it is over
 EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count after rows were combined

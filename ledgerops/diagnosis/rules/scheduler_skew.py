@@ -35,9 +35,9 @@ from ledgerops.signals.query_view import QueryView
 MIN_TIMES_EVEN_SHARE = 1.6
 # the others' seconds per task over the busiest executor's: slow executors get fewer tasks, whatever the scheduler does
 MAX_TASK_TIME_RATIO = 1.5
-MIN_COST_SHARE = 0.2  # share of the batch that it must cost
+MIN_COST_SHARE = 0.2  # of the batch that it must cost
 MIN_COST_SECONDS = 0.5
-MIN_TASKS_PER_BATCH = 4  # a batch; fewer cannot be spread
+MIN_TASKS_PER_BATCH = 4  # fewer cannot be spread
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -41,13 +41,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
-WINDOW_PARTS = 5  # of a window, each of which must show the rise
-MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is some percent
+WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
+MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
-MIN_FULLNESS = 0.88  # below it a third of a rise is still to come
-SOON_SECONDS = 900.0  # seconds; a forecast from five minutes holds no longer
+MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
+SOON_SECONDS = 900.0  # a forecast from five minutes does not reach further
 BY_INTERVAL = "the trigger interval"
-MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
+MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not complete; fewer do not show how full it is
 
 
 class Creep(NamedTuple):

@@ -41,7 +41,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
+MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to that on a small machine
 
 
 class Slow(NamedTuple):

@@ -52,10 +52,10 @@ from ledgerops.signals.query_view import QueryView
 
 OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
 MIN_SOURCE_SHARE = 0.3  # of the batch
-MIN_EXCESS_SHARE = 0.5  # of what the batch got longer by
-MIN_SECONDS_FROM_BIRTH = 1.0  # of a batch, where no past says what is usual
-MIN_RUNNING_INTERVALS = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
-MIN_ALONE_RATIO = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
+MIN_EXCESS_SHARE = 0.5  # of the time by which the batch became longer
+MIN_SECONDS_FROM_BIRTH = 1.0  # in a batch, where no past shows what is usual
+MIN_RUNNING_INTERVALS = 2.0  # a batch that has run for that long, and for MIN_TIMES_USUAL the usual time, is long
+MIN_ALONE_RATIO = 2.0  # times a slow answer, where nothing else shows the cause; the same again on a busy machine
 REMEDIES = (
     Remedy(
         "check the broker's request latency, its quotas for this client, and the network to it",

@@ -45,14 +45,14 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
 
 MIN_OVERHEAD_SHARE = 0.7  # of the batch
-MIN_SECONDS = 1.0  # of a batch; nobody waits for less
-FIT_BATCHES = 60  # that a line goes through
+MIN_SECONDS = 1.0  # of a batch; a shorter one does not matter
+FIT_BATCHES = 60  # newest batches that the line goes through
 MIN_ROWS_RATIO = 1.15  # between the rows of two batches that the line compares
 # of the ratios of unusual batches to the usual rows: one with 1.8 times the rows, or five with 1.15
 MIN_ROWS_RATIO_PRODUCT = 1.8
 MAX_RECORDS_PER_TASK = 100  # with more the work may be in the rows
-MIN_COMPUTING_SHARE = 0.5  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
-MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
+MIN_COMPUTING_SHARE = 0.5  # of a batch's time, outside tasks or on the CPU: waiting tasks are another cause
+MIN_SLOWDOWN = 1.5  # of the overhead over the usual: if it grew, something else happened, and that is the cause
 
 
 class Overhead(NamedTuple):

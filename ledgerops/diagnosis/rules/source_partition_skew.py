@@ -35,10 +35,10 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_PARTITION_SHARE = 0.5  # of the topic's rows in one partition
-MIN_SLOWDOWN = 1.5  # reading takes so much longer than with an even split on the cores that there are
-MIN_ROWS_PER_MINUTE = 1000  # in a minute; a trickle is uneven by chance
+MIN_SLOWDOWN = 1.5  # of reading, over an even split on the present cores
+MIN_ROWS_PER_MINUTE = 1000  # a trickle is uneven by chance
 MIN_BATCHES = 3
-MIN_SPREAD_SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
+MIN_SPREAD_SECONDS = 5.0  # over which these batches must spread: a single flush of a producer is no skew
 # enough when the query is harmed; when it is not, these seconds must not contradict the longer window
 SHORT_WINDOW_SECONDS = 15.0
 MIN_SHORT_WINDOW_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS

@@ -32,9 +32,9 @@ from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MIN_SILENCE_SECONDS = 10.0  # seconds; while a broker restarts, others take over its partitions in less
-GRACE_SECONDS = 5.0  # seconds; the broker may have answered the query while the first request that failed was under way
-STALE_SECONDS = 60.0  # seconds; an older failed request does not describe the present: the process that asks has ended
+MIN_SILENCE_SECONDS = 10.0  # while a broker restarts, others take over its partitions in less
+GRACE_SECONDS = 5.0  # the broker may have answered the query while the first failed request was in progress
+STALE_SECONDS = 60.0  # an older failed request does not describe the present: the process that asks has ended
 MIN_TIMES_LONGEST = 4.0  # over the longest wait of the query for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
 TIMED_OUT = re.compile(

@@ -35,11 +35,11 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_COMMIT_SHARE = 0.5  # of a batch: from here on nothing else can be the larger part
-MIN_TIMES_USUAL = 2.0  # against the past at as many rows
-MIN_EXCESS_SHARE = 0.5  # of what the batch became longer by
+MIN_COMMIT_SHARE = 0.5  # of a batch, from which nothing else can be the larger part
+MIN_TIMES_USUAL = 2.0  # over the usual, at as many rows
+MIN_EXCESS_SHARE = 0.5  # of the time by which the batch became longer
 MIN_SECONDS = 0.5  # a second of wall time at most is what a local disk needs for some partitions
-MAX_GC_SHARE = 0.2  # share of GC: then everything is slow, and saving no more than the rest
+MAX_GC_SHARE = 0.2  # of the task time; above it everything is slow, and saving no more than the rest
 
 
 class Commit(NamedTuple):

@@ -49,10 +49,10 @@ MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 MAX_AHEAD_RATIO = 16.0
 # growth in the later half over that in the earlier one: state that fills a bounded set of keys slows down
 MIN_STEADY_RATIO = 0.8
-MIN_REMOVALS = 3  # removals from which a rhythm is known
-MIN_PAUSE_RATIO = 2.0  # than the longest pause between two removals
-MIN_HEIGHT_RATIO = 1.5  # than the state was ever before
-MIN_HEAP_SHARE = 0.02  # of the heap: less fills nothing, though Spark tells a fraction only of what the rows take there
+MIN_REMOVALS = 3  # needed to know their rhythm
+MIN_PAUSE_RATIO = 2.0  # over the longest pause between two removals
+MIN_HEIGHT_RATIO = 1.5  # of the state rows over the most ever before
+MIN_HEAP_SHARE = 0.02  # less fills nothing, even though Spark reports only a fraction of what the rows take there
 SST = "rocksdbSstFileSize"
 
 

@@ -36,14 +36,14 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MIN_TIMES_OTHERS = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
+MIN_TIMES_OTHERS = 3.0  # Spark's own speculation uses 3 (spark.speculation.multiplier) from 4.0 on
 MIN_EXECUTOR_RATIO = 2.0  # seconds per task over those of the other executors
-MAX_RECORDS_RATIO = 1.5  # times the others' records at most
-MIN_COST_SHARE = 0.25  # share of the batch that it must cost
+MAX_RECORDS_RATIO = 1.5  # over the others' records
+MIN_COST_SHARE = 0.25  # of the batch that it must cost
 MIN_LOST_SECONDS = 0.5
-MAX_ACQUITTED_RATIO = 2.0  # times the others: more is no finding yet, but no reason to rule it out
+MAX_ACQUITTED_RATIO = 2.0  # over the others: more is not yet a finding, but does not rule it out either
 MIN_BATCHES = 2  # that must show it
-MIN_EXECUTOR_TASKS = 4  # of an executor, to say anything of it
+MIN_EXECUTOR_TASKS = 4  # of an executor; fewer show nothing
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ from ledgerops.signals.query_view import QueryView
 MIN_TASKS_PER_CORE = 10  # Spark's tuning guide recommends 2 to 3
 # Spark's tuning guide still calls tasks of 0.2 s efficient; here a task may also commit a state store
 MAX_TINY_SECONDS = 0.25
-MAX_TINY_RECORDS = 500  # a task; with more the work is in the rows
+MAX_TINY_RECORDS = 500  # per task; with more the work is in the rows
 MIN_BLATANT_TASKS_PER_CORE = 50  # so many tasks, with fewer than
 MAX_BLATANT_RECORDS = 10.0  # records each are too many, whatever the machine does
 MIN_STAGE_SHARE = 0.5  # of the batch

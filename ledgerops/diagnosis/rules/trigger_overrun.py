@@ -36,12 +36,12 @@ from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
 MAX_BATCHES = 10  # newest batches that are judged
-MIN_OVERRUN_SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
-MIN_OVERRUN_RATIO = 1.1  # the median batch against the interval; below it a batch only misses the next tick
-MIN_EXCESS_SECONDS = 1.0  # seconds over the interval; nobody waits for less
+MIN_OVERRUN_SHARE = 0.8  # of them: a garbage collection or a compaction lengthens at most one in five
+MIN_OVERRUN_RATIO = 1.1  # the median batch over the interval; below it a batch only misses the next trigger
+MIN_EXCESS_SECONDS = 1.0  # over the interval; less does not matter
 MIN_STREAK_BATCHES = 3  # long batches in a row that prove it, the running one included
-MIN_LONGEST_SHARE = 0.8  # below this share of the longest of them the query is recovering
-MIN_STREAK_SECONDS = 40.0  # what they must add up to; a burst of 20 s is processed in that time
+MIN_LONGEST_SHARE = 0.8  # of the longest of them; below it the query is recovering
+MIN_STREAK_SECONDS = 40.0  # that they add up to; a burst of 20 s is processed in that time
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -36,14 +36,14 @@ from ledgerops.signals.query_view import QueryView
 
 DAY_SECONDS = 86_400.0
 MIN_BATCHES = 10
-MIN_SECONDS = 30.0  # without any watermark
+MIN_SECONDS = 30.0  # of growth without a watermark
 MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 # where it had stopped growing before in the same run, the initial fill of its keys is over
 CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
 MIN_SUSTAINED_RATIO = 0.97
-MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
+MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only some of the rows bring a new key
 MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
 MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 

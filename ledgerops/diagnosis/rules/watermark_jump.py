@@ -34,10 +34,10 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-MIN_LEAP_SECONDS = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
+MIN_LEAP_SECONDS = 30.0  # by which the watermark must have outrun the clock: clocks of machines differ by less
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL = 5.0
-USUAL_BATCHES = 10  # batches before the jump that say what is usual
+USUAL_BATCHES = 10  # before the jump, which show what is usual
 MIN_BATCHES = 3
 MAX_SHOWN_PARTITIONS = 4  # source partitions whose offsets are named
 

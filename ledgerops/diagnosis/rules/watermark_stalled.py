@@ -40,12 +40,12 @@ from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_STILL_SECONDS = 8.0  # seconds at least: an input may be silent for a batch or two
+MIN_STILL_SECONDS = 8.0  # an input may be silent for a batch or two
 MIN_TIMES_USUAL = 2.0  # over the longest earlier time without an advance: an input with few rows is often silent
-BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
+BRANCH_SECONDS = 30.0  # between watermark and rows, beyond the delay, where no input is silent
 BRANCH_BATCHES = 8
-NO_WATERMARK_SECONDS = 15.0  # from the first rows on: Spark sets the first watermark one batch after them
-MIN_BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
+NO_WATERMARK_SECONDS = 15.0  # after the first rows: Spark sets the first watermark one batch after them
+MIN_BATCHES = 4  # with rows, after the first that had this watermark: that takes four intervals, too
 
 
 class Stall(NamedTuple):
