@@ -46,6 +46,11 @@ MIN_SUSTAINED_RATIO = 0.97
 MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only some of the rows bring a new key
 MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
 MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
+BOUND_STATE = Remedy(
+    "bound the state with withWatermark and the event time in the keys, or with a time to live",
+    "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
+    safe=False,
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -71,6 +76,7 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
 def _judge(
     view: QueryView, operator: StateOperator, all_reported: Sequence[tuple[Progress, StateOperator]]
 ) -> Finding | None:
+    """The finding on one operator, by the batches that report it; None where its state does not look unbounded."""
     reported = state_cost.growing(all_reported)
     changed = len(reported) < len(all_reported)
     if len(reported) < (CHANGED_BATCHES if changed else MIN_BATCHES) or state_cost.forgets(view, reported):
@@ -108,13 +114,7 @@ def _judge(
         f"{why}{ahead}",
         Component("operator", operator.name),
         tuple(evidence),
-        (
-            Remedy(
-                "bound the state with withWatermark and the event time in the keys, or with a time to live",
-                "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
-                safe=False,
-            ),
-        ),
+        (BOUND_STATE,),
         confidence=0.7 if has_watermark else 0.9,
         began=first.started,
     )
