@@ -52,7 +52,7 @@ CONVENTIONAL = (
         Conventional(where, name, True, "a method of Spark's Python data sources, named by it")
         for where, names in {
             "ledger/sources/": (
-                *("name", "schema", "reader", "streamReader", "partitions", "read", "initialOffset", "latestOffset"),
+                *("name", "schema", "reader", "streamReader", "partitions", "initialOffset", "latestOffset"),
                 *("getDefaultReadLimit", "prepareForTriggerAvailableNow", "reportLatestOffset"),
             ),
             "drills/": ("name", "schema", "streamReader", "partitions", "read", "initialOffset", "latestOffset"),
