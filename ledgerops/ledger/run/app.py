@@ -42,12 +42,12 @@ class RunSetup:
     note: RunNote
     resumed: bool
     cores: int
-    master: str | None
     port: int | None  # None: the usual one, or any free one
     trigger: float
-    max_rows: int | None  # a batch; files, of a landing folder
-    record: bool
-    service_urls: Mapping[str, str]  # those that were given, by name; for the others a local one is opened
+    master: str | None = None
+    max_rows: int | None = None  # a batch; files, of a landing folder
+    record: bool = True
+    service_urls: Mapping[str, str] = field(default_factory=dict)  # by name; for the others a local one is opened
     sink: RunSink = field(default_factory=RunSink)
     jars: Sequence[Path] = ()  # that the source or the sink needs
     lateness: str | None = None  # in place of what the jobs or the source have; a Spark interval

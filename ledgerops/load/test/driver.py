@@ -77,12 +77,8 @@ def run(spec: Spec) -> int:
             note=note,
             resumed=resumed,
             cores=spec.cores,
-            master=None,
             port=0,
             trigger=spec.trigger,
-            max_rows=None,
-            record=True,
-            service_urls={},
             conf={PROVIDER: ROCKSDB},  # a minute of state at the highest rate need not fit the heap
         )
         running = start_run(setup)
