@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
@@ -154,11 +154,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds. Raises UserError for a file that cannot be read or is no TOML."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot_read(path, error) from None
     except RecursionError:
         raise UserError(f"cannot read {path}: nested too deeply") from None
-    except ValueError as error:  # of TOML, of UTF-8, and of numbers with thousands of digits
+    except ValueError as error:  # of TOML, and of numbers with thousands of digits
         raise UserError(f"cannot read {path}: {str(error)[:1].lower()}{str(error)[1:]}") from None
 
 

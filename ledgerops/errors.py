@@ -13,7 +13,7 @@ def cannot_write(file: Path, error: OSError) -> UserError:
 
 
 def cannot_read(file: Path | str, error: OSError | UnicodeDecodeError, remedy: str = "") -> UserError:
-    """Says of a text file that it cannot be read, why, and what to do."""
+    """Says of a file that it cannot be read, why, and what to do."""
     reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else os_reason(error)
     return UserError(f"cannot read {file}: {reason}{f'; {remedy}' if remedy else ''}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from ledgerops.checkpoint.batch_log import BatchLog, is_checkpoint
 from ledgerops.checkpoint.operators import DEFAULT, Operator, read_operators
 from ledgerops.checkpoint.store_files import StoreFiles, scan
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 
 STORE = "spark.sql.streaming.stateStore."
 Place = tuple[int, int, str]  # operator, partition, store
@@ -73,7 +73,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         state = path / "state"
         operators = read_operators(state, committed[-1]) if state.is_dir() else ()
     except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
+        raise cannot_read(path, error) from None
     files = {
         (operator.id, partition, store): scan(_folder(state, operator.id, partition, store))
         for operator in operators

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 
 MAX_LINE_BYTES = 8 * 1024 * 1024  # the largest events of Spark, plans of thousands of columns, are a tenth of it
 MAX_ZSTD_RATIO = 1000  # decompressed over compressed size; Spark's event logs have 20 to 60, recordings less
@@ -63,7 +63,7 @@ def numbered_lines(path: Path, may_skip: Callable[[bytes], bool] = lambda head: 
             file.seek(0)
             yield from _unpacked(file, path, may_skip) if packed else _split(file, path, may_skip)
     except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
+        raise cannot_read(path, error) from None
 
 
 def _unpacked(file: IO[bytes], path: Path, may_skip: Callable[[bytes], bool]) -> Iterator[tuple[int, bytes]]:

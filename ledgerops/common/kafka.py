@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError, cannot_read, os_reason
+from ledgerops.errors import UserError, cannot_read
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LOGIN = {
@@ -239,7 +239,7 @@ def _pem(name: str, path: str) -> str:
     except UnicodeDecodeError:
         raise UserError(f"{name} {path} is not a PEM file") from None
     except OSError as error:
-        raise UserError(f"cannot read {name} {path}: {os_reason(error)}") from None
+        raise cannot_read(f"{name} {path}", error) from None
 
 
 def _private_key(path: str) -> str:

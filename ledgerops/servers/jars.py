@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read, os_reason
 from ledgerops.servers import ivy
 
 FOLDER = "LEDGEROPS_JARS"
@@ -99,7 +99,7 @@ def check(folder: Path, kind: str = "") -> None:
         except FileNotFoundError:
             raise UserError(f"the jar {name} is missing in {folder}; {remedy}") from None
         except OSError as error:
-            raise UserError(f"cannot read {folder / name}: {os_reason(error)}") from None
+            raise cannot_read(folder / name, error) from None
         if found != expected:
             raise UserError(f"the jar {name} is not the tested one (sha256 {found[:12]}...); {remedy}")
 

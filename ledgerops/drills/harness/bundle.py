@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 
 
 def _is_drill(stored: Mapping[str, Any]) -> bool:
@@ -134,7 +134,7 @@ class Bundle:
         try:
             found = json.loads(file.read_text("utf-8"))
         except OSError as error:
-            raise UserError(f"cannot read {file}: {os_reason(error)}") from None
+            raise cannot_read(file, error) from None
         except ValueError:
             found = None
         if not isinstance(found, dict) or not FORM[name](found):

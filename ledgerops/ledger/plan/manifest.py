@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgerops.common.files import write_json
-from ledgerops.errors import UserError, cannot_write, os_reason
+from ledgerops.errors import UserError, cannot_read, cannot_write
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.plan.summary import Summary
@@ -119,7 +119,7 @@ def read_manifest(file: Path) -> Manifest:
         document: dict[str, Any] = json.loads(file.read_text("utf-8"))
         version = document.pop("version")
     except OSError as error:
-        raise UserError(f"cannot read {file}: {os_reason(error)}; give --manifest") from None
+        raise cannot_read(file, error, "give --manifest") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"cannot read {file}: not a manifest; ledgerops load writes them") from None
     if version != VERSION:

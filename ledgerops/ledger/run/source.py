@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, cannot_read
 from ledgerops.ledger.plan.plan import Plan, load_plan
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
@@ -120,7 +120,7 @@ def _replay(data: Path | None, rate: float | None) -> RunSource:
     try:
         return RunSource("replay", str(file), _digest(file.read_bytes()), data=data, rate=rate)
     except OSError as error:
-        raise UserError(f"cannot read {file}: {os_reason(error)}; {DATA} names the folder that holds it") from None
+        raise cannot_read(file, error, f"{DATA} names the folder that holds it") from None
 
 
 def _landing(folder: Path | None) -> RunSource:
