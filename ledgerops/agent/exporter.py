@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,12 +20,12 @@ from ledgerops.common.http_server import Server
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
-from ledgerops.runtime.snapshot import Published, published
+from ledgerops.runtime.snapshot import Published, Snapshot, published
 from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
 
-MAX_PER_SECOND = 5.0  # answers to one address: a scrape takes about a millisecond of the driver's CPU time
+SHARED_SECONDS = 1.0  # for which a scrape is repeated while there is no news: it takes most of what a request costs
 RISK = (
     "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
     "tls_client_ca"
@@ -47,11 +48,10 @@ class Exporter:
             "/status": self._status,
             "/healthz": self._healthz,
         }
+        self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)
         secure, access = tls_contexts(rules), Access(rules, RISK)
-        self._server = Server(
-            (config.host, config.port), self.answer, access, stats.refuse, secure, max_per_second=MAX_PER_SECOND
-        )
+        self._server = Server((config.host, config.port), self.answer, access, stats.refuse, secure)
         self.port: int = self._server.server_address[1]
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
         self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
@@ -95,16 +95,22 @@ class Exporter:
             return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page failed; see the driver's log")
 
     def _metrics(self, query: dict[str, str], accept: str) -> Answer:
+        kind, now, snapshot = exposition.accepted(accept), self._clock(), self._worker.snapshot
+        shown, at, scrape = self._scrape
+        if shown is snapshot and scrape.kind == kind and 0.0 <= now - at <= SHARED_SECONDS:
+            return scrape
         began = time.perf_counter()
-        kind = exposition.accepted(accept)
-        body = exposition.render(self.families(), self._clock(), kind)
+        scrape = Answer(exposition.render(self.families(), now, kind), kind)
         with self._stats.lock:
             self._stats.scrape_seconds = time.perf_counter() - began
-        return Answer(body, kind)
+        self._scrape = snapshot, now, scrape
+        return scrape
 
     def _recording(self, query: dict[str, str], accept: str) -> Answer:
         try:
             since = self._clock() - float(query["since"]) if "since" in query else 0.0
+            if not math.isfinite(since):
+                raise ValueError(since)
         except ValueError:
             return problem(HTTPStatus.BAD_REQUEST, f"since must be seconds, not {query['since'][:40]!r}")
         name = query.get("query")
@@ -128,7 +134,8 @@ class Exporter:
     def _healthz(self, query: dict[str, str], accept: str) -> Answer:
         trouble = self._worker.trouble()
         if trouble is None:
-            return Answer(b"ok\n", "text/plain; charset=utf-8")
+            paused = self._worker.pause()  # no reason to restart a driver, so it is said with 200
+            return Answer(f"ok; {paused}\n".encode() if paused else b"ok\n", "text/plain; charset=utf-8")
         return Answer(f"{trouble}\n".encode(), "text/plain; charset=utf-8", HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _live(self, query: dict[str, str], accept: str) -> Answer:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
-def within(work: Callable[[], Result], seconds: float) -> Result:
+def within(work: Callable[[], Returned], seconds: float) -> Returned:
     """The result of `work`, which runs in a daemon thread. Raises what it raises, and TimeoutError after `seconds`;
     the thread then runs until its work ends by itself."""
-    done: Future[Result] = Future()
+    done: Future[Returned] = Future()
 
     def run() -> None:
         try:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,21 +39,56 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class Http(urllib.request.HTTPHandler):
+    """Notes the connection of a request, so that `fetch` can end one that outlasts its time."""
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_noted(req, http.client.HTTPConnection), req)
+
+
+class Https(urllib.request.HTTPSHandler):
+    """The same with TLS."""
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        super().__init__(context=context)
+        self._tls = context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_noted(req, http.client.HTTPSConnection), req, context=self._tls)
+
+
+def _noted(request: urllib.request.Request, make: Callable[..., Any]) -> Any:
+    def connection(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        request.__dict__["connection"] = made
+        return made
+
+    return connection
+
+
+def _end_connection(request: urllib.request.Request) -> None:
+    """Ends the thread that still waits for a peer that sends a byte of its headers now and then."""
+    socket_ = getattr(request.__dict__.get("connection"), "sock", None)
+    if socket_ is not None:
+        with suppress(OSError):
+            socket_.shutdown(socket.SHUT_RDWR)
+
+
 def opener(
     *, direct: bool = False, certificate: str | None = None, key: str | None = None
 ) -> urllib.request.OpenerDirector:
     """An opener that follows no redirect; `direct` ignores proxies. Raises UserError for an unusable `certificate`."""
-    handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
+    handlers: list[urllib.request.BaseHandler] = [NoRedirect(), Http()]
     if direct:
         handlers.append(urllib.request.ProxyHandler({}))
+    context = None
     if certificate:
         context = ssl.create_default_context()
         try:
             context.load_cert_chain(certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise UserError(f"cannot use the client certificate {certificate}: {error}") from None
-        handlers.append(urllib.request.HTTPSHandler(context=context))
-    return urllib.request.build_opener(*handlers)
+    return urllib.request.build_opener(*handlers, Https(context))
 
 
 def fetch(
@@ -89,6 +126,9 @@ def fetch(
 
     try:
         return within(read, seconds)
+    except TimeoutError:
+        _end_connection(request)
+        raise
     except http.client.HTTPException as error:  # neither an OSError nor a ValueError: half an answer, or none of HTTP
         raise OSError(" ".join(str(error).split()) or type(error).__name__) from None
 

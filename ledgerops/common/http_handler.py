@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable
 from http import HTTPStatus
@@ -51,11 +52,20 @@ class Answering(Protocol):
     max_body_bytes: int
     problem: Callable[[HTTPStatus, str], Answer]
 
-    def respond(self, connection: Any, request: Request) -> Answer:
-        """The answer to a request that has come in whole and is allowed."""
+    def respond(self, request: Any, asked: Request) -> Answer:
+        """The answer to what a connection has asked, which is allowed."""
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole."""
+
+
+GZIP = re.compile(r"(?:x-)?gzip\s*(?:;\s*q=(?P<weight>[01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE)
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Whether the header Accept-Encoding asks for gzip: with the weight 0 it says that it must not be."""
+    found = (GZIP.fullmatch(each.strip()) for each in accepted.split(","))
+    return any(each is not None and float(each["weight"] or 1) > 0 for each in found)
 
 
 class BoundedHead:
@@ -83,6 +93,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection with one request."""
 
     timeout = QUIET_SECONDS
+    wbufsize = 65_536  # so that a small answer is sent at once with its head
     protocol_version = "HTTP/1.1"
     server_version = "ledgerops"
     sys_version = ""
@@ -127,7 +138,9 @@ class Handler(BaseHTTPRequestHandler):
         server, headers = cast(Answering, self.server), self.headers
         server.request_is_in(self.request)
         refusal = server.access.refusal(self.path, headers.get("Host", ""), headers.get("Authorization", ""))
-        packed = "gzip" in headers.get("Accept-Encoding", "")
+        if len(headers.get_all("Host", [])) > 1:  # RFC 9112, section 3.2: somebody else may read the other one
+            refusal = HTTPStatus.BAD_REQUEST, "more than one Host"
+        packed = takes_gzip(headers.get("Accept-Encoding", ""))
         request = Request(self.path, method, headers.get("Accept", ""), body, packed)
         self._say(server.problem(*refusal) if refusal else server.respond(self.request, request))
 

@@ -1,57 +1,64 @@
-"""The HTTP server under the exporter and notify: a bounded number of threads, each for a bounded time.
+"""An HTTP server for a process that has other work: bounded threads, memory and time, TLS and credentials.
 
-A client that is slow to send its request is cut off for another; a client that is refused gets a 503 and is counted.
-Requests above the rate of their address wait at almost no cost: answering them would take CPU time from the process.
-An address is that of a client; for IPv6 it is the /64.
+A client that is slow to send its request is cut off for another; a client for which there is no room gets a 503. Both
+are counted.
 """
 
 from __future__ import annotations
 
 import errno
-import logging
+import gzip
+import ipaddress
 import math
 import socket
+import socketserver
 import ssl
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
+from http.server import HTTPServer
+from queue import SimpleQueue
 from typing import Any
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
-from ledgerops.common.http_answers import Answers, Connection
 from ledgerops.common.http_handler import Answer, Handler, Request, problem
-from ledgerops.common.http_refusal import Refusals, ended
-from ledgerops.common.rate_limit import RateLimit, network
 
-log = logging.getLogger("ledgerops")
-
-MAX_REQUESTS = 32  # at a time, so that a storm of requests cannot exhaust the process's memory
+THREAD_NAME = "ledgerops-http"
+MAX_REQUESTS = 32  # at a time, each on a thread of its own, which is kept: a new one costs as much as a small answer
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
-HEADER_SECONDS = 3.0  # in which a request must be complete
 REQUEST_SECONDS = 10.0  # after which a request is cut off, even if it still trickles in
 SPARED_SECONDS = 0.25  # in which a new connection is not cut off for a newer one
-ROOM_SECONDS = 0.2  # how long a request waits for the slot of one that was cut off
+ROOM_SECONDS = 0.2  # how long a request waits for the place of one that was cut off
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # no file descriptors, or no memory
 ACCEPT_AGAIN_SECONDS = 0.2  # until the next try then; the connection waits in the system's queue
-PAUSE_SECONDS = 0.2  # after refusing requests, before accepting others: accepting many at once takes less CPU time
-ACCEPT_SECONDS = 0.05  # for accepting connections at once, before those that wait or are slow are handled
-MAX_PARKED = 32  # requests that wait because their address has sent too many
+LARGE_BYTES = 1_000_000  # answers up to this size are sent whatever else is
+MAX_BYTES = 32 * 1024 * 1024  # of large answers that are being sent: clients may be slow to read
+MAX_BYTES_PER_ADDRESS = 16 * 1024 * 1024  # the rest is left to others
+MIN_PACKED_BYTES = 1024  # smaller answers are not worth compressing
 
 
-class Server(ThreadingHTTPServer):
+@dataclass(slots=True, eq=False)
+class Connection:
+    """A connection that has a place and a thread."""
+
+    socket: Any
+    address: str
+    began: float  # by the monotonic clock; never for one that was cut: once is enough
+    asked: bool = False  # whether its request has come in whole
+    large_bytes: int = 0  # of its answer before compression, where it is a large one
+
+
+class Server(HTTPServer):
     """Answers with `answer(request)`. Raises OSError when the address is taken.
 
     `refused` is called with the reason for each request that is turned away or cut. POST is taken where
-    `max_body_bytes` is above 0. An address that has used up its burst gets `max_per_second` answers, fewer where they
-    take long. `problem` makes the answer to what is refused here.
+    `max_body_bytes` is above 0. `problem` makes the answer to what is refused here.
     """
 
-    daemon_threads = True
-    request_queue_size = 4096  # as many as the system allows: they wait here while the server pauses
+    request_queue_size = 128
 
     def __init__(
         self,
@@ -64,114 +71,83 @@ class Server(ThreadingHTTPServer):
         max_body_bytes: int = 0,
         max_requests: int = MAX_REQUESTS,
         max_per_address: int = MAX_REQUESTS_PER_ADDRESS,
-        max_per_second: float = math.inf,
         problem: Callable[[HTTPStatus, str], Answer] = problem,
     ) -> None:
         self.access, self.refused, self.secure = access, refused, secure
-        self._answers = Answers(answer)
         self.max_body_bytes, self.problem = max_body_bytes, problem
-        self._max_per_address, self._limit = max_per_address, RateLimit(max_per_second)
-        self._parked: dict[str, deque[tuple[Any, Any]]] = {}  # by address, the oldest first
-        self._refusals = Refusals(problem)
-        self._crowded = False  # whether a request has been refused since the last pause
-        self._slots = threading.BoundedSemaphore(max_requests)
-        self._open: dict[socket.socket, Connection] = {}
+        self._answer, self._max_per_address = answer, max_per_address
+        self._places, self._sending = threading.BoundedSemaphore(max_requests), threading.Lock()
+        self._open: dict[Any, Connection] = {}
+        self._accepted: SimpleQueue[tuple[Any, Any] | None] = SimpleQueue()  # None ends a thread
+        self._threads, self._idle = 0, threading.Semaphore(0)
+        self._newest_packed = Answer(b""), Answer(b"")
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, Handler)
-        self.socket.setblocking(False)  # accepted until none is left
 
     def close_inherited(self) -> None:
         """In a forked child: closes its copies of the sockets, which the parent keeps using."""
         self.socket.close()
-        for request in (*self._open, *self._idle()):
+        for request in list(self._open):
             request.close()
 
     def server_close(self) -> None:
-        """Stops listening; who still waits gets no answer. May be called twice."""
+        """Stops listening, and ends each thread after its request. May be called twice."""
         super().server_close()
-        for request in self._idle():
-            self.shutdown_request(request)
-        self._parked.clear()
-        self._refusals.close()
+        for _ in range(self._threads):
+            self._accepted.put(None)
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
+        socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
         try:
             request, address = super().get_request()
-        except OSError as error:
-            if error.errno in EXHAUSTED:  # asking again at once would take a whole core for as long
-                time.sleep(ACCEPT_AGAIN_SECONDS)
-            raise
-        if self.secure is not None:
-            request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)
-        return request, address
-
-    def _handle_request_noblock(self) -> None:
-        """Accepts all connections that wait, one after the other, where the library accepts one for each wake-up."""
-        limit = time.monotonic() + ACCEPT_SECONDS
-        while time.monotonic() < limit:
-            try:
-                request, client_address = self.get_request()
-            except OSError:  # none waits, or it is gone already
-                return
-            except Exception:  # a lack of memory, for example, must not end the thread, nor take a whole core
-                time.sleep(ACCEPT_AGAIN_SECONDS)
-                return
-            try:
-                self.process_request(request, client_address)
-            except Exception:
-                self.handle_error(request, client_address)
-                self.shutdown_request(request)
+            if self.secure is not None:
+                request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+            return request, address
+        except Exception as error:
+            if not isinstance(error, OSError) or error.errno in EXHAUSTED:
+                time.sleep(ACCEPT_AGAIN_SECONDS)  # asking again at once would take a whole core for as long
+            raise OSError("cannot accept") from error  # any other error would end the thread that accepts
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Starts a thread for the request, unless its address has sent too many: then it waits, or is refused."""
+        """Starts a thread for the request. Without room, the slowest other client is cut off or this one is refused."""
         address = network(client_address[0])
-        if address not in self._parked and self._limit.admit(address):
-            self._begin(request, client_address)
-        elif sum(map(len, self._parked.values())) < MAX_PARKED:
-            self._parked.setdefault(address, deque()).append((request, client_address))
-        else:
-            self._turn_away(request, "rate")
-
-    def _begin(self, request: Any, client_address: Any, waited: bool = False) -> None:
-        """Starts the request's thread. Without room, the slowest other client is cut off or this one is refused."""
-        address = network(client_address[0])
-        refused = self._no_room(address)
-        if refused is not None:
-            self._turn_away(request, refused)
+        reason = self._without_place(address)
+        if reason is not None:
+            self._turn_away(request, reason)
             return
-        self._open[request] = Connection(address, time.monotonic(), waited)
+        self._open[request] = Connection(request, address, time.monotonic())
         try:
-            super().process_request(request, client_address)
-        except RuntimeError:  # no more threads
+            if not self._idle.acquire(blocking=False):
+                threading.Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+                self._threads += 1
+        except (RuntimeError, MemoryError):  # no more threads
             self._release(request)
             self._turn_away(request, "threads")
+        else:
+            self._accepted.put((request, client_address))
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handles the request on its own thread, and makes room for another at the end."""
+    def _work(self) -> None:
+        """Handles one request after the other, until the server closes."""
+        while (accepted := self._accepted.get()) is not None:
+            self.handle_accepted(*accepted)
+            # in this order: whoever finds a place finds an idle thread, so there are never more threads than places
+            self._idle.release()
+            self._release(accepted[0])
+
+    def handle_accepted(self, request: Any, client_address: Any) -> None:
+        """Answers a request and closes its connection."""
         try:
-            super().process_request_thread(request, client_address)
+            self.finish_request(request, client_address)
+        except Exception:
+            self.handle_error(request, client_address)
         finally:
-            used = time.thread_time()  # the thread lives for this request alone
-            self._limit.charge(network(client_address[0]), used)
-            self._release(request)
-
-    def respond(self, connection: Any, request: Request) -> Answer:
-        """The answer to a request that has come in whole and is allowed."""
-        known = self._open.get(connection) or Connection("", 0.0)  # one that was cut is no longer known
-        answer = self._answers.make(request, known, list(self._open.values()))
-        if answer is None:
-            self.refused("busy")
-            return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
-        return answer
+            self.shutdown_request(request)
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole: from now on it is not cut for another."""
@@ -179,87 +155,106 @@ class Server(ThreadingHTTPServer):
         if connection is not None:
             connection.asked = True
 
-    def service_actions(self) -> None:
-        """Does what is due between requests; no error ends the thread that accepts, which would end the server."""
-        try:
-            if self._crowded:
-                self._crowded = False
-                time.sleep(PAUSE_SECONDS)
-            self._do_what_is_due(time.monotonic())
-        except Exception as error:
-            log.debug("between requests: %s", error)
+    def respond(self, request: Any, asked: Request) -> Answer:
+        """The answer to what a connection has asked, which is allowed."""
+        answer = self._answer(asked)
+        if len(answer.body) > LARGE_BYTES and not self._has_memory(self._open[request], len(answer.body)):
+            self.refused("busy")
+            return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
+        return self._packed(answer) if asked.gzip and len(answer.body) >= MIN_PACKED_BYTES else answer
 
-    def _do_what_is_due(self, now: float) -> None:
-        """Answers what has waited long enough, and cuts what has taken too long."""
-        gone = ended([request for waiting in self._parked.values() for request, _ in waiting])
-        for address, parked in list(self._parked.items()):
-            for each in [each for each in parked if each[0].fileno() in gone]:
-                parked.remove(each)
-                self._turn_away(each[0], "rate")
-            while parked and self._limit.admit(address):
-                self._begin(*parked.popleft(), waited=True)
-            if not parked:
-                del self._parked[address]
-        self._refusals.close_due(now)
-        for request, connection in list(self._open.items()):
-            if now - connection.began > (REQUEST_SECONDS if connection.asked else HEADER_SECONDS):
-                self._cut(request)
+    def service_actions(self) -> None:
+        """Cuts what has taken too long."""
+        limit = time.monotonic() - REQUEST_SECONDS
+        for connection in list(self._open.values()):
+            if connection.began < limit:
+                self._cut(connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is the client's problem: nothing is written to the job's output."""
 
-    def _no_room(self, address: str) -> str | None:
-        """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""
-        of_address = sum(connection.address == address for connection in list(self._open.values()))
-        if of_address >= self._max_per_address:
-            if not self._cut_slowest(address):
-                return "address"
-            if self._slots.acquire(timeout=ROOM_SECONDS):
-                return None
-        if self._slots.acquire(blocking=False):
-            return None
-        if self._cut_slowest() and self._slots.acquire(timeout=ROOM_SECONDS):
-            return None
-        return "busy"
+    def _packed(self, answer: Answer) -> Answer:
+        """The answer in gzip; that of a small one is kept for the next request, which may have the same answer."""
+        plain, packed = self._newest_packed
+        if plain is answer:
+            return packed
+        packed = answer._replace(body=gzip.compress(answer.body, 1), packed=True)  # level 9 takes twenty times as long
+        if len(answer.body) <= LARGE_BYTES:
+            self._newest_packed = answer, packed
+        return packed
 
-    def _cut_slowest(self, address: str | None = None) -> bool:
+    def _has_memory(self, asking: Connection, size: int) -> bool:
+        """Counts a large answer as being sent, unless too much already is; a single one may have any size."""
+        with self._sending:
+            sizes = [(each.large_bytes, each.address) for each in list(self._open.values()) if each.large_bytes]
+            of_address = [each for each, address in sizes if address == asking.address]
+            if of_address and sum(of_address) + size > MAX_BYTES_PER_ADDRESS:
+                return False
+            if sizes and sum(each for each, _ in sizes) + size > MAX_BYTES:
+                return False
+            asking.large_bytes = size
+            return True
+
+    def _without_place(self, address: str) -> str | None:
+        """Takes a place for a request, if need be that of the slowest to ask; else why there is none."""
+        full = sum(each.address == address for each in list(self._open.values())) >= self._max_per_address
+        if not full and self._places.acquire(blocking=False):
+            return None
+        if self._cut_slowest(address if full else None) and self._places.acquire(timeout=ROOM_SECONDS):
+            return None
+        return "address" if full else "busy"
+
+    def _cut_slowest(self, address: str | None) -> bool:
         """Cuts the oldest connection that has not asked yet, of an address where it is given; False without one."""
         limit = time.monotonic() - SPARED_SECONDS
         waiting = [
-            (connection.began, request)
-            for request, connection in list(self._open.items())
-            if not connection.asked and connection.began < limit and address in (None, connection.address)
+            each
+            for each in list(self._open.values())
+            if not each.asked and each.began < limit and address in (None, each.address)
         ]
         if not waiting:
             return False
-        self._cut(min(waiting, key=lambda each: each[0])[1])
+        self._cut(min(waiting, key=lambda connection: connection.began))
         return True
 
-    def _cut(self, request: socket.socket) -> None:
-        connection = self._open.get(request)
-        if connection is None or connection.began == float("inf"):
-            return
-        connection.asked, connection.began = True, float("inf")  # once is enough
+    def _cut(self, connection: Connection) -> None:
+        connection.began = math.inf
         self.refused("slow")
         try:
-            request.shutdown(socket.SHUT_RDWR)
+            connection.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
 
     def _turn_away(self, request: Any, reason: str) -> None:
-        """Answers 503, as far as that is possible without waiting."""
-        self._crowded = True
+        """Answers 503, as far as that is possible without waiting; a TLS client would have to shake hands first."""
         self.refused(reason)
-        if self.secure is not None:  # a TLS client would have to shake hands first
-            self.shutdown_request(request)
-            return
-        self._refusals.refuse(request)
-
-    def _idle(self) -> list[Any]:
-        """The connections without a thread."""
-        parked = [request for waiting in self._parked.values() for request, _ in waiting]
-        return [*parked, *self._refusals.waiting()]
+        try:
+            if self.secure is None:
+                request.setblocking(False)
+                request.send(_refusal(self.problem))
+                request.recv(65_536)  # what is left unread would reset the connection and lose the answer
+        except OSError:
+            pass
+        self.shutdown_request(request)
 
     def _release(self, request: Any) -> None:
         if self._open.pop(request, None) is not None:
-            self._slots.release()
+            self._places.release()
+
+
+def network(host: str) -> str:
+    """What counts as one address: the address of a client itself, of IPv6 its /64, which one machine has whole."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 4 or address.ipv4_mapped:  # the latter at a socket of both kinds
+        return host
+    return str(ipaddress.IPv6Address(int(address) >> 64 << 64))
+
+
+def _refusal(problem: Callable[[HTTPStatus, str], Answer]) -> bytes:
+    """The whole answer to a request for which there is no room."""
+    answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
+    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {answer.kind}\r\nContent-Length: {len(answer.body)}\r\n"
+    return f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + answer.body

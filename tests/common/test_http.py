@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -79,3 +81,17 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
         ask(f"http://127.0.0.1:{server.server_port}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})
 
     assert asked == ["Bearer geheim"]
+
+
+def test_an_answer_that_is_an_error_is_not_left_open():
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, f"http://127.0.0.1:{server.getsockname()[1]}")
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(60)
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello")
+            told = asked.exception()
+
+            assert connection.recv(1) == b""
+    assert "answers 503: it gets too many requests at the moment; try again" in str(told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzzing.http import GROWTH_BYTES, fuzz
+from tests.fuzzing.http import GROWTH_BYTES, KEPT_THREADS, fuzz
 
 REQUESTS = 1_000
 
@@ -14,4 +14,4 @@ def test_odd_requests_raise_nothing_and_leave_nothing_behind():
     assert found.requests > REQUESTS / 10
     assert {"200", "400", "404", "411", "421"} <= set(found.answers), "both servers were reached, and answered"
     assert found.grown_bytes < GROWTH_BYTES
-    assert (found.threads <= 16, found.descriptors <= 4) == (True, True)
+    assert (found.threads <= KEPT_THREADS, found.descriptors <= 4) == (True, True)
