@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import read_text
 
 log = logging.getLogger("ledgerops")
 Value = TypeVar("Value")
@@ -81,7 +82,7 @@ def basic(user: str, password: str) -> str:
 def secret(file: str) -> str:
     """The text of a file, without the line's end. Raises UserError when there is nothing."""
     try:
-        found = Path(file).read_text("utf-8").strip()
+        found = read_text(Path(file)).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(file, error) from None
     if not found:

@@ -32,6 +32,10 @@ SOURCES = (
     "FileStreamSource[file:/{}]",
     "{}: python source",
     "RateStreamV2[rowsPerSecond={}]",
+    "DeltaSource[file:/lake/{}]",
+    "KinesisV2[{}]",
+    "CloudFilesSource[/in/{}]",
+    "PubSub[{}]",
 )
 SINKS = (
     "ForeachBatchSink",
@@ -232,6 +236,8 @@ class Query:
         if chance.random() < 0.6:
             yield self.line("files", self.files(began), ended + 0.3)
         if chance.random() < 0.3:
+            yield self.line("tables", self.tables(began), ended + 0.3)
+        if chance.random() < 0.3:
             yield self.offsets()
         if chance.random() < 0.9:
             self.batch += 1
@@ -249,6 +255,31 @@ class Query:
             "run_id": self.run,
             "batch_id": self.batch,
             "sources": {chance.choice(("t0", "FileStreamSource")): read},
+        }
+
+    def tables(self, began: float) -> Line:
+        chance = self.chance
+        read = {
+            "head": chance.whole(self.batch),
+            "versions": chance.whole(chance.choice((0, 1, 40))),
+            "files": chance.choice((None, chance.whole(90))),
+            "bytes": chance.choice((None, chance.whole(10**6))),
+            "since": chance.choice((None, chance.number(began - 30.0))),
+            "oldest_at": chance.choice((None, chance.number(began - 900.0))),
+        }
+        commit = {"version": chance.whole(self.batch), "at": chance.number(began), "batch_id": self.batch}
+        commit |= {
+            "rows": chance.choice((None, chance.whole(500))),
+            "files": chance.whole(9),
+            "bytes": chance.whole(9000),
+        }
+        return {
+            "run_id": self.run,
+            "sources": {chance.choice(("t0", "orders")): read},
+            "commits": chance.choice(([], [commit], [commit, commit])),
+            "head": chance.choice((None, chance.whole(self.batch))),
+            "checkpoint": chance.choice((None, chance.whole(self.batch))),
+            "errors": chance.choice(({}, {"sink": "there is no Delta table"})),
         }
 
     def durations(self, seconds: float) -> Line:

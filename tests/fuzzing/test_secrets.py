@@ -1,0 +1,35 @@
+"""A short run of the fuzzing of the masking; the long one is `python -m tests.fuzzing.secrets`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.fuzzing.secrets import FORMS, case, got_through
+
+SECRETS = 4_000
+
+
+def test_no_part_of_a_credential_gets_through_in_any_form():
+    tried = Counter()
+    left = []
+    for number in range(SECRETS):
+        form, value, text = case(11, number)
+        tried[form] += 1
+        if found := got_through(value, text):
+            left.append((form, number, found))
+
+    assert left == []
+    assert set(tried) == set(FORMS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param("abcdefgh-ijkl", "bad name abcdefgh-ijkl", id="a word that stands alone"),
+        pytest.param("abcdefghijkl", "bad name efghijkl", id="a part of it"),
+    ],
+)
+def test_a_secret_that_is_still_there_counts(value, text):
+    assert got_through(value, text) is not None
