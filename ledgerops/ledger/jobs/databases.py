@@ -134,7 +134,7 @@ class Postgres:
 
 
 def check_table(url: str, table: Table) -> None:
-    """Asks once, without patience. Raises UserError in one line when `url` is wrong, does not answer or lacks it."""
+    """Asks once. Raises UserError in one line when `url` is wrong, does not answer or lacks it."""
     try:
         with closing(open_database(url, table)) as database:
             database.fetch([""])

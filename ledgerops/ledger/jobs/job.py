@@ -40,6 +40,6 @@ class Job:
     upsert: tuple[str, ...] = ()  # columns that identify an output row: a later row with the same replaces it
     route: str | None = None  # column that names the output of a row (topic, table or folder); None: the job's own
     routes: tuple[str, ...] = ()  # its values, as far as known beforehand: outputs that a sink may have to make
-    # Applied to the rows of each batch before they are written. The second argument is the watermark (seconds since the
-    # epoch) by which Spark calls a row of that batch late: that of the batch before; None before there is one.
+    # Applied to the rows of each batch before they are written. The second argument is the watermark of the batch
+    # before (seconds since the epoch): Spark drops rows that are older. None until there is one.
     on_batch: Callable[[DataFrame, float | None], DataFrame] | None = None

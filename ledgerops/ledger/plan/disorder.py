@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.sections import Late
 from ledgerops.ledger.plan.seeded_hash import hashes, high_half, low_half, unit
@@ -25,7 +25,7 @@ _LATE, _DUPLICATE, _CONFLICT, _FUTURE = 2, 3, 7, 8  # purposes of hashes
 class Disorder:
     """The disorder of one plan. `conflict_bits` is what a conflicting copy's amount is drawn by."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: LoadPlan) -> None:
         self._seed, self._schedule, changes = plan.seed, plan.schedule, plan.changes
         self._late = Spans.of(plan, plan.late, [(each, each.late) for each in changes])
         # those that are counted come once, and not again after each change

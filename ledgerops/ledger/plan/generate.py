@@ -20,7 +20,7 @@ from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.disorder import Disorder
 from ledgerops.ledger.plan.key_distribution import key_table
 from ledgerops.ledger.plan.partitioning import Ints, Places
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.sections import Amounts, Keys
 from ledgerops.ledger.plan.seeded_hash import HALF_RANGE, hashes
@@ -47,7 +47,7 @@ _OPERATIONS = arrow.texts([operation for _, operation, _ in _KINDS])
 class Generator:
     """The transactions of a plan whose clock stood at zero at `origin` (seconds since the epoch)."""
 
-    def __init__(self, plan: Plan, origin: float) -> None:
+    def __init__(self, plan: LoadPlan, origin: float) -> None:
         self.plan = plan
         self._first_micros = round((origin if plan.start is None else plan.start) * 1e6)
         self._schedule = plan.schedule

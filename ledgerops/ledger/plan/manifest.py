@@ -24,6 +24,7 @@ from typing import Any
 
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError, cannot_read, cannot_write
+from ledgerops.input_files import read_text
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.plan.summary import Summary
@@ -116,7 +117,7 @@ class Manifest:
 def read_manifest(file: Path) -> Manifest:
     """The manifest in `file`. Raises UserError if it is not a manifest, or of an unknown version."""
     try:
-        document: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        document: dict[str, Any] = json.loads(read_text(file))
         version = document.pop("version")
     except OSError as error:
         raise cannot_read(file, error, "give --manifest") from None

@@ -46,13 +46,14 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import yaml
 
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import read_text
 from ledgerops.ledger.plan import sections
 from ledgerops.ledger.plan.changes import Change, changes
 from ledgerops.ledger.plan.partitioning import Partitions
@@ -81,10 +82,10 @@ _FOLDER = Path(__file__).parent / "plans"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A load plan, read and checked. Its `repr` decides its digest: a field that is added later is left out of it."""
+class LoadPlan:
+    """A load plan, read and checked. Its `repr` decides its digest."""
 
-    name: str = field(compare=False)
+    name: str = field(compare=False, repr=False)
     text: str = field(compare=False, repr=False)  # as read: this is what travels to the workers
     seed: int
     start: float | None  # None: when the run began
@@ -96,18 +97,13 @@ class Plan:
     duplicates: Duplicates
     amounts: Amounts
     poison: Poison
-    future: Future = field(default=Future(), repr=False)
-    changes: tuple[Change, ...] = field(default=(), repr=False)
+    future: Future
+    changes: tuple[Change, ...] = ()
 
     @property
     def digest(self) -> str:
         """Tells two plans apart, whatever their names: a checkpoint belongs to one of them."""
-        meaning = repr(self).replace(f"name={self.name!r}, ", "", 1)
-        later = (self.keys.rotate, self.duplicates.conflicting, self.future, [asdict(each) for each in self.changes])
-        # a plan without newer settings keeps the digest that its checkpoints have
-        if later != (None, 0.0, Future(), []):
-            meaning += repr(later)
-        return hashlib.sha256(meaning.encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -121,7 +117,7 @@ class Plan:
         return Keys(max(each.customers for each in known), max(each.accounts for each in known))
 
 
-def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
+def load_plan(name_or_path: str | Path, scale: float | None = None) -> LoadPlan:
     """A shipped plan by its name, or the plan in a file; `scale` replaces the plan's own.
 
     Raises UserError that names file, line and key.
@@ -129,7 +125,7 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
     name = str(name_or_path)
     file = _FOLDER / f"{name}.yaml" if name in PLANS else Path(name)
     try:
-        text = file.read_text("utf-8")
+        text = read_text(file)
     except FileNotFoundError:
         close = difflib.get_close_matches(name, PLANS, n=1)
         guess = f" (did you mean {close[0]}?)" if close else ""
@@ -152,7 +148,7 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
 
 
 @lru_cache(maxsize=64)
-def parse_plan(text: str, name: str = "plan") -> Plan:
+def parse_plan(text: str, name: str = "plan") -> LoadPlan:
     """The plan of a YAML text. Raises UserError that names file, line and key."""
     file = name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"
     top = parse(text, file).section(
@@ -167,7 +163,7 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
     keys = sections.keys(entry) if (entry := top.get("keys")) else Keys()
     partitions = sections.partitions(entry) if (entry := top.get("partitions")) else Partitions()
     late, future = sections.disorder(entry) if (entry := top.get("disorder")) else (Late(), Future())
-    return Plan(
+    return LoadPlan(
         name=name,
         text=text,
         seed=entry.integer(0, 2**63 - 1) if (entry := top.get("seed")) else 1,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.changes import Change
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.schedule import Schedule
 
 Where = NDArray[np.bool_] | slice
@@ -38,7 +38,7 @@ class Spans(Generic[T]):
         self.starts: Ints = np.array(starts, np.int64)
 
     @classmethod
-    def of(cls, plan: Plan, own: T, given: Sequence[tuple[Change, T | None]], again: T | None = None) -> Spans[T]:
+    def of(cls, plan: LoadPlan, own: T, given: Sequence[tuple[Change, T | None]], again: T | None = None) -> Spans[T]:
         """Of one section of a plan, and what its changes give of it."""
         windows = [(change.begin, change.end, value) for change, value in given if value is not None]
         return cls(plan.schedule, own, own if again is None else again, windows)

@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.poison import kinds_after
 
@@ -93,7 +92,7 @@ class Stream(Protocol):
 class PlanStream:
     """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""
 
-    def __init__(self, plan: Plan, origin: float, table: Table = "transactions") -> None:
+    def __init__(self, plan: LoadPlan, origin: float, table: Table = "transactions") -> None:
         self.plan, self.origin, self.table = plan, origin, table
         self._generator = Generator(plan, origin)
         self.partitions = self._generator.layout.count
@@ -140,19 +139,19 @@ class ReplayStream:
     """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
 
     def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
-        from ledgerops.ledger.sources import arrow_file, replay
-        from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
+        from ledgerops.ledger.sources import replay
+        from ledgerops.ledger.sources.csv_file import content_hash
 
-        rejects: list[Reject] = []
-        rows = list(read_rows(file, replay.COLUMNS, replay.parse_transaction, rejects))
-        if not rows:
+        rows, partitions, rejects = replay.good_rows(file)
+        if rows.num_rows == 0:
             raise UserError(f"no usable row in {file}: {len(rejects)} rejected")
         self.file, self.rate, self.table, self.partitions = file, rate, table, replay.PARTITIONS
         self.digest, self.rejected = content_hash(file), len(rejects)
-        [self._batch] = arrow_file.table_of(rows, arrow.TRANSACTIONS).to_batches()
-        self._partition = np.array([replay.partition_of(row[1]) for row in rows], np.int64)
-        self._first = np.zeros(len(rows), np.bool_)
-        self._first[np.unique(np.array([row[0] for row in rows]), return_index=True)[1]] = True
+        [self._batch] = rows.to_batches()
+        self._partition = np.array(partitions, np.int64)
+        self._first = np.zeros(rows.num_rows, np.bool_)
+        ids = self._batch.column("transaction_id").to_numpy(zero_copy_only=False).astype(str)
+        self._first[np.unique(ids, return_index=True)[1]] = True
 
     @property
     def total(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ledgerops.ledger.plan.partitioning import Partitions
 from ledgerops.ledger.plan.phases import Burst, Constant, Phase, Ramp, Sine
@@ -33,9 +33,7 @@ class Keys:
     distribution: str = "uniform"
     exponent: float = 0.8  # of zipf: the k-th account's share is proportional to 1 / k^exponent
     share: float = 0.8  # of whale: what one account takes
-    # of whale: seconds until another customer's account takes it; None: never. Not shown, so that the digest of a plan
-    # that says nothing of it stays what it was
-    rotate: float | None = field(default=None, repr=False)
+    rotate: float | None = None  # of whale: seconds until another customer's account takes it; None: never
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Duplicates:
 
     share: float = 0.0
     within: float = 5.0
-    conflicting: float = field(default=0.0, repr=False)  # not shown, as `rotate`
+    conflicting: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError, cannot_read, os_reason
+from ledgerops.input_files import read_text
 from ledgerops.ledger.run.failures import first_line
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def is_remote(master: str | None) -> bool:
 def read_properties(file: Path) -> dict[str, str]:
     """Spark's properties in a file, a name and a value on each line, as spark-submit reads it. Raises UserError."""
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = read_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(file, error) from None
     found = {}

@@ -15,6 +15,7 @@ from typing import TextIO
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError, os_reason
+from ledgerops.input_files import read_text
 from ledgerops.ledger.plan.manifest import is_instant
 
 
@@ -142,7 +143,7 @@ class RunDir:
     def _read(self) -> RunNote | None:
         file = self.path / "run.json"
         try:
-            note = RunNote(**json.loads(file.read_text("utf-8")))
+            note = RunNote(**json.loads(read_text(file)))
             if not (is_instant(note.origin) and isinstance(note.topics, dict)):
                 raise ValueError(f"origin {note.origin!r:.20}, topics {note.topics!r:.20}")
             return note

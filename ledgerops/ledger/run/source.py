@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, cast
 import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError, cannot_read
-from ledgerops.ledger.plan.plan import Plan, load_plan
+from ledgerops.input_files import open_regular
+from ledgerops.ledger.plan.plan import LoadPlan, load_plan
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
 from ledgerops.ledger.sources.csv_file import DATA, data_folder
@@ -38,7 +39,7 @@ class RunSource:
     kind: SourceKind
     title: str  # the plan's name, the file's or folder's path, or Kafka's addresses
     digest: str  # changes when the rows would be others
-    plan: Plan | None = None  # of the embedded source
+    plan: LoadPlan | None = None  # of the embedded source
     data: Path | None = None  # folder of the files to replay
     rate: float | None = None  # rows a second of a replay, 0 = all at once; None: the source's own
     kafka: Topics | None = None
@@ -118,7 +119,8 @@ def _replay(data: Path | None, rate: float | None) -> RunSource:
         raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
     file = data / "transactions.csv"
     try:
-        return RunSource("replay", str(file), _digest(file.read_bytes()), data=data, rate=rate)
+        with open_regular(file) as rows:
+            return RunSource("replay", str(file), _digest(rows.read()), data=data, rate=rate)
     except OSError as error:
         raise cannot_read(file, error, f"{DATA} names the folder that holds it") from None
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
 
@@ -109,7 +110,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     log = BatchLog(checkpoint)
     planned, done = log.newest_planned, log.newest_committed
     try:
-        found = dict(json.loads(note.read_text("utf-8")))
+        found = dict(json.loads(read_text(note)))
     except FileNotFoundError:
         found = None
     except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from ledgerops.checkpoint.batch_log import COMPACT, metadata_log
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ def current_rows(output: Path, job: Job) -> pa.Table:
 
 def _added(output: Path, file: Path) -> list[Path]:
     try:
-        entries = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
+        entries = [json.loads(line) for line in read_text(file).splitlines()[1:]]
         return [_within(output, entry["path"]) for entry in entries if entry["action"] == "add"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the output is damaged") from None

@@ -53,12 +53,12 @@ class PostgresSink:
     one with the greatest values of the other columns. Tables are made when they are missing; NUL characters, which
     Postgres cannot hold, become U+FFFD.
 
-    While the server is away a batch is tried again for `patience` seconds; then the query fails with nothing of the
-    batch written. The password of `url` (postgresql://user:password@host:port/database) is in no message.
+    While the server is away a batch is tried again for `retry_seconds`; then the query fails with nothing of the batch
+    written. The password of `url` (postgresql://user:password@host:port/database) is in no message.
     """
 
     url: str = field(repr=False)
-    patience: float = 120.0
+    retry_seconds: float = 120.0
     remembers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -140,9 +140,9 @@ class PostgresSink:
                 raise UserError(f"{self} rejects {what}: {error_line(error)}") from None
             if answering == MAX_ATTEMPTS:
                 raise UserError(f"{self} rejects {what}: {reason}")
-            if time.monotonic() - since > self.patience:
+            if time.monotonic() - since > self.retry_seconds:
                 raise UserError(
-                    f"{self} did not accept {what} within {self.patience:.0f} s: {reason}; none of it is written; "
+                    f"{self} did not accept {what} within {self.retry_seconds:.0f} s: {reason}; none of it is written; "
                     "start again when the server is back"
                 )
             time.sleep(PAUSES_SECONDS[min(tries, len(PAUSES_SECONDS) - 1)])

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ledgerops.common.files import replacing
 from ledgerops.ledger.plan.generate import account_ids
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.sources.csv_file import content_hash
 from ledgerops.ledger.sources.customers import generate_accounts, read_accounts
 
@@ -29,7 +29,7 @@ def accounts_of_csv(folder: Path, work_dir: Path) -> Path:
     return path if path.is_file() else write_accounts(path, read_accounts(folder, work_dir))
 
 
-def accounts_of_plan(plan: Plan, work_dir: Path) -> Path:
+def accounts_of_plan(plan: LoadPlan, work_dir: Path) -> Path:
     """Invented accounts, one for each that a transaction of the plan may name; otherwise as `accounts_of_csv`."""
     return generated_accounts(account_ids(plan.all_keys), plan.seed, work_dir)
 

@@ -1,14 +1,14 @@
 """A table kept as an Arrow file, its rows grouped by source partition, from which a data source reads by offset.
 
 Within a partition rows keep the order of the original; the column `position` says where in the original each stood, so
-that offsets per partition and one position in the original can be turned into each other.
+that the first n rows of the original correspond to exactly one offset per partition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -38,46 +38,38 @@ class Prepared:
         return sum(self.counts)
 
 
-class RowOrder:
-    """How the rows of a file, in its order, are spread over partitions.
+class FileRows:
+    """The rows of a file, `rate` a second in the order of the original; 0: all at once.
 
-    `positions[p]` holds the ascending positions (from 0) of the rows of partition p. The first n rows of the file
-    correspond to exactly one offset per partition.
+    A file that has only grown at its end still knows the offsets that it had.
     """
 
-    def __init__(self, positions: Sequence[np.ndarray]) -> None:
-        self.positions = positions
-        self.total = sum(len(each) for each in positions)
+    name = "file"
+    total: int
 
-    def offsets(self, position: int) -> list[int]:
-        """How many of the first `position` rows of the file each partition holds."""
-        return [int(np.searchsorted(each, position)) for each in self.positions]
+    def __init__(self, path: Path, rate: float = 0.0) -> None:
+        self._path, self._rate = path, rate
+        with pa.memory_map(str(path)) as source:
+            positions = pa.ipc.open_file(source).read_all()[POSITION].to_numpy()
+        *self._begins, self.total = 0, *accumulate(describe(path).counts)  # of each partition in the file
+        # by partition, ascending: where each of its rows stood in the original
+        self.positions = np.split(positions, self._begins[1:])
 
-    def position(self, offsets: Sequence[int]) -> int:
-        """How many rows of the file `offsets` stand for; UserError when they are not those of its first rows.
+    def due(self, seconds: float) -> int:
+        """How many rows have arrived after so many seconds."""
+        if self._rate == 0:
+            return self.total
+        return min(self.total, max(0, int(seconds * self._rate)))
 
-        A file that has only grown at its end still knows them.
-        """
-        position = sum(offsets)
-        if self.offsets(position) != list(offsets):
-            raise UserError(
-                f"the offsets {list(offsets)} do not belong to this file of {self.total} rows: the checkpoint "
-                "was written with another file; use that file, or start over"
-            )
-        return position
+    def heads(self, count: int) -> list[int]:
+        """How many of the first `count` rows of the original each partition holds."""
+        return [int(np.searchsorted(each, count)) for each in self.positions]
 
-
-def advance(start: int, available: int, limit: int | None) -> int:
-    """The position to read to: all that is available, at most `limit` rows further, and never back before `start`."""
-    end = max(start, available)
-    return end if limit is None else min(end, start + limit)
-
-
-def available(total: int, rate: float, seconds: float) -> int:
-    """How many of `total` rows have arrived after `seconds` at `rate` rows a second; rate 0: all of them at once."""
-    if rate == 0:
-        return total
-    return min(total, max(0, int(seconds * rate)))
+    def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Rows [start, end) of a partition, at most 65,536 a batch."""
+        with pa.memory_map(str(self._path)) as source:
+            table = pa.ipc.open_file(source).read_all().drop_columns([POSITION])
+            yield from table.slice(self._begins[partition] + start, end - start).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
@@ -131,19 +123,3 @@ def describe(path: Path) -> Prepared:
         facts = pa.ipc.open_file(source).schema.metadata
     counts = tuple(int(count) for count in facts[b"counts"].split(b","))
     return Prepared(path, counts, int(facts[b"rejected"]))
-
-
-@lru_cache(maxsize=8)
-def order(path: Path) -> RowOrder:
-    """The order of a file, read once a process."""
-    with pa.memory_map(str(path)) as source:
-        positions = pa.ipc.open_file(source).read_all()[POSITION].to_numpy()
-    ends = np.cumsum(describe(path).counts)
-    return RowOrder(np.split(positions, ends[:-1]))
-
-
-def batches(path: Path, first: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Rows `first` to `end` (not included) of the Arrow file, at most 65,536 a batch."""
-    with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_file(source).read_all().drop_columns([POSITION])
-        yield from table.slice(first, end - first).to_batches(max_chunksize=BATCH_ROWS)

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ledgerops.common.files import write_text
 from ledgerops.errors import UserError, os_reason
+from ledgerops.input_files import open_regular, read_text
 
 DATA = "LEDGEROPS_DATA"  # names the folder of transactions.csv, customers.csv and accounts.csv
 REJECTS = "rejects.jsonl"
@@ -45,7 +46,7 @@ def read_rows(
     be read or lacks a column.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header_text = file.readline().decode("utf-8-sig", errors="replace").rstrip("\r\n")
             header = _fields(header_text)
             pick = itemgetter(*_places(path, header, columns))
@@ -89,7 +90,7 @@ def _places(path: Path, header: list[str], columns: Sequence[str]) -> list[int]:
 def content_hash(path: Path) -> str:
     """Sixteen hexadecimal digits that stand for the bytes of a file; UserError when it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as problem:
         raise UserError(_unreadable(path, problem)) from problem
@@ -116,7 +117,7 @@ def keep_rejects(folder: Path, name: str, content: str, rejects: Sequence[Reject
 def rejected(folder: Path) -> list[dict[str, str | int]]:
     """The entries of `folder`/rejects.jsonl: `file`, `content`, `line`, `reason`, `text`; empty when there is none."""
     try:
-        text = (folder / REJECTS).read_text(encoding="utf-8")
+        text = read_text(folder / REJECTS)
     except FileNotFoundError:
         return []
     return [json.loads(line) for line in text.split("\n") if line]

@@ -1,7 +1,6 @@
-"""Customers and accounts: invented ones, the bank's own from CSV, and the streaming source `ledger_customers`.
+"""Customers and accounts: invented ones, and the bank's own from CSV.
 
 A record is a function of the seed and its id alone, so the same customer has the same name in every table.
-The options of the source are those of `file_source`.
 """
 
 from __future__ import annotations
@@ -11,17 +10,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from ledgerops.ledger.plan.name_lists import CITIES, FREQUENCIES, LAST, MEN, STREETS, WOMEN
-from ledgerops.ledger.plan.schemas import CUSTOMERS
 from ledgerops.ledger.sources import arrow_file
 from ledgerops.ledger.sources.arrow_file import Prepared
 from ledgerops.ledger.sources.csv_file import Reject, content_hash, keep_rejects, read_rows
-from ledgerops.ledger.sources.file_source import FileSource
 
 DISTRICTS = 77  # as in the bank's data
 CUSTOMER_COLUMNS = (
@@ -205,19 +201,3 @@ def prepare_generated(ids: Sequence[str], folder: Path, seed: int = 0) -> Prepar
         return generate_customers(ids, seed), [0] * len(ids), []
 
     return arrow_file.keep(folder, "customers", content, 1, make)
-
-
-class CustomersSource(FileSource):
-    """Customers, each delivered once; one partition."""
-
-    topic: ClassVar[str] = "customers"
-    columns: ClassVar[str] = CUSTOMERS
-
-    @classmethod
-    def name(cls) -> str:
-        return "ledger_customers"
-
-
-def register(spark: SparkSession) -> None:
-    """Make `ledger_customers` known to a session."""
-    spark.dataSource.register(CustomersSource)

@@ -64,7 +64,7 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
 
 
 def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
-    """The records that are no row of `table`, in the columns of schemas.REJECTS.
+    """The records that cannot be read as rows of `table`, in the columns of schemas.REJECTS.
 
     `records` has the columns `value`, `key`, `topic`, `partition`, `offset` and `timestamp`.
     """

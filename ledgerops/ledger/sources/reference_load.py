@@ -15,7 +15,7 @@ from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.encode import json_keys, json_values
 from ledgerops.ledger.plan.generate import account_ids, customer_ids
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.postgres import describe_url, error_line
 from ledgerops.ledger.sources.customers import generate_accounts, generate_customers, read_accounts, read_customers
 
@@ -47,7 +47,7 @@ def read_tables(folder: Path, work_dir: Path) -> dict[str, pa.Table]:
     return {"customers": read_customers(folder, work_dir), "accounts": read_accounts(folder, work_dir)}
 
 
-def generate_tables(plan: Plan) -> dict[str, pa.Table]:
+def generate_tables(plan: LoadPlan) -> dict[str, pa.Table]:
     """Invented customers and accounts, one for each that a transaction of the plan may name."""
     return {
         "customers": generate_customers(customer_ids(plan.all_keys), plan.seed),

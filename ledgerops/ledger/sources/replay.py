@@ -1,7 +1,4 @@
-"""The data source `ledger_replay`: the transactions of a CSV, delivered at a chosen rate, in five partitions.
-
-`prepare` checks the CSV once; the options of the source are those of `file_source`.
-"""
+"""The transactions of a CSV, in five partitions."""
 
 from __future__ import annotations
 
@@ -11,17 +8,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from ledgerops.ledger.plan import arrow
-from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources import arrow_file
 from ledgerops.ledger.sources.arrow_file import Prepared
 from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
-from ledgerops.ledger.sources.file_source import FileSource
 
 PARTITIONS = 5
 COLUMNS = (
@@ -88,25 +82,11 @@ def prepare(csv: Path, folder: Path) -> Prepared:
     shared storage. UserError for a missing file, a wrong header or a file without one good row.
     """
 
-    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
-        rejects: list[Reject] = []
-        rows = list(read_rows(csv, COLUMNS, parse_transaction, rejects))
-        return arrow_file.table_of(rows, arrow.TRANSACTIONS), [partition_of(row[1]) for row in rows], rejects
-
-    return arrow_file.keep(folder, csv.name, content_hash(csv), PARTITIONS, make)
+    return arrow_file.keep(folder, csv.name, content_hash(csv), PARTITIONS, lambda: good_rows(csv))
 
 
-class ReplaySource(FileSource):
-    """Transactions of a CSV."""
-
-    topic: ClassVar[str] = "transactions"
-    columns: ClassVar[str] = TRANSACTIONS
-
-    @classmethod
-    def name(cls) -> str:
-        return "ledger_replay"
-
-
-def register(spark: SparkSession) -> None:
-    """Make `ledger_replay` known to a session."""
-    spark.dataSource.register(ReplaySource)
+def good_rows(csv: Path) -> tuple[pa.Table, list[int], list[Reject]]:
+    """The good rows in the order of the file, the partition of each, and the bad ones. Raises UserError."""
+    rejects: list[Reject] = []
+    rows = list(read_rows(csv, COLUMNS, parse_transaction, rejects))
+    return arrow_file.table_of(rows, arrow.TRANSACTIONS), [partition_of(row[1]) for row in rows], rejects

@@ -1,17 +1,21 @@
-"""The Spark data source `ledger`: a plan's transactions as a stream with offsets per partition, or as a bounded table.
+"""The Spark data source `ledger`: rows of a plan or of a prepared file, as a stream or as a bounded table.
 
 Options (all text, as Spark has it):
-    plan                the plan's YAML text itself, which so reaches every executor
-    table               transactions (default), or ad_events: one for each transaction, at the same offsets
-    origin              seconds since the epoch at which the plan's clock stood at zero. A stream needs it, and a
-                        restart must give the same one: then a checkpoint means the same rows, and what fell due in
-                        between is there as backlog
+    plan                the plan's YAML text itself, which so reaches every executor; or
+    path                an Arrow file that `arrow_file.keep` made, on storage that all executors share
+    table               transactions (default); ad_events: one for each transaction, at the same offsets; or, of a
+                        file, customers
+    origin              seconds since the epoch at which the clock of plan or file stood at zero. The stream of a plan
+                        needs it, and a restart must give the same one: then a checkpoint means the same rows, and what
+                        fell due in between is there as backlog
+    rate                of a file: rows a second; 0 (default): all at once
     limit               rows in all, after which the source is dry
     maxRowsPerTrigger   rows in a batch; default: all that are due
     startingOffsets, endingOffsets   of a bounded read, in the form of the progress record
 
-Rows are handed out in the order of their due time over all partitions: every offset stands for some first n rows, so a
-cap takes from each partition what is due there first, and no partition's event time runs ahead of the others'.
+Offsets are per partition. Rows are handed out in the order of their due time over all partitions: every offset stands
+for some first n rows, so a cap takes from each partition what is due there first, and no partition's event time runs
+ahead of the others'.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -39,70 +44,94 @@ from ledgerops.ledger.sources.workers import make_importable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOPIC = "transactions"
+TOPIC, CUSTOMERS = "transactions", "customers"
 
 Offsets = Mapping[str, Mapping[str, int]]  # topic, partition, next offset: as Kafka's source writes them
+
+
+class PartitionedRows(Protocol):
+    """Rows with an order over all partitions, in which they are due, and one in each."""
+
+    name: str  # of what they are from, in messages
+
+    @property
+    def total(self) -> int | None:
+        """How many there are; None: without end."""
+
+    def due(self, seconds: float) -> int:
+        """How many are due so many seconds after the clock stood at zero."""
+
+    def heads(self, count: int) -> list[int]:
+        """How many of the first `count` rows each partition has, of the partitions that there are by then."""
+
+    def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Rows [start, end) of a partition."""
+
+
+class PlanRows(Generator):
+    """The rows of a plan."""
+
+    name = "plan"
+
+    def heads(self, count: int) -> list[int]:
+        """How many of the first `count` rows each partition has, of the partitions that there are by then."""
+        heads = self.layout.heads(count)
+        return [heads[partition] for partition in range(self.layout.known(count))]
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of a source, checked; they travel to the workers."""
 
-    plan: str
+    plan: str | None
+    path: str | None
     table: str
     origin: float | None
+    rate: float
     limit: int | None
     max_rows: int | None
     start: str | None
     end: str | None
-    rows_per_task: int | None = None
+    rows_per_task: int
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
         """Raises UserError that names the option."""
         by_name = {name.lower(): value for name, value in given.items()}
-        if not by_name.get("plan"):
-            raise UserError("the source ledger needs the option plan: the plan's YAML text")
+        plan, path = by_name.get("plan") or None, by_name.get("path") or None
+        if plan is None and path is None:
+            raise UserError("the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)")
         return cls(
-            plan=by_name["plan"],
-            table=_table(by_name.get("table", TOPIC)),
+            plan=plan,
+            path=path,
+            table=_table(by_name.get("table", TOPIC), (TOPIC, "ad_events", *([CUSTOMERS] if path else []))),
             origin=_number(by_name, "origin"),
+            rate=_number(by_name, "rate") or 0.0,
             limit=_whole(by_name, "limit", 0),
             max_rows=_whole(by_name, "maxRowsPerTrigger", 1),
             start=by_name.get("startingoffsets"),
             end=by_name.get("endingoffsets"),
-            rows_per_task=_whole(by_name, "rowsPerTask", 1),
+            rows_per_task=_whole(by_name, "rowsPerTask", 1) or WORTH_A_TASK,
         )
+
+    @property
+    def topic(self) -> str:
+        """What the offsets belong to: ad events have those of their transactions."""
+        return CUSTOMERS if self.table == CUSTOMERS else TOPIC
 
 
 @lru_cache(maxsize=16)
-def generator(plan: str, origin: float) -> Generator:
+def plan_rows(plan: str, origin: float) -> PlanRows:
     """Kept for the life of a Python worker: a plan is parsed and its tables are made once, not once a batch."""
-    return Generator(parse_plan(plan), origin)
+    return PlanRows(parse_plan(plan), origin)
 
 
-def offsets_at(rows: Generator, count: int) -> dict[str, dict[str, int]]:
-    """The offsets that stand for the first `count` rows, of the partitions that there are by then."""
-    heads = rows.layout.heads(count)
-    return {TOPIC: {str(p): heads[p] for p in range(rows.layout.known(count))}}
+@lru_cache(maxsize=8)
+def file_rows(path: str, rate: float) -> PartitionedRows:
+    """Kept for the life of a Python worker, too."""
+    from ledgerops.ledger.sources.arrow_file import FileRows
 
-
-def count_at(rows: Generator, offsets: Offsets) -> int:
-    """How many first rows the offsets stand for. Raises UserError when they are not of this plan."""
-    count = sum(offsets.get(TOPIC, {}).values())
-    if offsets_at(rows, count) != offsets:
-        raise UserError(
-            f"the offsets {json.dumps(offsets)} do not belong to this plan: the checkpoint was written with "
-            "another plan; use that plan, or start over"
-        )
-    return count
-
-
-def between(start: Offsets, end: Offsets, rows_per_task: int | None = None) -> list[Split]:
-    """The tasks that read what lies between two offsets; small partitions share one of up to `rows_per_task` rows."""
-    first = start[TOPIC]
-    slices = (Slice(int(p), first.get(p, 0), head) for p, head in end[TOPIC].items())
-    return splits(slices, rows_per_task or WORTH_A_TASK)
+    return FileRows(Path(path), rate)
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
@@ -123,38 +152,67 @@ class LedgerSource(DataSource):  # type: ignore[misc]
 
 
 class _Rows:
-    """What both readers share: the rows of a slice."""
+    """What both readers share: offsets, and the rows of a slice."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
 
     @property
-    def rows(self) -> Generator:
-        return generator(self.options.plan, self.options.origin or 0.0)
+    def rows(self) -> PartitionedRows:
+        options = self.options
+        if options.path is not None:
+            return file_rows(options.path, options.rate)
+        return plan_rows(options.plan or "", options.origin or 0.0)
+
+    @property
+    def total(self) -> int | None:
+        ends = [end for end in (self.options.limit, self.rows.total) if end is not None]
+        return min(ends, default=None)
+
+    def offsets_at(self, count: int) -> dict[str, dict[str, int]]:
+        """The offsets that stand for the first `count` rows."""
+        return {self.options.topic: {str(partition): head for partition, head in enumerate(self.rows.heads(count))}}
+
+    def count_at(self, offsets: Offsets) -> int:
+        """How many first rows the offsets stand for. Raises UserError when they are not of these rows."""
+        count = sum(offsets.get(self.options.topic, {}).values())
+        if self.offsets_at(count) != offsets:
+            name = self.rows.name
+            raise UserError(
+                f"the offsets {json.dumps(offsets)} do not belong to this {name}: the checkpoint was written with "
+                f"another {name}; use that {name}, or start over"
+            )
+        return count
+
+    def between(self, start: Offsets, end: Offsets) -> list[Split]:
+        """The tasks that read what lies between two offsets; small partitions share one."""
+        first = start[self.options.topic]
+        slices = (Slice(int(p), first.get(p, 0), head) for p, head in end[self.options.topic].items())
+        return splits(slices, self.options.rows_per_task)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes up a partition when a bounded read has none
         if isinstance(partition, Split):
             for each in partition.slices:
-                transactions = self.rows.batches(*each)
-                yield from map(ad_events, transactions) if self.options.table == "ad_events" else transactions
+                batches = self.rows.batches(*each)
+                yield from map(ad_events, batches) if self.options.table == "ad_events" else batches
 
 
 class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
-    """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows)."""
+    """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows, or a whole file)."""
 
     def partitions(self) -> list[Split]:
-        options, rows = self.options, self.rows
-        if options.end is None and options.limit is None:
+        options = self.options
+        if options.plan is not None and options.end is None and options.limit is None:
             raise UserError("a bounded read of the source ledger needs the option limit or endingOffsets")
-        start = _offsets("startingOffsets", options.start) or offsets_at(rows, 0)
-        limit = options.limit or 0
-        limit = limit if rows.total is None else min(limit, rows.total)
-        return between(start, _offsets("endingOffsets", options.end) or offsets_at(rows, limit))
+        start = _offsets("startingOffsets", options.start, options.topic) or self.offsets_at(0)
+        return self.between(
+            start, _offsets("endingOffsets", options.end, options.topic) or self.offsets_at(self.total or 0)
+        )
 
 
 class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """What is due by the plan's clock, which stood at zero at the option `origin`."""
+    """What is due by the clock, which stood at zero at the option `origin`."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -162,7 +220,7 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
         self.reached = 0
 
     def initialOffset(self) -> dict[str, dict[str, int]]:
-        return offsets_at(self.rows, 0)
+        return self.offsets_at(0)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self.options.max_rows) if self.options.max_rows else ReadAllAvailable()
@@ -171,28 +229,28 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
         self.target = self._due()
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> dict[str, dict[str, int]]:
-        done = count_at(self.rows, start)
+        done = self.count_at(start)
         end = self._due() if self.target is None else self.target
         if isinstance(limit, ReadMaxRows):
             end = min(end, done + limit.max_rows)
         # a clock that was set back does not take rows back
         self.reached = max(done, end)
-        return offsets_at(self.rows, self.reached)
+        return self.offsets_at(self.reached)
 
     def reportLatestOffset(self) -> dict[str, dict[str, int]]:
-        return offsets_at(self.rows, max(self.reached, self._due()))
+        return self.offsets_at(max(self.reached, self._due()))
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Split]:
-        return between(start, end, self.options.rows_per_task)
+        return self.between(start, end)
 
     def _due(self) -> int:
-        if self.options.origin is None:
+        if self.options.origin is None and self.options.plan is not None:
             raise UserError(
                 "a stream of the source ledger needs the option origin: the time at which its clock starts, in seconds "
                 "since the epoch"
             )
-        due = self.rows.due(time.time() - self.options.origin)
-        return due if self.options.limit is None else min(due, self.options.limit)
+        due = self.rows.due(time.time() - (self.options.origin or 0.0))
+        return due if self.total is None else min(due, self.total)
 
 
 def register(spark: SparkSession) -> None:
@@ -201,9 +259,9 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(LedgerSource)
 
 
-def _table(name: str) -> str:
-    if name not in (TOPIC, "ad_events"):
-        raise UserError(f"option table of the source ledger: expected {TOPIC} or ad_events, got {name!r}")
+def _table(name: str, known: tuple[str, ...]) -> str:
+    if name not in known:
+        raise UserError(f"option table of the source ledger: expected {' or '.join(known)}, got {name!r}")
     return name
 
 
@@ -229,12 +287,12 @@ def _whole(given: Mapping[str, str], name: str, least: int) -> int | None:
     return int(text)
 
 
-def _offsets(name: str, text: str | None) -> dict[str, dict[str, int]] | None:
+def _offsets(name: str, text: str | None, topic: str) -> dict[str, dict[str, int]] | None:
     if text is None:
         return None
     try:
-        return {TOPIC: {str(int(p)): int(head) for p, head in json.loads(text)[TOPIC].items()}}
+        return {topic: {str(int(p)): int(head) for p, head in json.loads(text)[topic].items()}}
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UserError(
-            f'option {name} of the source ledger: expected {{"{TOPIC}": {{"0": 123, ...}}}}, got {text!r}'
+            f'option {name} of the source ledger: expected {{"{topic}": {{"0": 123, ...}}}}, got {text!r}'
         ) from None

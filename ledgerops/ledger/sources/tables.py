@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.generate import customer_ids
-from ledgerops.ledger.plan.plan import Plan, load_plan
-from ledgerops.ledger.plan.schemas import AD_EVENTS
-from ledgerops.ledger.sources.ads import ad_events
-from ledgerops.ledger.sources.workers import make_importable
+from ledgerops.ledger.plan.plan import LoadPlan, load_plan
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ledgerops.ledger.sources.arrow_file import Prepared
 
-Kind = Literal["embedded", "replay"]
+StreamKind = Literal["embedded", "replay"]
 Table = Literal["transactions", "customers", "ad_events"]
 
 REPLAY_RATE = 500.0  # rows a second: the 49,102 real transactions in 98 s
@@ -30,8 +25,8 @@ def open_source(
     spark: SparkSession,
     table: Table = "transactions",
     *,
-    kind: Kind = "embedded",
-    plan: str | Path | Plan = "default",
+    kind: StreamKind = "embedded",
+    plan: str | Path | LoadPlan = "default",
     data_dir: str | Path | None = None,
     work_dir: Path | None = None,
     origin: float,
@@ -47,37 +42,25 @@ def open_source(
     prepared; refused rows of a CSV are in its rejects.jsonl. Raises UserError for a bad plan or a missing file, before
     any query starts.
     """
-    options = {"origin": repr(float(origin))}
+    from ledgerops.ledger.sources.spark_source import register
+
+    options = {"origin": repr(float(origin)), "table": table}
     for name, value in (("maxRowsPerTrigger", max_rows_per_trigger), ("limit", limit)):
         if value is not None:
             options[name] = str(value)
     if kind == "embedded" and table != "customers":
-        from ledgerops.ledger.sources.spark_source import register
-
-        register(spark)
-        read = plan if isinstance(plan, Plan) else load_plan(plan)
-        return spark.readStream.format("ledger").options(plan=read.text, table=table, **options).load()
-    prepared = prepare(table, kind, plan, data_dir, work_dir)
-    if rate is None:
-        rate = prepared.rows / ARRIVAL_SECONDS if table == "customers" else REPLAY_RATE
-    options |= {"path": str(prepared.path.resolve()), "rate": repr(float(rate))}
-    if table == "customers":
-        from ledgerops.ledger.sources.customers import register
+        options["plan"] = (plan if isinstance(plan, LoadPlan) else load_plan(plan)).text
     else:
-        from ledgerops.ledger.sources.replay import register
-    make_importable(spark)
+        prepared = prepare(table, kind, plan, data_dir, work_dir)
+        if rate is None:
+            rate = prepared.rows / ARRIVAL_SECONDS if table == "customers" else REPLAY_RATE
+        options |= {"path": str(prepared.path.resolve()), "rate": repr(float(rate))}
     register(spark)
-    name = "ledger_customers" if table == "customers" else "ledger_replay"
-    rows = spark.readStream.format(name).options(**options).load()
-    return rows.mapInArrow(_ad_events, AD_EVENTS) if table == "ad_events" else rows
-
-
-def _ad_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return map(ad_events, batches)
+    return spark.readStream.format("ledger").options(**options).load()
 
 
 def prepare(
-    table: Table, kind: Kind, plan: str | Path | Plan, data_dir: str | Path | None, work_dir: Path | None
+    table: Table, kind: StreamKind, plan: str | Path | LoadPlan, data_dir: str | Path | None, work_dir: Path | None
 ) -> Prepared:
     """The file in `work_dir` from which customers, or a replay, are read. Raises UserError for a missing file."""
     from ledgerops.ledger.sources import customers, replay
@@ -85,7 +68,7 @@ def prepare(
     if work_dir is None:
         raise UserError(f"no folder to prepare the {table} in: give work_dir")
     if kind == "embedded":
-        read = plan if isinstance(plan, Plan) else load_plan(plan)
+        read = plan if isinstance(plan, LoadPlan) else load_plan(plan)
         return customers.prepare_generated(customer_ids(read.all_keys), work_dir, read.seed)
     if data_dir is None:
         raise UserError("nothing to replay: set LEDGEROPS_DATA to the folder that holds transactions.csv")

@@ -23,7 +23,7 @@ from ledgerops.ledger.verify.expectations import (
     Windowed,
 )
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import Result, judge
+from ledgerops.ledger.verify.result import JobCheck, judge
 from ledgerops.ledger.verify.rows import ExpectedRows, SentRecords
 
 Show = Callable[[int], None]  # called with the number of rows read
@@ -55,10 +55,10 @@ class VerifyInput:
         return self.manifest.summary.latest_seconds > self.in_time_seconds
 
 
-def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> Result:
+def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> JobCheck:
     """The result of one job. Raises UserError when the output cannot be read."""
     expected = EXPECTATIONS.get(job)
-    result = Result(job, "not checked", rows=output.rows)
+    result = JobCheck(job, "not checked", rows=output.rows)
     if output.deleted:
         result.notes.append(f"Kafka has deleted {output.deleted:,} records of the topic, which are missed here")
     summary = case.manifest.summary
@@ -92,12 +92,12 @@ def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows:
     return judge(result, output.at_least_once and not case.strict)
 
 
-def _check_keys(result: Result, output: Output, key: Sequence[str]) -> None:
+def _check_keys(result: JobCheck, output: Output, key: Sequence[str]) -> None:
     result.repeated, found = keys.repeated(output, key)
     result.examples = {"repeated": found} if found else {}
 
 
-def _check_rows(result: Result, output: Output, expected: PassedOn, case: VerifyInput, show: Show) -> bool:
+def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: VerifyInput, show: Show) -> bool:
     """Fills the result; False where it also sets the verdict, which the counts do not decide."""
     summary = case.manifest.summary
     known = summary.all.digests

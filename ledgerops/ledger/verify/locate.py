@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
 from ledgerops.ledger.verify.outputs import KafkaOutput, Output, ParquetOutput, PostgresOutput, postgres
 
@@ -52,7 +53,7 @@ def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
 
 def _source(run: Path) -> str | None:
     try:
-        found = json.loads((run / "run.json").read_text("utf-8")).get("source")
+        found = json.loads(read_text(run / "run.json")).get("source")
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return str(found)

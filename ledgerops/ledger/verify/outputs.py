@@ -197,7 +197,7 @@ def postgres(url: str) -> Any:
     """A connection in UTC. Raises UserError without the URL's password."""
     import psycopg
 
-    describe_url(url)  # of what is no URL the driver quotes all, the password too
+    describe_url(url)  # the driver would quote an invalid URL in its error, with the password
     try:
         return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
     except psycopg.Error as error:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ledgerops.common.format import UNKNOWN
-from ledgerops.ledger.verify.result import Result
+from ledgerops.ledger.verify.result import JobCheck
 
 HEADINGS = ("job", "rows", "lost", "repeated", "changed", "money", "verdict")
 
 
-def lines(results: Iterable[Result]) -> Iterator[str]:
+def lines(results: Iterable[JobCheck]) -> Iterator[str]:
     """One line for each job, with its notes and examples below."""
     results = list(results)
     table = [HEADINGS, *(_cells(result) for result in results)]
@@ -24,7 +24,7 @@ def lines(results: Iterable[Result]) -> Iterator[str]:
             yield f"    {what}: {', '.join(examples)}"
 
 
-def _cells(result: Result) -> tuple[str, ...]:
+def _cells(result: JobCheck) -> tuple[str, ...]:
     counts = (result.rows, result.lost, result.repeated, result.changed)
     return (
         result.job,

@@ -11,7 +11,7 @@ MAX_EXAMPLES = 5
 
 
 @dataclass
-class Result:
+class JobCheck:
     """The result for one job. None: not checked, or unknown."""
 
     job: str
@@ -29,7 +29,7 @@ class Result:
         return vars(self)
 
 
-def judge(result: Result, lenient: bool) -> Result:
+def judge(result: JobCheck, lenient: bool) -> JobCheck:
     """Sets the verdict by the counts. With `lenient` repeats are what the sink may do, and are only noted."""
     repeated = result.repeated or 0
     if lenient and repeated:

@@ -18,7 +18,7 @@ from ledgerops.ledger.plan.digest import ID, row_hashes
 from ledgerops.ledger.plan.record_stream import Rows, Stream, chunks
 from ledgerops.ledger.plan.summary import Tally, money
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
 
 Hashes = NDArray[np.uint64]
 PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
@@ -192,7 +192,7 @@ def texts(difference: Difference, sent_records: SentRecords, output: Output) -> 
     return {what: sorted(found.get(each, "?") for each in ids) for what, ids in difference.ids.items() if ids}
 
 
-def record_difference(result: Result, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:
+def record_difference(result: JobCheck, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:
     """Puts the difference into the result; an id that was never sent counts as changed."""
     result.lost, result.repeated = difference.lost, difference.repeated
     result.changed = difference.changed + difference.unknown

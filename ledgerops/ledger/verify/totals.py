@@ -14,7 +14,7 @@ from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
 from ledgerops.ledger.verify.rows import SentRecords
 
 Figures = tuple[int, ...]  # counts, and sums in hundredths
@@ -24,7 +24,7 @@ COLUMNS = {
 }
 
 
-def check(result: Result, output: Output, kind: str, sent: SentRecords) -> None:
+def check(result: JobCheck, output: Output, kind: str, sent: SentRecords) -> None:
     """Compares the last row of each customer with the transactions that were sent."""
     wanted, found = _wanted(kind, sent), _found(kind, output)
     lost = sorted(customer for customer in wanted if customer not in found)
@@ -41,7 +41,7 @@ def check(result: Result, output: Output, kind: str, sent: SentRecords) -> None:
     result.notes.append(f"{len(found):,} customers, each by the last row")
 
 
-def check_dead_letters(result: Result, output: Output, manifest: Manifest) -> None:
+def check_dead_letters(result: JobCheck, output: Output, manifest: Manifest) -> None:
     """Compares counts by reason with the poison of the manifest."""
     found: Counter[str] = Counter()
     for batch in output.batches(("reason", "topic")):

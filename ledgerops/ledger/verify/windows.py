@@ -16,14 +16,14 @@ from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Bucket, Summary, money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.expectations import DAY, Windowed
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
 
 KEY = ("window_start", "window_end", "customer_id")
 COLUMNS = ("window_start", "window_end", "transactions", "amount")
 Window = tuple[int, int]  # beginning and end, seconds since the epoch
 
 
-def check(result: Result, output: Output, expected: Windowed, summary: Summary, late: bool) -> None:
+def check(result: JobCheck, output: Output, expected: Windowed, summary: Summary, late: bool) -> None:
     """Fills the result. With `late` rows may be missing in a window, and never be too many."""
     found = _sums(output)
     result.repeated, result.examples["repeated"] = keys.repeated(output, KEY)

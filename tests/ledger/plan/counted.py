@@ -10,7 +10,7 @@ import numpy as np
 
 from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Counted:
     future: int  # rows, copies included, whose transaction is dated after it was due
 
 
-def counted(plan: Plan, ranges: Mapping[int, tuple[int, int]]) -> Counted:
+def counted(plan: LoadPlan, ranges: Mapping[int, tuple[int, int]]) -> Counted:
     """The counts and sums of the rows at offsets [start, end) of each partition."""
     generator = Generator(plan, 0.0)
     each = [

@@ -13,7 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.changes import Change
 from ledgerops.ledger.plan.generate import Generator, account_ids
 from ledgerops.ledger.plan.partitioning import Partitions
-from ledgerops.ledger.plan.plan import load_plan, parse_plan
+from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.poison import REASONS
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
 from ledgerops.ledger.plan.sections import Duplicates, Future, Keys, Late, Poison
@@ -124,11 +124,6 @@ def test_a_bad_change_is_refused_in_one_line(text, message):
         parse_plan(ONE + text)
 
     assert str(caught.value) == message
-
-
-def test_what_a_plan_does_not_say_leaves_its_digest_as_it_was():
-    assert load_plan("default").digest == "c0b7e04f3d53576b"
-    assert load_plan("whale").digest == "bc4f7813959186ca"
 
 
 @pytest.mark.parametrize(

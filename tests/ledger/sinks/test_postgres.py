@@ -207,7 +207,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
     assert sink.seen == [0, 1, 1, 2, 3]
 
     case.add([transaction("last", "10:00")])
-    gone = Disturbed(own.url, patience=0.2, staged=lambda batch: own.stop())
+    gone = Disturbed(own.url, retry_seconds=0.2, staged=lambda batch: own.stop())
     with pytest.raises(Exception, match=r"did not accept batch 4 of split_transactions within 0 s: .*; none of it is"):
         case.run(sink=gone)
     own.start()

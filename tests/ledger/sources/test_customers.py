@@ -11,8 +11,10 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import ACCOUNTS, CUSTOMERS
-from ledgerops.ledger.sources import arrow_file, customers
+from ledgerops.ledger.sources import customers
+from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
+from ledgerops.ledger.sources.spark_source import register
 from tests.ledger.sources.reference import write_reference
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def test_prepared_customers_are_generated_once(tmp_path: Path) -> None:
     assert customers.prepare_generated(IDS, tmp_path, 1) == first
     assert first.path.stat().st_mtime_ns == written
     assert customers.prepare_generated(IDS, tmp_path, 2).path != first.path
-    table = pa.Table.from_batches(arrow_file.batches(first.path, 0, first.rows))
+    table = pa.Table.from_batches(FileRows(first.path).batches(0, 0, first.rows))
     assert table.to_pylist() == customers.generate_customers(IDS, 1).to_pylist()
 
 
@@ -142,10 +144,10 @@ def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_customers_stream_once_each_in_limited_batches(spark: SparkSession, tmp_path: Path) -> None:
     prepared = customers.prepare_generated([f"C{number}" for number in range(100)], tmp_path / "work")
-    customers.register(spark)
+    register(spark)
     query = (
-        spark.readStream.format("ledger_customers")
-        .options(path=str(prepared.path), rate="0", maxRowsPerTrigger="40")
+        spark.readStream.format("ledger")
+        .options(path=str(prepared.path), table="customers", maxRowsPerTrigger="40")
         .load()
         .writeStream.format("memory")
         .queryName("customers_once")

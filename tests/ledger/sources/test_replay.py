@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources import arrow_file, replay
-from ledgerops.ledger.sources.arrow_file import RowOrder, advance, available
+from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
+from ledgerops.ledger.sources.spark_source import LedgerStreamReader, Options, register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +44,10 @@ def many(count: int) -> list[str]:
 
 
 def rows(prepared: arrow_file.Prepared) -> list[dict[str, Any]]:
-    return pa.Table.from_batches(arrow_file.batches(prepared.path, 0, prepared.rows)).to_pylist()
+    found, counts = FileRows(prepared.path), enumerate(prepared.counts)
+    return pa.Table.from_batches(
+        batch for partition, count in counts if count for batch in found.batches(partition, 0, count)
+    ).to_pylist()
 
 
 def test_a_good_row_keeps_its_values_exactly(tmp_path: Path) -> None:
@@ -193,74 +199,100 @@ def test_rejects_come_back_when_they_were_deleted(tmp_path: Path) -> None:
 
 def test_file_order_is_kept_within_a_partition_and_an_account_stays_in_one(tmp_path: Path) -> None:
     prepared = replay.prepare(csv_file(tmp_path, *many(1000)), tmp_path / "work")
-    order = arrow_file.order(prepared.path)
-    assert [len(each) for each in order.positions] == list(prepared.counts)
+    positions = FileRows(prepared.path).positions
+    assert [len(each) for each in positions] == list(prepared.counts)
     ids = [int(row["transaction_id"][1:]) for row in rows(prepared)]
-    assert ids == np.concatenate(order.positions).tolist()
+    assert ids == np.concatenate(positions).tolist()
     assert sorted(ids) == list(range(1000))
-    assert all((np.diff(each) > 0).all() for each in order.positions)
+    assert all((np.diff(each) > 0).all() for each in positions)
 
 
 def test_batches_hold_at_most_65536_rows(tmp_path: Path) -> None:
     table = pa.table({"n": np.arange(150_000)})
     prepared = arrow_file.keep(tmp_path, "n.csv", "x", 1, lambda: (table, [0] * 150_000, []))
-    sizes = [batch.num_rows for batch in arrow_file.batches(prepared.path, 10, 150_000)]
+    sizes = [batch.num_rows for batch in FileRows(prepared.path).batches(0, 10, 150_000)]
     assert sum(sizes) == 149_990
     assert max(sizes) <= 65_536
 
 
-def order_of(partition: list[int]) -> RowOrder:
-    return RowOrder([np.flatnonzero(np.asarray(partition, dtype=int) == each) for each in range(5)])
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[int]], Path]:
+    """Keeps a file whose row n, with the number n, is in partition `partition[n]` of five."""
+    folder = tmp_path_factory.mktemp("kept")
+
+    def keep(partition: list[int]) -> Path:
+        table = pa.table({"n": pa.array(range(len(partition)), pa.int64())})
+        name = "-" + "".join(map(str, partition))
+        return arrow_file.keep(folder, "n.csv", name, 5, lambda: (table, partition, [])).path
+
+    return keep
+
+
+def reader(path: Path, **options: object) -> LedgerStreamReader:
+    return LedgerStreamReader(Options.of({"path": str(path), **{name: str(value) for name, value in options.items()}}))
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 4), max_size=60), st.lists(st.integers(1, 20), min_size=1, max_size=80), st.data())
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    st.lists(st.integers(1, 20), min_size=1, max_size=80),
+    st.data(),
+)
 def test_any_sequence_of_limits_gives_every_row_once_and_in_file_order(
-    partition: list[int], limits: list[int], data: st.DataObject
+    kept: Callable[[list[int]], Path], partition: list[int], limits: list[int], data: st.DataObject
 ) -> None:
-    order, seen, offsets = order_of(partition), list[int](), [0] * 5
+    path, seen = kept(partition), list[int]()
+    offsets = reader(path).initialOffset()
     for limit in [*limits, None]:
         arrived = len(partition) if limit is None else data.draw(st.integers(0, len(partition)))
-        start = order.position(offsets)
-        end = order.offsets(advance(start, arrived, limit))
-        new = [
-            int(row) for each, low, high in zip(order.positions, offsets, end, strict=True) for row in each[low:high]
-        ]
-        assert sorted(new) == list(range(start, start + len(new)))
+        source, most = reader(path, limit=arrived), ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        end = source.latestOffset(offsets, most)
+        batches = [batch for split in source.partitions(offsets, end) for batch in source.read(split)]
+        new = sorted(row["n"] for batch in batches for row in batch.to_pylist())
+        assert new == list(range(len(seen), len(seen) + len(new)))
         assert limit is None or len(new) <= limit
-        seen, offsets = seen + sorted(new), end
+        seen, offsets = seen + new, end
     assert seen == list(range(len(partition)))
 
 
-def test_offsets_of_another_file_are_refused() -> None:
+def test_offsets_of_another_file_are_refused(kept: Callable[[list[int]], Path]) -> None:
+    given = {"transactions": {"0": 0, "1": 0, "2": 1, "3": 0, "4": 0}}
     with pytest.raises(UserError) as caught:
-        order_of([0, 1, 2]).position([0, 0, 1, 0, 0])
+        reader(kept([0, 1, 2])).latestOffset(given, ReadAllAvailable())
     assert str(caught.value) == (
-        "the offsets [0, 0, 1, 0, 0] do not belong to this file of 3 rows: the checkpoint was written with another "
-        "file; use that file, or start over"
+        f"the offsets {json.dumps(given)} do not belong to this file: the checkpoint was written with another file; "
+        "use that file, or start over"
     )
 
 
-def test_offsets_stay_valid_when_the_file_grows_at_its_end() -> None:
-    assert order_of([0, 1, 2, 1, 0]).position(order_of([0, 1, 2]).offsets(3)) == 3
+def test_offsets_stay_valid_when_the_file_grows_at_its_end(kept: Callable[[list[int]], Path]) -> None:
+    small, grown = reader(kept([0, 1, 2])), reader(kept([0, 1, 2, 1, 0]))
+    assert grown.count_at(small.offsets_at(3)) == 3
+
+
+def test_a_file_needs_no_origin_and_a_limit_only_shortens_it(kept: Callable[[list[int]], Path]) -> None:
+    path = kept([0] * 10)
+    for limit, rows in ((4, 4), (99, 10)):
+        end = reader(path, limit=limit).latestOffset(reader(path).initialOffset(), ReadAllAvailable())
+        assert sum(end["transactions"].values()) == rows
 
 
 @pytest.mark.parametrize(
     ("rate", "seconds", "expected"),
     [(10, 2.55, 25), (10, 1e9, 100), (10, -5, 0), (0, 0, 100), (0, -5, 100), (0.5, 3, 1)],
 )
-def test_rows_arrive_at_the_rate(rate: float, seconds: float, expected: int) -> None:
-    assert available(100, rate, seconds) == expected
+def test_rows_arrive_at_the_rate(kept: Callable[[list[int]], Path], rate: float, seconds: float, expected: int) -> None:
+    assert FileRows(kept([0] * 100), rate).due(seconds) == expected
 
 
 def stream(spark: SparkSession, prepared: arrow_file.Prepared, folder: Path, **options: object) -> list[dict[str, Any]]:
     """What a query with Trigger.AvailableNow adds to `folder`, and its progress records."""
-    replay.register(spark)
-    reader = spark.readStream.format("ledger_replay").option("path", str(prepared.path))
-    for name, value in options.items():
-        reader = reader.option(name, str(value))
+    register(spark)
+    given = {"path": str(prepared.path), **{name: str(value) for name, value in options.items()}}
     query = (
-        reader.load()
+        spark.readStream.format("ledger")
+        .options(**given)
+        .load()
         .writeStream.format("parquet")
         .option("path", str(folder / "out"))
         .option("checkpointLocation", str(folder / "checkpoint"))
@@ -313,8 +345,8 @@ def test_the_real_file_has_the_count_and_sums_that_duckdb_computes(
 ) -> None:
     prepared = replay.prepare(data_dir / "transactions.csv", tmp_path)
     assert prepared.rejected == 0
-    replay.register(spark)
-    rows = spark.read.format("ledger_replay").option("path", str(prepared.path)).load()
+    register(spark)
+    rows = spark.read.format("ledger").option("path", str(prepared.path)).load()
     rows.createOrReplaceTempView("replayed")
     got = spark.sql(
         "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance), count(operation), "

@@ -150,7 +150,7 @@ def test_offsets_of_another_plan_are_refused(start):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"plan": ""}, "the source ledger needs the option plan: the plan's YAML text"),
+        ({"plan": ""}, "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"),
         ({"origin": "now"}, "option origin of the source ledger: expected a number >= 0, got 'now'"),
         ({"limit": "-1"}, "option limit of the source ledger: expected a whole number >= 0, got '-1'"),
         (
