@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ledgerops.agent.plan_text import LIMIT, parse_seconds
+from ledgerops.agent.plan_text import parse_seconds
 from ledgerops.model.records import Plan
+from ledgerops.model.sources import is_limit
 
 START = "_start_internal"  # PySpark's method that sends the command and reports the start
 MAX_PLANS = 1000  # of runs, the newest
@@ -91,7 +92,7 @@ def _rate_limits(command: Any) -> Mapping[str, str]:
             break
         message = left.pop()
         if message.DESCRIPTOR.name == "DataSource":
-            found.update((name.lower(), value) for name, value in message.options.items() if LIMIT.fullmatch(name))
+            found.update((name.lower(), value) for name, value in message.options.items() if is_limit(name))
             continue
         left += _parts(message)
     return found

@@ -16,7 +16,7 @@ import orjson
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.errors import UserError
-from ledgerops.model.records import Kind
+from ledgerops.model.records import ObservationKind
 
 WRAPPED = '{"progress":'  # what a progress event writes before its record
 
@@ -28,7 +28,7 @@ class EventSink:
         self.queue = queue
         self.origin = origin
 
-    def take(self, kind: Kind, fetch: Callable[[], str | bytes]) -> None:
+    def take(self, kind: ObservationKind, fetch: Callable[[], str | bytes]) -> None:
         """Queues the JSON text that `fetch` returns and counts the callback and its seconds. Raises nothing."""
         began = time.perf_counter()
         stats = self.queue.stats

@@ -5,6 +5,7 @@ The trigger and the plans are Spark's internals, reached through py4j, or on Spa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,12 +14,23 @@ from typing import Any, TypeVar
 import orjson
 
 from ledgerops.agent import connect_plan
-from ledgerops.agent.plan_text import LIMIT, is_stateful, parse_keys, parse_sink, parse_trigger, parse_watermarks
+from ledgerops.agent.plan_text import (
+    is_stateful,
+    parse_keys,
+    parse_sink,
+    parse_trigger,
+    parse_watermarks,
+    without_timeout,
+)
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
+from ledgerops.model.sources import is_limit
 from ledgerops.runtime.runs import Run, Runs
 
+SUBSCRIPTIONS = {"subscribe", "subscribepattern", "assign"}  # options of a Kafka source, one of which it has
+TIMESTAMPS = {"startingtimestamp", "startingoffsetsbytimestamp"}
+TEMPORARY = re.compile(r"temporary-[0-9a-f-]{36}")
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 Value = TypeVar("Value")
 
@@ -81,6 +93,7 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "watermarks", parse_watermarks(logical)
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
+        yield "without_timeout", without_timeout(physical)
 
 
 def checkpoint_of(run: Run) -> str | None:
@@ -90,6 +103,11 @@ def checkpoint_of(run: Run) -> str | None:
     return _attempt(lambda: str(_execution(_handle(run, run.session)).resolvedCheckpointRoot()))
 
 
+def is_temporary(checkpoint: str) -> bool:
+    """Whether Spark made a checkpoint's folder for one run, because the query names none."""
+    return TEMPORARY.fullmatch(checkpoint.rstrip("/").rsplit("/", 1)[-1]) is not None
+
+
 def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     trigger = _attempt(lambda: parse_trigger(execution.trigger().toString()))
     if trigger is not None:
@@ -97,6 +115,8 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     yield "output_mode", _attempt(lambda: str(execution.outputMode().toString()).lower())
     yield "sink", _attempt(lambda: parse_sink(execution.sink().toString()))
     yield "rate_limits", _attempt(lambda: rate_limits(execution.analyzedPlan()))
+    yield "starting_offsets", _attempt(lambda: starting_offsets(execution.analyzedPlan()))
+    yield "temporary_checkpoint", _attempt(lambda: is_temporary(str(execution.resolvedCheckpointRoot())))
     last = _attempt(execution.lastExecution)
     if last is None:
         return
@@ -106,22 +126,35 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     if physical is not None:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
+        yield "without_timeout", without_timeout(physical)
 
 
 def rate_limits(analyzed: Any) -> Mapping[str, str]:
     """The options of the sources that cap what a batch may read."""
-    found: dict[str, str] = {}
+    return {option: value for options in _options(analyzed) for option, value in options.items() if is_limit(option)}
+
+
+def starting_offsets(analyzed: Any) -> str | None:
+    """Where a query without a checkpoint begins to read Kafka: the least safe of its sources; None without one."""
+    found = set()
+    for options in _options(analyzed):
+        lower = {option.lower(): value for option, value in options.items()}
+        if lower.keys() & SUBSCRIPTIONS:
+            value = "given" if lower.keys() & TIMESTAMPS else lower.get("startingoffsets", "latest").lower()
+            found.add(value if value in ("latest", "earliest") else "given")
+    return max(found, default=None)
+
+
+def _options(analyzed: Any) -> Iterator[dict[str, str]]:
+    """The options of each source."""
     leaves = analyzed.collectLeaves()
     for index in range(leaves.size()):
         leaf = leaves.apply(index)
         text = _attempt(partial(_v2_options, leaf))
         if text is None:
             text = _attempt(partial(_v1_options, leaf))
-        for pair in (text or "").split(", "):
-            option, _, value = pair.partition("=")
-            if LIMIT.fullmatch(option):
-                found[option] = value
-    return found
+        pairs = (pair.partition("=") for pair in (text or "").split(", "))
+        yield {option: value for option, _, value in pairs}
 
 
 def _v2_options(leaf: Any) -> str:

@@ -11,7 +11,6 @@ TRIGGERS = {
     "ContinuousTrigger": "continuous",
     "RealTimeTrigger": "real_time",
 }
-LIMIT = re.compile(r"max\w*per(trigger|batch)|minoffsetspertrigger|maxtriggerdelay", re.IGNORECASE)
 WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#\d+[^,\n]*, ([^\n]+)")
 DELAY = re.compile(r"([\d.]+) (day|hour|minute|second|millisecond|microsecond)s?")
 SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6}
@@ -19,8 +18,11 @@ COMPUTED = "_groupingexpression"
 SHUFFLE = "hashpartitioning("
 EXPRESSION_ID = re.compile(r"#\d+L?(-T\d+ms)?")
 STATEFUL = re.compile(
-    r"StateStore|StreamingDeduplicate|StreamingSymmetricHashJoin|MapGroupsWithState|TransformWithState"
+    r"StateStore|StreamingDeduplicate|StreamingSymmetricHashJoin|MapGroups(InPandas)?WithState|TransformWithState"
 )
+# a function's state as the plan calls it, and as Spark's progress does
+GROUPS_STATE = re.compile(r"\bFlatMapGroups(InPandas)?WithState\b[^\n]*?\b(No|ProcessingTime|EventTime)Timeout\b")
+GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 
 
 def parse_trigger(text: str) -> tuple[str | None, float | None]:
@@ -79,6 +81,17 @@ def _output_names(plan: str) -> dict[str, str]:
 def is_stateful(plan: str) -> bool:
     """Whether an operator of a physical plan's text keeps state."""
     return STATEFUL.search(plan) is not None
+
+
+def without_timeout(plan: str) -> tuple[str, ...]:
+    """Operators of a physical plan's text whose function keeps state without a timeout, by their names in progress.
+
+    Only where none of that name has one.
+    """
+    found: dict[str, set[str]] = {}
+    for kind, timeout in GROUPS_STATE.findall(plan):
+        found.setdefault(GROUPS_NAMES[kind or None], set()).add(timeout)
+    return tuple(sorted(name for name, timeouts in found.items() if timeouts == {"No"}))
 
 
 def _arguments(text: str) -> list[str]:

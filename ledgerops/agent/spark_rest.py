@@ -1,4 +1,4 @@
-"""Spark's REST interface (the UI's /api/v1), asked without a proxy and with patience.
+"""Spark's REST interface (the UI's /api/v1), asked without a proxy and with a long time limit.
 
 A request that is broken off makes Spark's Jetty log a stack trace in the job's output, and its answer is lost; only a
 collector's own thread waits for it.

@@ -3,9 +3,11 @@
 | file | written | holds |
 |---|---|---|
 | `metadata` | once | the id of the query |
-| `sources/S/0` | when source S is first read | where the source began |
-| `offsets/N` | before batch N (planned) | a version, the settings, and the end offset of each source, a line each |
+| `sources/S/0` | when source S is first read | where the source began; S is a number, or the name of a named source |
+| `offsets/N` | before batch N (planned) | a version, the settings, and a line with the end offset of each source |
 | `commits/N` | after batch N (committed) | a version and the next watermark |
+
+Since version 2 of `offsets` (Spark 4.2) the number or name of the source and a colon stand before each offset.
 
 Read without Spark and without writing. A query may go on meanwhile; a file that it has just removed counts as empty.
 https://spark.apache.org/docs/latest/structured-streaming-programming-guide.html says what the files are for.
@@ -20,12 +22,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledgerops.model.spark_progress import parse_offsets
+from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
+from ledgerops.model.sources import offsets_of
 from ledgerops.signals.partitions import lowest_offsets
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 COMPACT = ".compact"  # suffix of a log's file that repeats all batches before it
 NO_BATCH = -1
+VERSION_2 = "v2"  # of a file of `offsets`: sources have names
 Place = tuple[str, str]  # topic, partition
 
 
@@ -154,7 +159,8 @@ def parse_batch(text: str) -> PlannedBatch:
         settings = json.loads(lines[1])
     except (IndexError, ValueError, RecursionError):
         settings = None
-    return PlannedBatch(settings if isinstance(settings, Mapping) else {}, tuple(lines[2:]))
+    sources = lines[2:] if lines[:1] != [VERSION_2] else [line.partition(":")[2] for line in lines[2:]]
+    return PlannedBatch(settings if isinstance(settings, Mapping) else {}, tuple(sources))
 
 
 def parse_query_id(text: str) -> str:
@@ -167,7 +173,7 @@ def parse_query_id(text: str) -> str:
 
 def parse_source_offset(text: object) -> Mapping[Place, int]:
     """Offsets by topic and partition, from Spark's JSON of a source's offset; empty where it holds no plain numbers."""
-    return parse_offsets(text, "")
+    return offsets_of(text)
 
 
 def _lowest(lines: Iterable[str]) -> Mapping[Place, int]:
@@ -178,8 +184,8 @@ def _lowest(lines: Iterable[str]) -> Mapping[Place, int]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_text(file)
+    except (OSError, UnicodeDecodeError, UserError):
         return ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ledgerops.checkpoint.batch_log import COMPACT
+from ledgerops.input_files import open_regular
 
 MAX_ENTRY_BYTES = 1024 * 1024  # of an entry that are read: some 7,000 files
 MAX_MILLISECONDS = 10**14  # the year 5138
@@ -26,8 +27,22 @@ class TakenFiles(NamedTuple):
     path: str
 
 
-def read_entry(checkpoint: Path, source: int, entry: int) -> TakenFiles | None:
-    """The files of one entry of a source's log.
+def read_named_entry(checkpoint: Path, folder: str, entry: int) -> TakenFiles | None:
+    """The same of the named source that reads files of `folder` (a URI, which may have wildcards); None for none.
+
+    Spark's progress does not say how a source is called.
+    """
+    prefix = local_path(folder.partition("*")[0])
+    for log in sorted((checkpoint / "sources").iterdir()):
+        taken = read_entry(checkpoint, log.name, entry)
+        read = local_path(taken.path) if taken else None
+        if prefix is not None and read is not None and str(read).startswith(str(prefix)):
+            return taken
+    return None
+
+
+def read_entry(checkpoint: Path, source: int | str, entry: int) -> TakenFiles | None:
+    """The files of one entry of the log of a source, by its number in the query or its name.
 
     None where the log has no such entry, it is damaged, or it is longer than MAX_ENTRY_BYTES. Raises OSError when the
     file is there and cannot be read.
@@ -35,7 +50,7 @@ def read_entry(checkpoint: Path, source: int, entry: int) -> TakenFiles | None:
     plain = checkpoint / "sources" / str(source) / str(entry)
     for file in (plain, plain.with_name(plain.name + COMPACT)):
         try:
-            with file.open("rb") as log:
+            with open_regular(file) as log:
                 cut = max(0, os.fstat(log.fileno()).st_size - MAX_ENTRY_BYTES)
                 log.seek(cut)
                 lines = log.read(MAX_ENTRY_BYTES).split(b"\n")

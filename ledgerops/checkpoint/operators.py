@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 
-Kind = Literal["store", "side", "value", "list", "map", "timers"]
+StateKind = Literal["store", "side", "value", "list", "map", "timers"]
 DEFAULT = "default"
-VARIABLES: Mapping[str, Kind] = {"ValueState": "value", "ListState": "list", "MapState": "map"}
+VARIABLES: Mapping[str, StateKind] = {"ValueState": "value", "ListState": "list", "MapState": "map"}
 # which setting says the layout of an operator's state
 FORMATS = (
     ("symmetricHashJoin", "join"),
@@ -27,7 +28,7 @@ class View:
     """Something that Spark's reader shows as rows: a store, one side of a join, a variable, or the timers."""
 
     name: str
-    kind: Kind
+    kind: StateKind
     store: str  # the folder that holds it, beside others perhaps
     options: Mapping[str, str] = field(hash=False)  # of the reader
     counted: bool = True  # whether its rows are among those that Spark's metric counts
@@ -73,7 +74,7 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
             )
         file = max(known, key=lambda entry: int(entry.name))
     try:
-        version, _, text = file.read_text("utf-8").partition("\n")
+        version, _, text = read_text(file).partition("\n")
         if version not in ("v1", "v2"):
             raise UserError(f"{file} has version {version:.10}, which needs a newer ledgerops")
         return _parse(json.loads(text), number)

@@ -53,7 +53,7 @@ def _operator(operator: Document, width: int, ascii_only: bool) -> Iterator[Text
     rows = "" if operator["rows"] is None else f"{operator['rows']:,} rows, "
     yield Text.assemble(
         f"operator {operator['operator']}  ",
-        (operator["name"], "bold"),
+        (clean(operator["name"]), "bold"),
         f"  {counted(operator['partitions'], 'partition')}{layout}",
     )
     yield from _files(operator, rows)
@@ -172,7 +172,7 @@ class ListingText:
         yield from _fitted(self._lines(options.max_width), options.max_width, ascii_only)
 
     def _lines(self, width: int) -> Iterator[Text]:
-        jobs = self.document["jobs"]
+        jobs = [{**job, "job": clean(job["job"])} for job in self.document["jobs"]]  # the name of a folder
         wide = max(len(job["job"]) for job in jobs)
         named = max((len(one["name"]) for job in jobs for one in job["operators"]), default=8)
         named = max(8, min(named, width - wide - 44))
@@ -189,10 +189,11 @@ class ListingText:
             for place, one in enumerate(job["operators"]):
                 ages = [file["snapshot_age"] for file in one["files"]]
                 age = "none" if None in ages else f"{max(ages)} old"
+                operator = clean(one["name"])[:named]
                 behind = one["rows"] is not None and one["rows_batch"] != job["batch"]
                 earlier |= behind
                 yield Text(
-                    f"{job['job'] if not place else '':{wide}} {one['name'][:named]:{named}} {one['partitions']:>5} "
+                    f"{job['job'] if not place else '':{wide}} {operator:{named}} {one['partitions']:>5} "
                     f"{job['batch']:>6} {count(one['rows']) + '*' * behind:>10} {size(one['bytes']):>8} {age:>8}"
                 )
         if earlier:

@@ -4,9 +4,11 @@ GENERATOR_METRICS are those of `ledgerops load`, which has an endpoint of its ow
 """
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Any
 
 from ledgerops.metrics import (
+    connectors,
     event_time,
     generator,
     identity,
@@ -17,11 +19,12 @@ from ledgerops.metrics import (
     self_watch,
     skew,
     state,
+    tables,
     throughput,
     verdict,
 )
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
-from ledgerops.model.records import Progress
+from ledgerops.model.records import Progress, TableCommit
 
 QUERY_METRICS = (
     *identity.METRICS,
@@ -29,6 +32,8 @@ QUERY_METRICS = (
     *latency.METRICS,
     *event_time.METRICS,
     *pressure.METRICS,
+    *connectors.METRICS,
+    *tables.METRICS,
     *state.METRICS,
     *skew.METRICS,
     *integrity.METRICS,
@@ -79,6 +84,13 @@ class RunningTotals:
             latencies = self._histogram(latency.EVENT_LATENCY.name, latency.EVENT_BOUNDS)
             latencies.counts = [old + new for old, new in zip(latencies.counts, counts, strict=True)]
             latencies.sum += total
+
+    def add_commits(self, commits: Iterable[TableCommit]) -> None:
+        """Adds what batches have committed to the sink's table; the caller sees to it that no commit comes twice."""
+        for commit in commits:
+            for metric, count in tables.counts(commit):
+                totals = self.counters.setdefault(metric.name, {})
+                totals[()] = totals.get((), 0.0) + count
 
     def _histogram(self, name: str, bounds: tuple[float, ...]) -> HistogramTotal:
         if name not in self.histograms:

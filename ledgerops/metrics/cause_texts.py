@@ -39,6 +39,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("slow-source", "Reading from the source is slow.", "Check the broker's request latency and quotas."),
         ("source-unreachable", "The broker does not answer.", "Check that the broker is up and can be reached."),
         ("input-stopped", "An input that should send rows is silent.", "Check the producer of that input."),
+        ("input-recomputed", "Each batch reads its input several times.", "Count the actions on the batch."),
         ("catching-up", "The query is reading an old backlog.", "Wait; watch the time to clear and the retention."),
         # work
         ("slow-sink", "Writing to the sink is slow.", "Time one write at the target; look for locks and limits."),
@@ -69,6 +70,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("executor-lost", "An executor was lost.", "Check why the executor's process ended."),
         ("checkpoint-slow", "Writing the checkpoint is slow.", "Check the latency of the checkpoint storage."),
         ("checkpoint-full", "The checkpoint storage is full.", "Free space or raise the quota; keep the checkpoint."),
+        ("no-checkpoint", "The query has no checkpoint location.", "Decide what a restart must not skip or repeat."),
         # ledger
         ("conflicting-duplicates", "Copies of a transaction disagree.", "Ask the producer which copy is right."),
         ("ledger-imbalance", "Money out does not match money in.", "Stop what reads the output, then verify it."),

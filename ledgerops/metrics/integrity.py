@@ -1,9 +1,9 @@
-"""Integrity: the books of jobs that conserve money, and copies of a row that contradict the first."""
+"""Integrity: the books of jobs that conserve money, copies that contradict the first, and numbers of the job's own."""
 
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.observed_metrics import book_of, conflicts_of
+from ledgerops.model.observed_metrics import book_of, conflicts_of, own_numbers
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
@@ -50,4 +50,11 @@ CONFLICTING: Metric[QueryView] = Metric(
     "Copies of a row whose contents differ from those of the first; should be 0; needs ledgerops.conflicts.",
     per_batch=_conflicting,
 )
-METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING)
+OBSERVED: Metric[QueryView] = Metric(
+    "ledgerops_observed",
+    "The numbers that the query itself observes (Dataset.observe), as of the newest batch, by observation and column.",
+    labels=("name", "field"),
+    read=lambda view: own_numbers(view.last) if view.last else {},
+    unused="what they mean is known to the application only; docs/guides/prometheus.md has an alert as an example.",
+)
+METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING, OBSERVED)

@@ -52,7 +52,15 @@ RUNNING: Metric[QueryView] = Metric(
     read=lambda view: {(): view.history.running.since} if view.history.running else {},
     age=True,
 )
-METRICS = (BATCH_DURATION, EVENT_LATENCY, PHASE_SECONDS, LAST_BATCH, LAST_PROGRESS, LAST_SEEN, RUNNING)
+RECORD_LATENCY: Metric[QueryView] = Metric(
+    "ledgerops_record_latency_seconds",
+    "Latency of records in real-time mode, by quantile: in the query (processing), in the source before it "
+    "(source_queue), or both (end_to_end); only where the platform reports it, as Databricks does.",
+    labels=("kind", "quantile"),
+    read=lambda view: view.last.record_latencies if view.last else {},
+    unused="only Databricks reports it; without real-time mode ledgerops_event_latency_seconds says the same.",
+)
+METRICS = (BATCH_DURATION, EVENT_LATENCY, RECORD_LATENCY, PHASE_SECONDS, LAST_BATCH, LAST_PROGRESS, LAST_SEEN, RUNNING)
 
 
 def event_latencies(batch: Progress) -> Iterator[tuple[list[int], float]]:

@@ -20,8 +20,14 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
 
 
 def _unread_headroom(view: QueryView) -> Series:
-    left = (seconds for partition, seconds in view.lag.headroom.items() if view.lag.unread.get(partition))
-    return _known(min(left, default=None))
+    left = [seconds for partition, seconds in view.lag.headroom.items() if view.lag.unread.get(partition)]
+    return _known(min([*left, *view.tables.headroom.values()], default=None))
+
+
+def _unread_since(view: QueryView) -> Mapping[Partition, float]:
+    """Partitions of which the offsets tell the time, and tables and sources that tell it themselves."""
+    others = view.tables.unread_since
+    return {**view.lag.unread_since, **others} if others else view.lag.unread_since
 
 
 ARRIVAL: Metric[QueryView] = Metric(
@@ -71,16 +77,18 @@ QUERY_BACKLOG: Metric[QueryView] = Metric(
 )
 LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
-    "How long ago the last consumed offset of a partition was its head; 0 when nothing was left.",
+    "How long ago the last consumed offset of a partition was its head; 0 when nothing was left. A table is "
+    "one partition: the age of the oldest commit that was not read; so is a source that reports its lag, such as "
+    "Kinesis.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.lag.unread_since),
+    read=lambda view: _of_partitions(_unread_since(view)),
     age=True,
 )
 QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
     "Lag of the query's worst source partition, including those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
-    read=lambda view: {(): since} if (since := min(view.lag.unread_since.values(), default=None)) is not None else {},
+    read=lambda view: _known(min(_unread_since(view).values(), default=None)),
     age=True,
     unbudgeted=True,
 )
@@ -106,10 +114,11 @@ DRAIN: Metric[QueryView] = Metric(
 HEADROOM: Metric[QueryView] = Metric(
     "ledgerops_retention_headroom_seconds",
     "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
-    "or by the pace of deletion; 0 when it may be deleted at any moment. Absent when unknown, and where ledgerops does "
-    "not ask the broker.",
+    "or by the pace of deletion; 0 when it may be deleted at any moment. A table from which versions were deleted is "
+    "one partition: how much younger its oldest unread version is than the oldest that it still has. Absent when "
+    "unknown, and where ledgerops asks neither broker nor table.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.lag.headroom),
+    read=lambda view: _of_partitions({**view.lag.headroom, **view.tables.headroom}),
 )
 QUERY_HEADROOM: Metric[QueryView] = Metric(
     "ledgerops_query_retention_headroom_seconds",

@@ -26,6 +26,8 @@ class SelfStats:
     recording_errors: int = 0
     recording_bytes: int = 0
     requests_refused: Counter[str] = field(default_factory=Counter)  # by reason: see NO_REFUSALS
+    exported: Counter[str] = field(default_factory=Counter)  # by OTLP's signal: data points, log records
+    not_exported: Counter[tuple[str, str]] = field(default_factory=Counter)  # by signal and reason
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def error(self, collector: str) -> None:
@@ -37,6 +39,14 @@ class SelfStats:
         """Counts one refused request by its reason. Safe for several threads."""
         with self.lock:
             self.requests_refused[reason] += 1
+
+    def pushed(self, signal: str, count: int, reason: str | None = None) -> None:
+        """Counts what an OTLP receiver took, or for which `reason` it did not. Safe for several threads."""
+        with self.lock:
+            if reason is None:
+                self.exported[signal] += count
+            else:
+                self.not_exported[signal, reason] += count
 
     def spent(self, step: str, seconds: float) -> None:
         """Adds seconds of the worker to a step. Safe for several threads."""
@@ -52,6 +62,8 @@ class SelfStats:
                 worker_seconds=self.worker_seconds.copy(),
                 collector_errors=self.collector_errors.copy(),
                 requests_refused=self.requests_refused.copy(),
+                exported=self.exported.copy(),
+                not_exported=self.not_exported.copy(),
                 lock=threading.Lock(),
             )
 
@@ -61,7 +73,7 @@ NO_ERRORS = dict.fromkeys(
     ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog", "observer"), 0
 )
 
-NO_REFUSALS = dict.fromkeys(("address", "busy", "rate", "slow", "threads"), 0)
+NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
 
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric(
@@ -120,6 +132,20 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         labels=("reason",),
         read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()},
         unused="grows only when a client other than Prometheus overloads the exporter.",
+    ),
+    Metric(
+        "ledgerops_otlp_exported_total",
+        "Data points (signal metrics) and log records (signal logs) that the OTLP receiver took.",
+        labels=("signal",),
+        read=lambda stats: {(signal,): float(count) for signal, count in stats.exported.items()},
+        unused="only where the setting otlp_endpoint is used; a dashboard that has data shows that they arrive.",
+    ),
+    Metric(
+        "ledgerops_otlp_dropped_total",
+        "Data points and log records that the OTLP receiver did not take; totals arrive with the next export.",
+        labels=("signal", "reason"),
+        read=lambda stats: {labels: float(count) for labels, count in stats.not_exported.items()},
+        unused="only where the setting otlp_endpoint is used; see docs/guides/otlp.md.",
     ),
     Metric(
         "ledgerops_recording_bytes_total",

@@ -75,8 +75,11 @@ class Finding:
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
     began: float | None = None  # where the history shows it; else when the engine first saw it
     harmless: bool = False  # does no harm yet: worth knowing, no warning
+    at_most: Severity = "critical"  # its rule's severity is lowered to this
     share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
     saving_seconds: float | None = None  # that a typical batch would take less without this; None where unknown
+    batches: tuple[int, ...] = ()  # ids of the batches that its numbers are medians of, oldest first
+    usual_batches: tuple[int, ...] = ()  # and of those that they are compared with
     rule: str = ""
     severity: Severity = "warning"
     since: float = 0.0
@@ -93,7 +96,7 @@ class Forecast:
 
 
 class Part(NamedTuple):
-    """A share of a batch's wall time; `ledgerops.diagnosis.attribution` says what each part is."""
+    """A share of a batch's wall time; `ledgerops.diagnosis.batch_parts` says what each part is."""
 
     part: str
     seconds: float

@@ -9,18 +9,22 @@ from collections import deque
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ledgerops.model.advance import Advance, advanced
 from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
-from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TaskSummary
+from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TableCommit, Tables, TaskSummary
+from ledgerops.model.stops import stopped_with_application
 
 MAX_BATCHES = 200  # no rule reads more
 FULL_BATCHES = 30  # newest batches that keep the state stores' custom metrics, the bulk of a record
 MAX_TASK_SUMMARIES = 60
 MAX_BATCH_FILES = 60
+MAX_COMMITS = 200  # to the sink's table, as many as batches
 MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 MAX_FORMER_RUNS = 20  # run ids
 MAX_ENDS = 20  # of earlier runs
+CONSEQUENCE_SECONDS = 60.0  # that an application may take to stop after one of its queries failed
 TREND_SECONDS = 10.0  # covered by one point of the trend
 TREND_POINTS = 360  # an hour
 
@@ -43,7 +47,8 @@ class TrendPoint(NamedTuple):
 class Ended:
     """How a run ended: `error_class` and `exception` are None after a clean stop.
 
-    An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event.
+    An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event. A
+    run that ended `with_application` has not failed: it was stopped, or is the consequence of another's failure.
     """
 
     at: float
@@ -52,6 +57,13 @@ class Ended:
     error_class: str | None
     unwatched: bool = False
     lost: bool = False
+    with_application: bool = False
+
+    def stopped_by(self, other: Ended | None) -> bool:
+        """Whether this run ended with the application soon after another failed, whose exception stopped it."""
+        if other is None or other.exception is None or not self.with_application:
+            return False
+        return 0 <= self.at - other.at <= CONSEQUENCE_SECONDS
 
 
 class History:
@@ -66,12 +78,16 @@ class History:
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
+        self.tables: Tables | None = None  # the newest sample
+        self.commits: deque[TableCommit] = deque(maxlen=MAX_COMMITS)  # of the query's own batches to its sink's table
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
         self.head_times: HeadTable = {}  # from the batches and from the collector that reads the source itself
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
         self.interrupted: Running | None = None  # the batch that was running when the run ended: it never finished
+        self.watermark: Advance | None = None  # of the current run
+        self.newest_event: Advance | None = None  # the newest event time of the current run
         self.started_at: float | None = None  # of the current run
         self.first_batch: int | None = None  # id of the first reported batch of the current run
         self.ended: Ended | None = None  # None while a run is on
@@ -81,6 +97,7 @@ class History:
         self.idle_since: float | None = None
         self.restarts = 0
         self.failures: dict[str, int] = {}  # error class -> count
+        self.derived: dict[int, Any] = {}  # what was computed of a batch of the run, by its id; bounded by who does
 
     @property
     def last(self) -> Progress | None:
@@ -99,6 +116,8 @@ class History:
         other = copy(self)
         other.batches, other.trend = self.batches.copy(), self.trend.copy()
         other.tasks, other.files, other.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
+        other.derived = {}
+        other.commits = self.commits.copy()
         other.failures, other.former, other.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return other
 
@@ -123,6 +142,7 @@ class History:
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
         self.ended = self.running = self.interrupted = self.idle_since = self.first_batch = None
+        self.watermark = self.newest_event = None
 
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
@@ -145,6 +165,9 @@ class History:
             self.first_batch = progress.batch_id
         self.last_progress = progress.ended
         self.batches.append(progress)
+        if not late:
+            self.watermark = advanced(self.watermark, progress.watermark, progress.started)
+            self.newest_event = advanced(self.newest_event, progress.event_time_max, progress.started)
         for source in progress.sources:
             note_heads(self.head_times, offsets_read_at(progress), source.latest.items())
         if len(self.batches) > FULL_BATCHES:
@@ -170,6 +193,7 @@ class History:
         error_class: str | None,
         unwatched: bool = False,
         lost: bool = False,
+        with_application: bool = False,
     ) -> None:
         """The run ended at `at` (epoch seconds). The end of another run, or a second one, is ignored."""
         if self.run_id is not None and run_id != self.run_id:
@@ -177,7 +201,9 @@ class History:
         if self.ended is not None:
             return
         self.run_id = run_id
-        self.ended = Ended(at, run_id, exception, error_class, unwatched, lost)
+        if exception is not None and stopped_with_application(exception):
+            exception, error_class, with_application = None, None, True
+        self.ended = Ended(at, run_id, exception, error_class, unwatched, lost, with_application)
         self.ends.append(self.ended)
         self.interrupted, self.running = self.running, None
         if exception is not None:
@@ -211,6 +237,15 @@ class History:
     def add_files(self, files: BatchFiles) -> None:
         """Keeps the files of one batch; the oldest go once there are more than MAX_BATCH_FILES."""
         self.files.append(files)
+
+    def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
+        """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once."""
+        known = {commit.version for commit in self.commits}
+        new = [commit for commit in tables.commits if commit.version not in known]
+        self.commits.extend(new)
+        if self.tables is None or tables.at > self.tables.at:
+            self.tables = tables
+        return new
 
     def tasks_of(self, progress: Progress) -> TaskSummary | None:
         """The stages of a batch, by its run id and batch id; None when they were not read or are forgotten."""

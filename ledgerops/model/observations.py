@@ -1,4 +1,4 @@
-"""Records from the data of our own observations: tasks, files, plan, host, observer, offsets and batch_running.
+"""Records from the data of our own observations: tasks, files, tables, plan, host, observer, offsets and batch_running.
 
 Ledgerops writes them itself, so the fields are those of the records. Anything missing or of the wrong type is a
 BadRecord: a recording may be cut, edited or of another version. Spark's progress has a module of its own.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from ledgerops.model.offsets import by_topic
 from ledgerops.model.records import (
     BatchFiles,
     Executor,
@@ -24,9 +27,12 @@ from ledgerops.model.records import (
     RemovedExecutor,
     Running,
     StageSummary,
+    TableCommit,
+    TableRead,
+    Tables,
     TaskSummary,
 )
-from ledgerops.model.spark_progress import MAX_COUNT, BadRecord, parse_offsets
+from ledgerops.model.spark_progress import MAX_COUNT, BadRecord
 
 Record = TypeVar("Record")
 
@@ -44,6 +50,8 @@ def decode(seen: Observation) -> Any:
             return decode_tasks(seen.data)
         case "files":
             return decode_files(seen.data)
+        case "tables":
+            return decode_tables(seen.data, seen.at)
         case "offsets":
             return decode_heads(seen.data, seen.at)
         case "batch_running":
@@ -72,6 +80,19 @@ def decode_files(data: Mapping[str, Any]) -> BatchFiles:
     return _build(BatchFiles, data, sources={str(name): _build(FilesRead, read) for name, read in sources.items()})
 
 
+def decode_tables(data: Mapping[str, Any], at: float) -> Tables:
+    """The tables that a run reads and writes, at `at` (epoch seconds). Raises BadRecord."""
+    sources = _object(data.get("sources", {}))
+    return _build(
+        Tables,
+        data,
+        at=at,
+        sources={str(name): _build(TableRead, read) for name, read in sources.items()},
+        commits=tuple(_build(TableCommit, commit) for commit in _list(data.get("commits", []))),
+        errors={str(name): str(reason) for name, reason in _object(data.get("errors", {})).items()},
+    )
+
+
 def decode_plan(data: Mapping[str, Any]) -> Plan:
     """The plan of a run, durations in seconds. Raises BadRecord, also for a negative trigger interval."""
     plan = _build(
@@ -79,6 +100,7 @@ def decode_plan(data: Mapping[str, Any]) -> Plan:
         data,
         watermarks={str(name): _float(delay) for name, delay in _object(data.get("watermarks", {})).items()},
         keys=_texts(data.get("keys") or ()),
+        without_timeout=_texts(data.get("without_timeout") or ()),
         rate_limits={str(name): str(value) for name, value in _object(data.get("rate_limits", {})).items()},
     )
     if (plan.trigger_interval or 0.0) < 0:
@@ -118,8 +140,8 @@ def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
         Heads,
         data,
         at=at,
-        latest=parse_offsets(data.get("latest"), ""),
-        earliest=parse_offsets(data.get("earliest"), ""),
+        latest=by_topic(data.get("latest")) or {},
+        earliest=by_topic(data.get("earliest")) or {},
         retention_seconds={
             str(topic): _float(seconds) for topic, seconds in _object(data.get("retention_seconds", {})).items()
         },
@@ -150,11 +172,25 @@ def _bool(value: object) -> bool:
     return value
 
 
-READERS: dict[str, Callable[[object], object]] = {"float": _float, "int": _int, "str": _str, "bool": _bool}
+READERS: dict[object, Callable[[object], object]] = {float: _float, int: _int, str: _str, bool: _bool}
+
+
+@cache
+def _types(record: type) -> dict[str, tuple[object, bool]]:
+    """By field its type, and whether it may be None. One of several words is a text: a newer version may have more."""
+    found: dict[str, tuple[object, bool]] = {}
+    for name, hint in get_type_hints(record).items():
+        optional = NoneType in get_args(hint)
+        kind = get_args(hint)[0] if optional else hint
+        found[name] = str if get_origin(kind) is Literal else kind, optional
+    return found
 
 
 def _build(record: type[Record], data: object, **given: object) -> Record:
-    """A record from the fields of the same names; fields in `given` are taken as they are, unknown keys are ignored."""
+    """A record from the fields of the same names; fields in `given` are taken as they are, unknown keys are ignored.
+
+    Raises BadRecord, and KeyError for a field of a type that has no reader.
+    """
     source = _object(data)
     values: dict[str, object] = {}
     for field in fields(record):  # type: ignore[arg-type]
@@ -162,13 +198,13 @@ def _build(record: type[Record], data: object, **given: object) -> Record:
             values[field.name] = given[field.name]
             continue
         value = source.get(field.name)
-        kind, optional, _ = str(field.type).partition(" | None")
+        kind, optional = _types(record)[field.name]  # type: ignore[arg-type]
         if value is None and (optional or field.default is not MISSING):
             values[field.name] = None if optional else field.default
         elif value is None:
             raise BadRecord(f"no {field.name}")
         else:
-            values[field.name] = READERS.get(kind, _str)(value)
+            values[field.name] = READERS[kind](value)
     return record(**values)
 
 

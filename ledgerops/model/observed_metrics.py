@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from itertools import islice
+from math import isfinite
 from typing import Any, NamedTuple
 
 from ledgerops.model.records import Progress
 
+MAX_OWN_NUMBERS = 50  # of a query: they share its budget of series with everything else
 HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys
 OBSERVATION = "ledgerops"  # the name under which `instrument` observes
 SIDES = ("in", "out")
@@ -114,6 +117,22 @@ def _sum(side: list[Mapping[str, Any]]) -> Decimal | None:
             return None
         total += amount
     return total
+
+
+def own_numbers(batch: Progress) -> Mapping[tuple[str, ...], float]:
+    """What the application's own observations counted in a batch: (observation, column) -> number.
+
+    The first MAX_OWN_NUMBERS in the order of their names. Text, lists and NaN are left out, and what `instrument`,
+    `book` and `conflicts` observe: that has metrics of its own.
+    """
+    found: dict[tuple[str, ...], float] = {
+        (name, str(column)): float(value)
+        for name, row in sorted(batch.observed.items())
+        if not name.startswith(OBSERVATION)
+        for column, value in sorted(row.items())
+        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    }
+    return dict(islice(found.items(), MAX_OWN_NUMBERS))
 
 
 class HotKey(NamedTuple):

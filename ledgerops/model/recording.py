@@ -11,7 +11,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from errno import ENOENT
 from math import isinf
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +19,7 @@ import orjson
 
 from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.errors import UserError
-from ledgerops.model.records import KINDS, Kind, Observation
+from ledgerops.model.records import KINDS, Observation, ObservationKind
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
@@ -30,7 +29,7 @@ MAX_DIGITS = 20  # of a whole number, with its sign
 TOTAL_BYTES = 256 * 1024 * 1024
 
 
-def encode(at: float, kind: Kind, query: str | None, data: bytes) -> bytes:
+def encode(at: float, kind: ObservationKind, query: str | None, data: bytes) -> bytes:
     """One line with its newline. `data` is JSON text and goes in untouched: a progress record stays Spark's own."""
     head = orjson.dumps({"at": format_instant(at), "kind": kind, "query": query})
     return b'%s,"data":%s}\n' % (head[:-1], data.strip().replace(b"\n", b" "))
@@ -161,6 +160,7 @@ class Recorder:
         self._file: IO[bytes] | None = None
         self._path = folder
         self._size = 0
+        self._unflushed: list[bytes] = []  # lines since the last flush
 
     def append(self, line: bytes) -> None:
         """Buffers one line, which ends with its newline; begins a new segment when the present one is full."""
@@ -169,17 +169,25 @@ class Recorder:
         assert self._file is not None
         self._file.write(line)
         self._size += len(line)
+        self._unflushed.append(line)
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
         """Hands the buffer to the operating system, without a sync to disk.
 
-        Raises FileNotFoundError when the segment was deleted or moved: further records would be lost silently.
+        True when the segment was deleted or moved: the lines since the last flush are then in a new one. Raises
+        OSError when it cannot be written.
         """
-        if self._file is not None:
-            self._file.flush()
-            if not _is_same(self._path, self._file.fileno()):
-                self.close()
-                raise FileNotFoundError(ENOENT, "the recording was removed", str(self._path))
+        if self._file is None:
+            return False
+        self._file.flush()
+        lines, self._unflushed = self._unflushed, []
+        if _is_same(self._path, self._file.fileno()):
+            return False
+        self._next_segment()
+        self._file.write(b"".join(lines))
+        self._size += sum(map(len, lines))
+        self._file.flush()
+        return True
 
     def close(self) -> None:
         """Flushes and closes the segment; a later `append` begins a new one. May be called twice."""
@@ -188,6 +196,7 @@ class Recorder:
                 self._file.close()
             finally:
                 self._file = None
+                self._unflushed.clear()
 
     def discard(self) -> None:
         """In a forked child: drops what is buffered, for the parent writes it. Afterwards nothing is written."""

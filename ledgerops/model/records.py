@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-Kind = Literal[
+ObservationKind = Literal[
     "started",
     "progress",
     "idle",
@@ -18,12 +18,13 @@ Kind = Literal[
     "plan",
     "tasks",
     "files",
+    "tables",
     "offsets",
     "host",
     "observer",
     "batch_running",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[ObservationKind, ...] = get_args(ObservationKind)
 
 Partition = tuple[str, str]  # (topic, partition); a source without topics uses its own name
 Offsets = Mapping[Partition, int]
@@ -34,14 +35,40 @@ class Observation:
     """One line of a recording: when it was seen, what it is, whose it is, and the data as received."""
 
     at: float
-    kind: Kind
+    kind: ObservationKind
     query: str | None
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What a query has not read yet of a source, as far as the source reports it."""
+
+    rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None  # the age of the oldest record that was not read
+
+
+NOTHING_REPORTED = Left()
+
+
+class TablePosition(NamedTuple):
+    """Where a query is in a table: the version (Delta) or snapshot (Iceberg) that it reads next or has begun to read.
+
+    Versions are numbers that can be subtracted, snapshot ids are not. `file` is the last file of it that was read, -1
+    for none; for Iceberg the next file. `initial`: still in the rows that were there before the query.
+    """
+
+    version: int
+    file: int
+    initial: bool
+    table_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """One source's part in a batch. Offsets are empty when the source does not report numbers."""
+    """One source's part in a batch. Offsets are empty where the source has no numbers that can be subtracted."""
 
     name: str  # topics, or the short class name; unique within the query
     description: str
@@ -50,6 +77,11 @@ class SourceProgress:
     end: Offsets
     latest: Offsets
     metrics: Mapping[str, str]
+    times_read: int = 1  # how often the batch read the same rows: Spark counts them each time, `rows` only once
+    kind: str = "other"  # name of a SourceKind in `model.sources`
+    known_form: bool = True  # whether its offsets are understood, or there are none
+    table: TablePosition | None = None  # after the batch
+    reported: Left = NOTHING_REPORTED  # what is left by the source's own metrics
     # summed once: rules read many batches, and a topic may have many partitions
     read: int = field(init=False, compare=False, repr=False)  # offsets from start to end
     left: int = field(init=False, compare=False, repr=False)  # offsets not read yet; none where it is not known
@@ -106,6 +138,9 @@ class Progress:
     event_time_avg: float | None
     event_time_max: float | None
     observed: Mapping[str, Mapping[str, Any]]
+    # real-time mode on Databricks: (kind, quantile) -> seconds of the records of the batch
+    record_latencies: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    sink_metrics: Mapping[str, str] = field(default_factory=dict)  # what the sink reports of the batch, as text
 
     @property
     def ended(self) -> float:
@@ -211,6 +246,45 @@ class BatchFiles:
     sources: Mapping[str, FilesRead]
 
 
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """What the history of a table says of one that reads it. Instants are those of commits, in epoch seconds."""
+
+    head: int  # the newest version; of Iceberg the id of the newest snapshot
+    versions: int  # that were not read, one that was read in part included
+    files: int | None = None  # with new rows in these versions
+    bytes: int | None = None  # of these files
+    since: float | None = None  # when the oldest of these versions was committed
+    oldest: int | None = None  # the oldest version that the table still has, where older ones are gone
+    oldest_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableCommit:
+    """What one batch wrote to a table."""
+
+    version: int
+    at: float
+    batch_id: int | None
+    rows: int | None
+    files: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables that a run reads, by the name of the source, and what its own sink has committed since the last
+    sample. A table that cannot be read is absent, with the reason in `errors`, by source or `sink`."""
+
+    at: float
+    run_id: str
+    sources: Mapping[str, TableRead]
+    commits: tuple[TableCommit, ...] = ()
+    head: int | None = None  # newest version of the sink's table
+    checkpoint: int | None = None  # version of the newest checkpoint of its log
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
 LONG_RUNNING = ("continuous", "real_time")  # triggers that report progress with each checkpoint, every 5 minutes
 
 
@@ -228,9 +302,12 @@ class Plan:
     keys: tuple[str, ...] = ()  # columns that rows are shuffled by, widest shuffle first
     sink: str | None = None
     rate_limits: Mapping[str, str] = field(default_factory=dict)  # source option -> value
+    temporary_checkpoint: bool | None = None  # Spark made one for this run only: no later run finds it
+    starting_offsets: str | None = None  # of Kafka, for a query without a checkpoint: "latest", "earliest", "given"
     app_id: str | None = None
     app_name: str | None = None
     spark_version: str | None = None
+    without_timeout: tuple[str, ...] = ()  # operators whose function keeps state and sets no time limit
 
 
 @dataclass(frozen=True, slots=True)

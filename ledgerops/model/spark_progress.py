@@ -6,15 +6,18 @@ Two dialects are read: the listener's JSON (Spark 3.5 to 4.3) and the event log'
 
 from __future__ import annotations
 
-import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
-from ledgerops.model.records import Offsets, Partition, Progress, SourceProgress, StateOperator
+from ledgerops.model.offsets import decoded
+from ledgerops.model.records import NOTHING_REPORTED, Offsets, Progress, SourceProgress, StateOperator
+from ledgerops.model.sources import kind_of
+from ledgerops.model.sources.kind import Position, SourceKind
 
 PHASES = {
     "latestOffset": "latest_offset",
@@ -27,17 +30,29 @@ PHASES = {
 }
 WHOLE = "triggerExecution"
 RESOLUTION_SECONDS = 0.001  # a batch reported as 0 ms took less than this
-TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 MAX_COUNT = 2.0**63  # nothing that Spark counts or times is beyond it
 MAX_EPOCH_SECONDS = 253_402_300_799.0  # the last second that a date can represent: a record may claim any time
-UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
+# a year with a sign or with more than four digits, and the year 0: `datetime` takes 1 to 9999 only
+FAR_YEAR = re.compile(r"([+-]\d{4,12}|\d{5,12}|0000)(?=-\d\d-\d\d)")
+CYCLE_YEARS, CYCLE_BEGINS, CYCLE_SECONDS = 400, 2000, 146_097 * 86_400.0  # after which the Gregorian calendar repeats
 SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they cannot be metrics
 SUBSCRIBED = re.compile(r"Subscribe\[(.*?)\]")
+NOWHERE = Position()
 HASH = re.compile(r"[$@][0-9a-f@$]+$")
 
 
 class BadRecord(ValueError):
     """The JSON is not a progress record; the message says what is missing."""
+
+
+MAX_REST_SHARE = 0.1  # of the offsets, that the rows may differ from a multiple of them
+# of real-time mode, as Databricks documents them; Spark itself reports none
+LATENCY_KINDS = {
+    "processingLatencyMs": "processing",
+    "sourceQueuingLatencyMs": "source_queue",
+    "e2eLatencyMs": "end_to_end",
+}
+QUANTILE = re.compile(r"[Pp]\d{1,2}")
 
 
 def parse_progress(data: Mapping[str, Any]) -> Progress:
@@ -58,6 +73,7 @@ def parse_progress(data: Mapping[str, Any]) -> Progress:
     output_rows = _count(sink.get("numOutputRows"))
     sources = _sources(data.get("sources"))
     rows = _count(data.get("numInputRows"))
+    repeated = any(source.times_read > 1 for source in sources)
     return Progress(
         query=query_name(data.get("name"), query_id),
         query_id=query_id,
@@ -65,20 +81,35 @@ def parse_progress(data: Mapping[str, Any]) -> Progress:
         batch_id=batch_id,
         started=started,
         duration=max(RESOLUTION_SECONDS, _seconds(durations.get(WHOLE, data.get("batchDuration")))),
-        rows=sum(source.rows for source in sources) if rows is None else rows,
+        rows=sum(source.rows for source in sources) if rows is None or repeated else rows,
         phases=_phases(durations),
         sources=sources,
         operators=_operators(data.get("stateOperators")),
         sink=HASH.sub("", str(sink.get("description") or "")),
         output_rows=output_rows,
-        watermark=_after_epoch(event_time.get("watermark")),
-        event_time_min=_after_epoch(event_time.get("min")),
-        event_time_avg=_after_epoch(event_time.get("avg")),
-        event_time_max=_after_epoch(event_time.get("max")),
+        watermark=_watermark(event_time.get("watermark")),
+        event_time_min=parse_instant(event_time.get("min")),
+        event_time_avg=parse_instant(event_time.get("avg")),
+        event_time_max=parse_instant(event_time.get("max")),
         observed={
             str(name): row for name, row in _mapping(data.get("observedMetrics")).items() if isinstance(row, Mapping)
         },
+        record_latencies=_record_latencies(data.get("rtmMetrics") or data.get("latencies")),
+        sink_metrics=_texts(sink.get("metrics")),
     )
+
+
+def _record_latencies(value: object) -> dict[tuple[str, ...], float]:
+    """`{"e2eLatencyMs": {"P99": 4}}` -> `{("end_to_end", "0.99"): 0.004}`; what is no such thing is left out."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {
+        (kind, f"{int(quantile[1:]) / 100:g}"): milliseconds / 1000
+        for name, kind in LATENCY_KINDS.items()
+        for quantile, milliseconds in _mapping(value.get(name)).items()
+        if isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool) and milliseconds >= 0
+        if QUANTILE.fullmatch(str(quantile))
+    }
 
 
 def query_name(name: object, query_id: str) -> str:
@@ -87,19 +118,30 @@ def query_name(name: object, query_id: str) -> str:
 
 
 def parse_instant(text: object) -> float | None:
-    """ISO 8601 text -> seconds since the epoch; None when it is none. Text without a zone is UTC."""
+    """ISO 8601 text -> seconds since the epoch; None when it is none. Text without a zone is UTC.
+
+    Event times may be of any year: milliseconds that are read as seconds are in the year 58865, written +58865.
+    """
     if not isinstance(text, str):
         return None
+    cycles, within = 0, text
+    far = FAR_YEAR.match(text)
+    if far is not None:  # the same day of a year that `datetime` knows: the calendar repeats itself
+        cycles, year = divmod(int(far[1]) - CYCLE_BEGINS, CYCLE_YEARS)
+        within = f"{year + CYCLE_BEGINS}{text[far.end() :]}"
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    try:
-        return moment.timestamp()
+        moment = datetime.fromisoformat(within)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.timestamp() + cycles * CYCLE_SECONDS
     except (OverflowError, ValueError):
         return None
+
+
+def year_of(at: float) -> int:
+    """The year of an instant, however far it is from now."""
+    cycles = at // CYCLE_SECONDS
+    return datetime.fromtimestamp(at - cycles * CYCLE_SECONDS, UTC).year + int(cycles) * CYCLE_YEARS
 
 
 def format_instant(at: float) -> str:
@@ -108,71 +150,64 @@ def format_instant(at: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def parse_offsets(value: object, source: str) -> Offsets:
-    """Offsets of any source as {(topic, partition): offset}; empty when they are not plain numbers.
-
-    Understood: Kafka's `{"topic": {"0": 5}}`, a bare number, the file source's `{"logOffset": 5}`, a flat object of
-    numbers, and each of them as JSON text. Others (Delta's mixed object, say) carry no countable distance.
-    """
-    if isinstance(value, str):
-        if value in UNSET:
-            return {}
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    if _is_whole(value):
-        return {(source, "0"): value}  # type: ignore[dict-item]
-    if not isinstance(value, Mapping) or not value:
-        return {}
-    if all(_is_whole(each) for each in value.values()):
-        return {(source, "0" if key == "logOffset" else sys.intern(str(key))): each for key, each in value.items()}
-    offsets: dict[Partition, int] = {}
-    for topic, partitions in value.items():
-        if not isinstance(partitions, Mapping):
-            return {}
-        known = _partitions(str(topic))
-        # a topic may have hundreds, in every batch
-        offsets.update([(known[each], at) for each, at in partitions.items() if type(at) is int or _is_whole(at)])
-    return offsets
-
-
-class _Partitions(dict[object, Partition]):
-    """One object for each partition of a topic: histories hold it many times a batch, and dicts find it sooner."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic = sys.intern(topic)
-
-    def __missing__(self, partition: object) -> Partition:
-        if len(self) >= PARTITIONS:
-            self.clear()
-        found = self[partition] = self.topic, sys.intern(str(partition))
-        return found
-
-
-_partitions = lru_cache(maxsize=TOPICS)(_Partitions)
-
-
 def _sources(values: object) -> tuple[SourceProgress, ...]:
     sources: list[SourceProgress] = []
-    names: list[str] = []
+    names: Counter[str] = Counter()
     for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
         if not isinstance(value, Mapping):
             continue
         description = str(value.get("description") or "")
-        short = _short_name(description)
-        start = parse_offsets(value.get("startOffset"), short)
-        end = parse_offsets(value.get("endOffset"), short)
+        reached = decoded(value.get("endOffset"))
+        kind = kind_of(description, reached)
+        short = sys.intern(kind.label(description) or _short_name(description))
+        position = NOWHERE if reached is None else kind.position(reached, short)
+        start = _offsets(value.get("startOffset"), kind, short)
+        end = position.offsets if position is not None else {}
         # mostly equal; one object for both: histories keep many of them
         equal = value.get("latestOffset") == value.get("endOffset")
-        latest = end if equal else parse_offsets(value.get("latestOffset"), short)
+        latest = end if equal else _offsets(value.get("latestOffset"), kind, short)
         latest = end if latest == end else latest
         topics = sorted({topic for topic, _ in end or latest})
         name = _unique(",".join(topics[:3]) + (",..." if len(topics) > 3 else "") or short, names)
-        metrics = {str(key): str(text) for key, text in _mapping(value.get("metrics")).items()}
+        metrics = _texts(value.get("metrics"))
         rows = _count(value.get("numInputRows")) or 0
-        sources.append(SourceProgress(name, description, rows, start, end, latest, metrics))
+        table = position.table if position is not None else None
+        left = kind.left(metrics, reached)
+        left = NOTHING_REPORTED if left == NOTHING_REPORTED else left
+        known = position is not None
+        source = SourceProgress(
+            name,
+            description,
+            rows,
+            start,
+            end,
+            latest,
+            metrics,
+            kind=kind.name,
+            known_form=known,
+            table=table,
+            reported=left,
+        )
+        times = times_read(source)
+        sources.append(source if times == 1 else replace(source, rows=source.read, times_read=times))
     return tuple(sources)
+
+
+def times_read(source: SourceProgress) -> int:
+    """How often a batch read its rows of Kafka, where each offset is a row: once for each action in `foreachBatch`.
+
+    A further action may read only a part, such as `show()`; a factor that is not nearly whole has another reason.
+    """
+    if source.kind != "kafka" or source.read <= 0:
+        return 1
+    times = round(source.rows / source.read)
+    return times if times > 1 and abs(source.rows - times * source.read) <= MAX_REST_SHARE * source.read else 1
+
+
+def _offsets(value: object, kind: SourceKind, source: str) -> Offsets:
+    offset = decoded(value)
+    position = None if offset is None else kind.position(offset, source)
+    return position.offsets if position is not None else {}
 
 
 def _short_name(description: str) -> str:
@@ -185,7 +220,7 @@ def _short_name(description: str) -> str:
 
 def _operators(values: object) -> tuple[StateOperator, ...]:
     operators: list[StateOperator] = []
-    names: list[str] = []
+    names: Counter[str] = Counter()
     for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
         if not isinstance(value, Mapping):
             continue
@@ -218,10 +253,9 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
     return tuple(operators)
 
 
-def _unique(name: str, taken: list[str]) -> str:
-    taken.append(name)
-    count = taken.count(name)
-    return sys.intern(name if count == 1 else f"{name}-{count}")
+def _unique(name: str, taken: Counter[str]) -> str:
+    taken[name] += 1
+    return sys.intern(name if taken[name] == 1 else f"{name}-{taken[name]}")
 
 
 def _phases(durations: Mapping[str, Any]) -> dict[str, float]:
@@ -235,12 +269,12 @@ def _phases(durations: Mapping[str, Any]) -> dict[str, float]:
     return phases
 
 
+def _texts(value: object) -> dict[str, str]:
+    return {sys.intern(str(key)): str(text) for key, text in _mapping(value).items()}
+
+
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _number(value: object) -> float | None:
@@ -259,7 +293,7 @@ def _seconds(milliseconds: object) -> float:
     return max(0.0, _number(milliseconds) or 0.0) / 1000
 
 
-def _after_epoch(text: object) -> float | None:
-    """An event-time instant; 1970 means 'not set yet'."""
+def _watermark(text: object) -> float | None:
+    """A watermark is 1970 until it is set, and never before it; an event time of 1970 is one."""
     instant = parse_instant(text)
     return instant if instant is not None and instant > 0 else None

@@ -1,4 +1,4 @@
-"""The jars that the ledger's real components need: Spark's Kafka connector, the Postgres driver, a Kafka broker.
+"""The jars that the ledger's real components need: Spark's Kafka connector, the Postgres driver, Delta, a Kafka broker.
 
 `ivy.xml` beside this module names them, `jars.sha256` says what they hold. Ivy, which comes inside pyspark, fetches
 them once into a folder of this user's; afterwards no network is needed. Their hashes are checked at each use.
@@ -21,7 +21,7 @@ from ledgerops.errors import UserError, cannot_read, os_reason
 from ledgerops.servers import ivy
 
 FOLDER = "LEDGEROPS_JARS"
-CONNECTOR, BROKER = "connector", "broker"
+CONNECTOR, DELTA, BROKER = "connector", "delta", "broker"
 Retrieve = Callable[[str, Sequence[str], Path, Path | None, Callable[[str], None]], None]
 _UNFINISHED = "unfinished-"  # folders of processes that were killed; whoever holds the lock may remove them
 
@@ -40,6 +40,11 @@ def connector_jars() -> list[Path]:
     return _present(CONNECTOR)
 
 
+def delta_jars() -> list[Path]:
+    """What Spark needs for Delta tables, for `spark.jars`. UserError when it was not fetched, or was changed."""
+    return _present(DELTA)
+
+
 def broker_jars() -> list[Path]:
     """The class path of a Kafka broker and its tools. UserError when it was not fetched, or was changed."""
     return _present(BROKER)
@@ -51,7 +56,7 @@ def jars_folder() -> Path:
 
 
 def hashes() -> dict[str, str]:
-    """SHA-256 by "connector/name.jar" or "broker/name.jar"."""
+    """SHA-256 by kind and name, such as "broker/name.jar"."""
     lines = _text("jars.sha256").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
@@ -79,7 +84,7 @@ def fetch(
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
         try:
-            retrieve(_text("ivy.xml"), (CONNECTOR, BROKER), work, settings, say)
+            retrieve(_text("ivy.xml"), (CONNECTOR, DELTA, BROKER), work, settings, say)
             check(work / "jars")
             (work / "jars").rename(folder)
         finally:

@@ -20,6 +20,7 @@ GROUPS = {
     "caffeine": "com.github.ben-manes.caffeine",
     "commons-": "",  # the group has the name of the jar
     "commons-pool2": "org.apache.commons",
+    "delta-": "io.delta",
     "hash4j": "com.dynatrace.hash4j",
     "jackson-": "com.fasterxml.jackson.core",
     "jackson-dataformat-": "com.fasterxml.jackson.dataformat",
@@ -40,6 +41,7 @@ GROUPS = {
     "snakeyaml": "org.yaml",
     "snappy-java": "org.xerial.snappy",
     "spark-": "org.apache.spark",
+    "unitycatalog-": "io.unitycatalog",
     "zstd-jni": "com.github.luben",
 }
 

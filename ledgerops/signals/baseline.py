@@ -20,7 +20,7 @@ MIN_DURATIONS = 3  # for a median
 CHANGED_RATIO = 1.5  # of the time for as many rows
 MORE_RATIO = 1.3  # of the rows a second
 SAME_RATE_RATIO = 1.2  # of the rows a second, below which they count as equal
-OVERRUN_RATIO = 1.1  # below it only the alignment of the batch with its trigger differs
+OVER_RATIO = 1.05  # of the interval; nearer to 1 only the alignment of batches with their triggers differs
 
 
 class Slowdown(NamedTuple):
@@ -103,7 +103,11 @@ class Baseline:
     @cached_property
     def slowdown(self) -> Slowdown | None:
         """How much longer the latest batches take than the usual ones; None without a past to compare with."""
-        latest = [batch for batch in self.recent if batch.rows > 0]
+        return self.slowdown_of(self.recent)
+
+    def slowdown_of(self, batches: Sequence[Progress]) -> Slowdown | None:
+        """The same of other batches of the run."""
+        latest = [batch for batch in batches if batch.rows > 0]
         if not self.usual or not latest:
             return None
         usual_seconds = median(batch.duration for batch in self.usual)
@@ -148,4 +152,4 @@ def _differ(older: Sequence[Progress], latest: Sequence[Progress]) -> bool:
 
 def overran(batch: Progress, interval: float | None) -> bool:
     """Whether the batch outlasted a trigger interval that is known and not zero."""
-    return bool(interval) and batch.duration > OVERRUN_RATIO * (interval or 0.0)
+    return bool(interval) and batch.duration > OVER_RATIO * (interval or 0.0)

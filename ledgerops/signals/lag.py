@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
-from ledgerops.model.records import BatchFiles, FilesRead, Heads, Partition, Progress
+from ledgerops.model.records import LONG_RUNNING, BatchFiles, FilesRead, Heads, Partition, Progress
 from ledgerops.signals.partitions import backlog_by_partition, lowest_offsets
 from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
+LATE_REPORT = 1.5  # batches without a report, after which a query in real-time mode counts as behind
 MAX_HEADS_APART = 1_000  # offsets between two readings of one partition within a batch: fewer arrive meanwhile
 
 
@@ -64,13 +64,15 @@ class Lag:
         """Partitions that have one name in two sources of the query but are not the same: on two clusters, or from two
         plans of the ledger's own source. Their heads share one table, from which no time can be read then."""
         sources = self._run.last.sources if self._run.last is not None else ()
-        found: set[Partition] = set()
-        for one, other in combinations(sources, 2):
-            for partition, head in one.latest.items():
-                read = one.end.get(partition, 0) - one.start.get(partition, 0)
-                if abs(other.latest.get(partition, head) - head) > max(MAX_HEADS_APART, read):
-                    found.add(partition)
-        return frozenset(found)
+        heads: dict[Partition, tuple[int, int]] = {}  # the lowest and the highest of each
+        reads: dict[Partition, int] = {}
+        for source in sources if len(sources) > 1 else ():
+            for partition, head in source.latest.items():
+                lowest, highest = heads.get(partition, (head, head))
+                heads[partition] = min(lowest, head), max(highest, head)
+                read = source.end.get(partition, 0) - source.start.get(partition, 0)
+                reads[partition] = max(MAX_HEADS_APART, read, reads.get(partition, 0))
+        return frozenset(each for each, (lowest, highest) in heads.items() if highest - lowest > reads[each])
 
     def _was_head(self, partition: Partition) -> float | None:
         """When the consumed offset of a partition was last its head."""
@@ -98,10 +100,13 @@ class Lag:
     def unread(self) -> Mapping[Partition, int]:
         """Offsets not read yet by the newest heads known: those of the last batch, or later ones of the source itself.
 
-        So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
+        So it grows while a long batch runs; without a collector it is `backlog_by_partition`. And so it is of a query
+        in real-time mode until its next report is overdue: it reads all the time, and says only then how far.
         """
         heads = self.heads
         if self._run.last is None or heads is None or heads.at <= head_table.offsets_read_at(self._run.last):
+            return self.backlog_by_partition
+        if self._run.plan.trigger in LONG_RUNNING and self._run.now < self._next_report(self._run.last):
             return self.backlog_by_partition
         asked = {
             partition: max(0, heads.latest[partition] - end)
@@ -109,6 +114,11 @@ class Lag:
             if partition in heads.latest
         }
         return {**self.backlog_by_partition, **asked}
+
+    def _next_report(self, last: Progress) -> float:
+        """When the next report is overdue, of a query that reports once for each of its long batches."""
+        interval = max(self._run.plan.trigger_interval or 0.0, last.duration)
+        return last.ended + LATE_REPORT * interval
 
     @cached_property
     def unread_offsets(self) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 
 class Remembering(Protocol):
@@ -18,14 +18,14 @@ class Remembering(Protocol):
 Asked = TypeVar("Asked", bound=Remembering)
 
 
-def once(judge: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+def once(judge: Callable[[Asked], Value]) -> Callable[[Asked], Value]:
     """Evaluates a function at most once for each view: several rules need the same result."""
 
     @wraps(judge)
-    def ask(view: Asked) -> Answer:
+    def ask(view: Asked) -> Value:
         if judge not in view.answers:
             view.answers[judge] = judge(view)
-        answer: Answer = view.answers[judge]
+        answer: Value = view.answers[judge]
         return answer
 
     return ask

@@ -16,6 +16,7 @@ from ledgerops.signals.lag import Lag
 from ledgerops.signals.rates import Rates
 from ledgerops.signals.run import Run
 from ledgerops.signals.skew import Skew
+from ledgerops.signals.tables import Tables
 from ledgerops.signals.trigger import Trigger
 
 
@@ -49,6 +50,7 @@ class QueryView:
         self.baseline = Baseline(self.run, trigger_interval)
         self.rates = Rates(self.run)
         self.lag = Lag(self.run)
+        self.tables = Tables(self.run)
         self.capacity = Capacity(self.baseline, self.rates, self.lag)
         self.cluster = Cluster(self.hosts)
         self.skew = Skew(self.run, self.cluster)

@@ -9,7 +9,7 @@ import pytest
 from ledgerops.agent.files import FileCollector
 from ledgerops.model.observations import decode_files
 from ledgerops.model.records import FilesRead
-from ledgerops.runtime.runs import FileEntries, file_entries
+from ledgerops.runtime.runs import FileEntries, file_entries, file_folders
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0, batch, source
 from tests.paths import ROOT
@@ -120,4 +120,31 @@ def test_a_batch_names_the_entries_of_its_file_sources_that_had_new_files():
 
 
 def file_source(name, start, end):
-    return replace(source(10, start, end, name=name), description=FILES)
+    return replace(source(10, start, end, name=name), description=FILES, kind="files")
+
+
+@pytest.mark.parametrize(
+    ("described", "found"),
+    [
+        pytest.param("{landing}", True, id="its folder"),
+        pytest.param("{landing}/part*", True, id="a pattern"),
+        pytest.param("file:/elsewhere", False, id="another folder"),
+        pytest.param("", False, id="not described"),
+    ],
+)
+def test_a_named_source_is_found_by_what_it_reads(case, described, found):
+    """From Spark 4.2 on a source may have a name, which its progress does not say."""
+    sources = case.checkpoint / "sources"
+    (sources / "0").rename(sources / "orders")
+    (sources / "customers").mkdir()
+    folder = described.format(landing=case.landing.as_uri().replace("///", "/"))
+    case.run.files = FileEntries(4, {"FileStreamSource": (0, 3)}, {"FileStreamSource": folder})
+    case.collector.collect()
+
+    assert [decode_files(data).sources["FileStreamSource"].files for _, data in case.queued()] == [2] * found
+
+
+def test_what_a_file_source_reads_is_in_its_description():
+    assert file_folders(batch(sources=(file_source("FileStreamSource", {}, {}), source()))) == {
+        "FileStreamSource": "file:/landing"
+    }

@@ -1,7 +1,14 @@
 import pytest
 
 from ledgerops.agent.plan import PlanReader
-from ledgerops.agent.plan_text import parse_keys, parse_sink, parse_trigger, parse_watermarks
+from ledgerops.agent.plan_text import (
+    is_stateful,
+    parse_keys,
+    parse_sink,
+    parse_trigger,
+    parse_watermarks,
+    without_timeout,
+)
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -118,3 +125,33 @@ def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
         counts.append(len(taken(box)))
 
     assert counts == [1, 0, 1, 0, 0]
+
+
+IN_PANDAS = """WriteToDataSourceV2 MicroBatchWrite[epoch: 26, writer: NoopStreamingWrite]
++- !FlatMapGroupsInPandasWithState f(k#2L, at#0)#3, [k#2L], [k#4L], state info [ opId = 0 ], 2, Update, {}, 1795, 0, 0
+   +- Sort [k#2L ASC NULLS FIRST], false, 0
+"""
+IN_SCALA = (
+    "+- FlatMapGroupsWithState func, k#1, [k#1], state info [ ], class[n[0]: bigint], 2, Update, {}, 0, 0, false\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("plan", "names"),
+    [
+        pytest.param(IN_PANDAS.format("NoTimeout"), ("applyInPandasWithState",), id="Python without a timeout"),
+        pytest.param(IN_SCALA.format("NoTimeout"), ("flatMapGroupsWithState",), id="Scala without a timeout"),
+        pytest.param(IN_PANDAS.format("ProcessingTimeTimeout"), (), id="a timeout by the clock"),
+        pytest.param(IN_PANDAS.format("EventTimeTimeout"), (), id="a timeout by event time"),
+        pytest.param(IN_PANDAS.format("NoTimeout") + IN_PANDAS.format("EventTimeTimeout"), (), id="one of two has one"),
+        pytest.param(
+            IN_PANDAS.format("EventTimeTimeout") + IN_SCALA.format("NoTimeout"),
+            ("flatMapGroupsWithState",),
+            id="only the other kind has one",
+        ),
+        pytest.param(PHYSICAL, (), id="an aggregation"),
+    ],
+)
+def test_a_function_without_a_timeout_is_told_by_its_name_in_progress(plan, names):
+    assert without_timeout(plan) == names
+    assert is_stateful(plan)

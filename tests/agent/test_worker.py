@@ -136,6 +136,18 @@ def test_not_a_number_in_an_event_is_taken(make):
     assert list(bench.queries) == ["daily_counts"]
 
 
+def test_offsets_of_an_unknown_form_are_said_once_for_each_source(make, caplog):
+    bench = make()
+    text = {"description": "Mine", "endOffset": {"lsn": 71, "commit_ts": 5}, "numInputRows": 7}
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        for batch in (1, 2):
+            bench.see(data=spark_json(batchId=batch, sources=[text, *spark_json()["sources"]]))
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "the offsets of the source Mine of daily_counts have an unknown form: no backlog and no lag are known"
+    ]
+
+
 def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, tmp_path, caplog):
     recorder = FullDisk(tmp_path)
     bench = make(recorder)
@@ -288,14 +300,12 @@ def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, 
     shutil.rmtree(folder)
     with caplog.at_level(logging.WARNING, "ledgerops"):
         bench.see(data=spark_json(batchId=2))
-        bench.now += RETRY_SECONDS
         bench.see(data=spark_json(batchId=3))
 
     assert bench.stats.recording_errors == 1
-    assert [line.split(" (")[0] for line in caplog.messages] == [
-        f"cannot record to {folder}; continuing without a recording"
-    ]
-    assert [seen.data["batchId"] for seen in read(folder)] == [3]
+    assert [line.split(" (")[0] for line in caplog.messages] == [f"recording anew to {folder}"]
+    assert [seen.data["batchId"] for seen in read(folder)] == [2, 3]
+    assert bench.worker.pause() is None
 
 
 def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):
@@ -303,6 +313,8 @@ def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):
     file.write_text("mine")
     bench = make(Recorder(file))
     bench.see()
+
+    assert bench.worker.pause() == f"recording to {file} is paused after an error; see the driver's log"
 
     assert bench.stats.recording_errors == 1
     assert file.read_text() == "mine"

@@ -108,3 +108,27 @@ def test_compacted_files_of_a_log_count_and_unfinished_ones_do_not(tmp_path):
         (tmp_path / name).touch()
 
     assert {number: file.name for number, file in metadata_log(tmp_path).items()} == {8: "8", 9: "9.compact"}
+
+
+NAMED = """v2
+{"batchWatermarkMs":1500,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"4"},"sourceMetadataInfo":{}}
+orders:{"transactions":{"0":9,"1":7}}
+customers:-
+landing:{"logOffset":3}"""
+
+
+def test_sources_with_names_are_read_from_the_second_version_of_the_log(tmp_path):
+    write(tmp_path / "offsets" / "0", NAMED)
+    write(tmp_path / "commits" / "0", "v1\n{}")
+    log = BatchLog(tmp_path)
+
+    assert log.progress == (0, {("transactions", "0"): 9, ("transactions", "1"): 7})
+    assert log.newest.sources[1:] == ("-", '{"logOffset":3}')
+    assert (log.newest.watermark_seconds, log.newest.shuffle_partitions) == (1.5, 4)
+
+
+def test_a_named_source_is_where_it_began_before_the_first_commit(tmp_path):
+    write(tmp_path / "offsets" / "0", NAMED)
+    write(tmp_path / "sources" / "orders" / "0", '\0v1\n{"transactions":{"0":1}}')
+
+    assert BatchLog(tmp_path).progress == (NO_BATCH, {("transactions", "0"): 1})

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ledgerops.metrics import METRICS, QUERY_METRICS, state
+from ledgerops.metrics import METRICS, QUERY_METRICS, integrity, state
 from ledgerops.metrics.model import Metric
 from ledgerops.model.recording import read
 from ledgerops.model.records import Plan
@@ -18,11 +18,12 @@ from tests.paths import RECORDED
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
     "status", "error_class", "event", "step", "collector", "reason", "part", "plan", "worker",
+    "signal", "name", "field", "quantile",
 }  # fmt: skip
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
     "threads", "files", "count", "size", "active", "expected", "status", "finding", "cause", "second", "variables",
-    "keys", "families", "processes", "reachable", "rate", "valid",
+    "keys", "families", "processes", "reachable", "rate", "valid", "observed", "value", "versions",
 }  # fmt: skip
 NAMED_BY_THE_CONTRACT = {
     "ledgerops_build_info", "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected",
@@ -224,3 +225,30 @@ def test_conflicting_rows_are_counted_where_somebody_looks():
     assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 3, "ids": None}})) == {(): 3.0}
     assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 0, "ids": []}})) == {(): 0.0}
     assert conflicting(batch(observed={"ledgerops": {"rows": 3}})) == {}
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        pytest.param({}, {}, id="a query that observes nothing"),
+        pytest.param({"q": {"nulls": 3, "share": 0.5}}, {("q", "nulls"): 3, ("q", "share"): 0.5}, id="two columns"),
+        pytest.param({"a": {"n": 1}, "b": {"n": 2}}, {("a", "n"): 1, ("b", "n"): 2}, id="two observations"),
+        pytest.param({"quality": {"nulls": 0}}, {("quality", "nulls"): 0}, id="zero is a number"),
+        pytest.param({"quality": {"nulls": None}}, {}, id="no row in the batch"),
+        pytest.param(
+            {"quality": {"text": "5", "yes": True, "list": [1], "row": {"n": 1}, "nan": float("nan")}},
+            {},
+            id="what is no number",
+        ),
+        pytest.param({"ledgerops": {"rows": 5}, "ledgerops_book_in": {"rows": 5}}, {}, id="what has its own metrics"),
+    ],
+)
+def test_numbers_of_the_jobs_own_are_exported(observed, expected):
+    assert series(integrity.OBSERVED, batch(observed={"old": {"n": 1}}), batch(1, observed=observed)) == expected
+
+
+def test_numbers_of_the_jobs_own_are_bounded():
+    observed = {"quality": {f"column{number:03}": number for number in range(80)}}
+    found = series(integrity.OBSERVED, batch(observed=observed))
+
+    assert len(found) == 50 and found["quality", "column000"] == 0

@@ -164,3 +164,34 @@ def test_an_answer_of_the_source_that_comes_late_is_passed_over():
         [100, 300],
         [0, 200],
     ]
+
+
+STOPPED = "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down"
+
+
+def test_the_end_of_its_application_is_no_failure_of_a_query():
+    remembered = history([batch(0)])
+    remembered.end(T0 + 9, "run-1", STOPPED, "SPARK_JOB_CANCELLED")
+
+    assert remembered.failures == {}
+    assert remembered.ended is not None
+    assert (remembered.ended.exception, remembered.ended.with_application) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param("boom", STOPPED, True, id="a failure that stops the application"),
+        pytest.param(None, STOPPED, False, id="a clean stop before"),
+        pytest.param("boom", "boom", False, id="two failures"),
+        pytest.param(STOPPED, STOPPED, False, id="an application that is stopped"),
+    ],
+)
+def test_a_query_is_stopped_by_the_failure_of_another_only(first, second, expected):
+    one, other = history([batch(0)]), history([batch(0)])
+    one.end(T0 + 9, "run-1", first, None)
+    other.end(T0 + 11, "run-1", second, None)
+
+    assert other.ended is not None
+    assert other.ended.stopped_by(one.ended) is expected
+    assert one.ended is not None and not one.ended.stopped_by(other.ended)

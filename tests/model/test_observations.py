@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ledgerops.model.observations import decode_plan, decode_running
+from ledgerops.model.observations import decode_host, decode_plan, decode_running
 from ledgerops.model.spark_progress import BadRecord
 
 
@@ -37,3 +37,12 @@ def test_what_a_plan_does_not_say_is_unknown():
 def test_a_record_without_its_run_is_refused():
     with pytest.raises(BadRecord, match="no run_id"):
         decode_running({"since": 1.0, "message": "m"}, 2.0)
+
+
+@pytest.mark.parametrize("role", ["driver_python", "a role of a later version"])
+def test_the_role_of_a_process_is_a_text_also_one_of_a_later_version(role):
+    process = {"role": role, "cpu_seconds": 1, "memory_bytes": 1, "threads": 1, "open_files": 1, "processes": 1}
+    assert decode_host({"processes": [process]}, 2.0).processes[0].role == role
+
+    with pytest.raises(BadRecord, match="expected text, got 7"):
+        decode_host({"processes": [{**process, "role": 7}]}, 2.0)

@@ -155,19 +155,20 @@ def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["deleted", "moved away"])
-def test_a_segment_that_is_gone_is_an_error_and_the_next_line_begins_another(tmp_path, moved):
+def test_a_segment_that_is_gone_is_begun_anew_without_a_gap(tmp_path, moved):
     folder = tmp_path / "recording"
     recorder = Recorder(folder)
     recorder.append(encode(T0, "idle", "q", b"{}"))
-    recorder.flush()
+    assert recorder.flush() is False
     folder.rename(tmp_path / "elsewhere") if moved else shutil.rmtree(folder)
-    recorder.append(encode(T0, "idle", "q", b"{}"))
-    with pytest.raises(FileNotFoundError, match="the recording was removed"):
-        recorder.flush()
     recorder.append(encode(T0 + 1, "idle", "q", b"{}"))
+    recorder.append(encode(T0 + 2, "idle", "q", b"{}"))
+    assert recorder.flush() is True
+    recorder.append(encode(T0 + 3, "idle", "q", b"{}"))
+    assert recorder.flush() is False
     recorder.close()
 
-    assert [each.at for each in read(folder)] == [T0 + 1]
+    assert [each.at for each in read(folder)] == [T0 + 1, T0 + 2, T0 + 3]
 
 
 def test_a_number_is_one_that_calculations_can_take():

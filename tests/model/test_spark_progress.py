@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ledgerops.model.recording import read
-from ledgerops.model.spark_progress import BadRecord, format_instant, parse_instant, parse_offsets, parse_progress
+from ledgerops.model.spark_progress import BadRecord, format_instant, parse_instant, parse_progress
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
 
@@ -58,29 +58,6 @@ def test_backlog_is_read_per_partition():
     assert read_from.name == "transactions"
     assert read_from.latest == {("transactions", "0"): 250, ("transactions", "1"): 400}
     assert read_from.end == {("transactions", "0"): 200, ("transactions", "1"): 400}
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        pytest.param({"t": {"0": 5, "1": 6}}, {("t", "0"): 5, ("t", "1"): 6}, id="Kafka"),
-        pytest.param('{"t": {"0": 5}}', {("t", "0"): 5}, id="Kafka as text, as in the event log"),
-        pytest.param(4, {("src", "0"): 4}, id="bare number"),
-        pytest.param("4", {("src", "0"): 4}, id="bare number as text, as in the event log"),
-        pytest.param({"logOffset": 3}, {("src", "0"): 3}, id="file source"),
-        pytest.param({"index": 3}, {("src", "index"): 3}, id="simple Python source"),
-        pytest.param(None, {}, id="null"),
-        pytest.param("null", {}, id="the word null, as PySpark's fromJObject gives it"),
-        pytest.param("None", {}, id="the word None, as PySpark's fromJObject gives it"),
-        pytest.param({"reservoirId": "x", "index": 3, "isStartingVersion": True}, {}, id="Delta: not countable"),
-        pytest.param("not json", {}, id="some text"),
-        pytest.param(True, {}, id="a truth value is no number"),
-        pytest.param([1, 2], {}, id="a list"),
-        pytest.param({"t": {"0": "5"}}, {}, id="text where an offset should be"),
-    ],
-)
-def test_offsets_of_any_source_become_partitions_or_nothing(value, expected):
-    assert parse_offsets(value, "src") == expected
 
 
 def test_the_event_log_dialect_gives_the_same_record():
@@ -161,7 +138,81 @@ def test_text_without_a_zone_is_utc():
     assert parse_instant("2027-01-15T08:00:00") == parse_instant("2027-01-15T08:00:00Z")
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("+58865-03-19T02:30:04.000Z", 1_795_439_529_004.0, id="milliseconds read as seconds"),
+        pytest.param("58865-03-19T02:30:04.000Z", 1_795_439_529_004.0, id="the same without a sign"),
+        pytest.param("+10000-01-01T00:00:00.000Z", 253_402_300_800.0, id="the second after 9999"),
+        pytest.param("+2026-11-23T10:00:00.000Z", 1_795_428_000.0, id="a sign that says nothing"),
+        pytest.param("1970-01-01T00:00:00.000Z", 0.0, id="the epoch"),
+        pytest.param("1969-12-31T23:59:59.500Z", -0.5, id="before the epoch"),
+        pytest.param("0001-01-01T00:00:00Z", -62_135_596_800.0, id="the year 1"),
+        pytest.param("0000-12-31T00:00:00Z", -62_135_683_200.0, id="1 BC"),
+        pytest.param("-0043-03-15T12:00:00Z", -63_517_780_800.0, id="44 BC"),
+        pytest.param("+292278994-08-17T07:12:55.807Z", 9_223_372_036_854_775.807, id="the largest of Java's longs"),
+        pytest.param("-292275055-05-16T16:47:04.192Z", -9_223_372_036_854_775.808, id="the smallest"),
+    ],
+)
+def test_years_of_any_length_and_sign_are_read(text, seconds):
+    assert parse_instant(text) == pytest.approx(seconds, rel=1e-15, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text", ["+58865-13-19T02:30:04Z", "+58865-02-30T00:00:00Z", f"+{'9' * 400}-01-01T00:00:00Z", "+5-01-01", "-", ""]
+)
+def test_what_is_no_instant_of_any_year_is_none(text):
+    assert parse_instant(text) is None
+
+
+def test_an_event_time_of_1970_or_before_is_one():
+    told = {"min": "0001-01-01T00:00:00.000Z", "avg": "1970-01-01T00:00:00.000Z", "max": "1970-01-21T18:43:48.000Z"}
+    batch = parse_progress(spark_json(eventTime=told | {"watermark": "1970-01-01T00:00:00.000Z"}))
+
+    assert (batch.event_time_min, batch.event_time_avg, batch.event_time_max) == (-62_135_596_800.0, 0.0, 1_795_428.0)
+    assert batch.watermark is None
+
+
 @pytest.mark.parametrize("told", [0, -5, None])
 def test_a_batch_takes_at_least_what_sparks_clock_resolves(told):
     data = spark_json(batchDuration=told, durationMs={"triggerExecution": told})
     assert parse_progress(data).duration == 0.001
+
+
+DOCUMENTED = {  # as the documentation of Databricks shows a batch of real-time mode
+    "processingLatencyMs": {"P0": 0, "P50": 0, "P90": 0, "P95": 0, "P99": 0},
+    "sourceQueuingLatencyMs": {"P0": 0, "P50": 1, "P90": 1, "P95": 2, "P99": 3},
+    "e2eLatencyMs": {"P0": 0, "P50": 1, "P90": 1, "P95": 2, "P99": 4},
+}
+
+
+@pytest.mark.parametrize("key", ["rtmMetrics", "latencies"])
+def test_latencies_of_real_time_mode_are_seconds_by_kind_and_quantile(key):
+    found = parse_progress(spark_json(**{key: DOCUMENTED})).record_latencies
+
+    assert len(found) == 15
+    assert found["end_to_end", "0.99"] == 0.004
+    assert found["source_queue", "0.5"] == 0.001
+    assert found["processing", "0"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        [],
+        {},
+        {"e2eLatencyMs": 4},
+        {"e2eLatencyMs": {"P99": "4", "P50": None, "max": 9, "P95": -1}},
+        {"x": {"P50": 1}},
+    ],
+)
+def test_what_is_no_latency_is_left_out(value):
+    assert parse_progress(spark_json(rtmMetrics=value)).record_latencies == {}
+
+
+def test_quantiles_in_small_letters_are_read_too():
+    found = parse_progress(spark_json(latencies={"e2eLatencyMs": {"p50": 60.0}})).record_latencies
+
+    assert found == {("end_to_end", "0.5"): 0.06}

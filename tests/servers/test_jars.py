@@ -41,7 +41,7 @@ def same_disk(source, target):
     return source.stat().st_dev == target.parent.stat().st_dev
 
 
-def test_the_hash_file_names_the_jars_of_both_configurations():
+def test_the_hash_file_names_the_jars_of_all_configurations():
     names = list(jars.hashes())
 
     assert [name for name in names if name.startswith("connector/")] == [
@@ -49,9 +49,9 @@ def test_the_hash_file_names_the_jars_of_both_configurations():
         "connector/kafka-clients-3.9.2.jar",
         "connector/postgresql-42.7.14.jar",
         "connector/spark-sql-kafka-0-10_2.13-4.2.0.jar",
-        "connector/spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+        "connector/spark-token-provider-kafka-0-10_2.13-4.2.0.jar",
     ]
-    assert all(name.startswith(("connector/", "broker/")) and name.endswith(".jar") for name in names)
+    assert all(name.startswith(("connector/", "delta/", "broker/")) and name.endswith(".jar") for name in names)
     assert {len(digest) for digest in jars.hashes().values()} == {64}
 
 
@@ -95,10 +95,12 @@ def test_fetched_jars_are_found_and_only_checked(real, root, capsys):
     linked(real, jars.jars_folder())
 
     assert main(["jars"]) == 0
-    assert capsys.readouterr() == (f"52 jars in {jars.jars_folder()}: already present, hashes checked\n", "")
+    assert capsys.readouterr() == (f"59 jars in {jars.jars_folder()}: already present, hashes checked\n", "")
     assert main(["jars", "--path", "connector"]) == 0
     assert capsys.readouterr().out == ",".join(map(str, jars.connector_jars())) + "\n"
-    assert len(jars.broker_jars()) == 47
+    assert main(["jars", "--path", "delta"]) == 0
+    assert capsys.readouterr().out == ",".join(map(str, jars.delta_jars())) + "\n"
+    assert (len(jars.delta_jars()), len(jars.broker_jars())) == (7, 47)
 
 
 def test_a_jar_that_was_changed_is_named(real, root, capsys):
@@ -115,7 +117,7 @@ def test_a_jar_that_was_changed_is_named(real, root, capsys):
     )
 
 
-@pytest.mark.parametrize("kind", ["connector", "broker"])
+@pytest.mark.parametrize("kind", ["connector", "delta", "broker"])
 def test_a_jar_that_was_changed_is_used_by_nothing(real, root, kind):
     folder = jars.jars_folder()
     linked(real, folder)
@@ -123,12 +125,11 @@ def test_a_jar_that_was_changed_is_used_by_nothing(real, root, kind):
     content = changed.read_bytes()
     changed.unlink()
     changed.write_bytes(content[:-1] + b"?")
-    use = {"connector": jars.connector_jars, "broker": jars.broker_jars}
+    use = {"connector": jars.connector_jars, "delta": jars.delta_jars, "broker": jars.broker_jars}
 
     with pytest.raises(UserError, match=f"the jar {kind}/{changed.name} is not the tested one"):
         use.pop(kind)()
-    [other] = use.values()
-    assert other()
+    assert all(other() for other in use.values())
 
 
 def test_a_jar_that_is_missing_is_named(real, root, capsys):
@@ -163,7 +164,7 @@ def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root
     for thread in threads:
         thread.join(60)
 
-    assert calls == [("connector", "broker")]
+    assert calls == [("connector", "delta", "broker")]
     assert sorted(results) == [False, True]
     assert waiting == ["waiting for another ledgerops that downloads them"]
     assert sorted(each.name for each in root.iterdir()) == sorted([jars.jars_folder().name, "lock"])
@@ -191,7 +192,7 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     first, second = err.splitlines()
-    assert first == "downloading 52 jars ..."
+    assert first == "downloading 59 jars ..."
     assert second.startswith("ledgerops: cannot download the jars: https://")
     assert second.endswith(
         " cannot be reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"

@@ -67,6 +67,11 @@ def test_watermark_lag_grows_while_nothing_happens():
     assert view(batches, after=100).lag.watermark == pytest.approx(104.5)
 
 
+def test_a_watermark_ahead_of_the_clock_is_not_behind():
+    milliseconds_read_as_seconds = T0 * 1e3
+    assert view([batch(0, watermark=milliseconds_read_as_seconds)]).lag.watermark == 0.0
+
+
 def test_without_a_watermark_there_is_no_lag_and_not_56_years():
     assert view([batch(0)]).lag.watermark is None
 
@@ -368,3 +373,25 @@ def test_what_the_machine_did_after_the_moment_is_not_looked_at():
 
     assert [look.at - T0 for look in then.hosts] == [0, 10]
     assert then.cluster.cores == 4
+
+
+@pytest.mark.parametrize(
+    ("trigger", "after", "unread", "lag"),
+    [
+        pytest.param("processing_time", 290, 500, 294.0, id="a micro-batch query that reports no more"),
+        pytest.param("real_time", 290, 0, 0.0, id="real-time, before its next report"),
+        pytest.param("real_time", 440, 0, 0.0, id="real-time, a little late"),
+        pytest.param("real_time", 460, 500, 464.0, id="real-time, overdue"),
+    ],
+)
+def test_a_real_time_query_is_not_behind_between_two_reports(trigger, after, unread, lag):
+    """It reads all the time and says only every five minutes how far: `after` seconds after its last batch."""
+    remembered = history(READ)
+    remembered.plan = Plan("run-1", trigger=trigger, trigger_interval=300.0)
+    now = READ[-1].ended + after
+    remembered.add_heads(Heads(now - 1, {PARTITION: 800}, {PARTITION: 0}))
+    seen = QueryView(remembered, now)
+
+    assert seen.lag.unread_offsets == unread
+    since = min(seen.lag.unread_since.values())
+    assert max(0.0, now - since) == pytest.approx(lag, abs=5.0)

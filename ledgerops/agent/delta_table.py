@@ -1,0 +1,128 @@
+"""The history of one Delta table, followed at its `_delta_log`: one question while nothing is new, no listing.
+
+Entries are named by their version, so the newest is found by asking for the next: one request where there is none. A
+log that has grown by many versions is searched in steps that double. What was read once is kept.
+"""
+
+from __future__ import annotations
+
+from ledgerops.agent.hadoop_files import FileError, Files
+from ledgerops.model.delta_log import DeltaCommit, last_checkpoint, parse_commit
+from ledgerops.model.records import TablePosition, TableRead
+
+MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 5,000 files
+MAX_ENTRIES = 20  # read in one round
+MAX_KEPT = 5_000  # versions after a position that are read: of a longer backlog files and bytes are not known
+SURVEY_SECONDS = 60.0  # between two searches for the oldest version and the newest checkpoint
+
+
+class DeltaTable:
+    """The log of the table in a folder. Every method raises FileError."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self.head: int | None = None  # newest version
+        self.checkpoint: int | None = None  # version of the newest checkpoint
+        self.oldest: int | None = None  # oldest version, where older ones are gone
+        self.oldest_at: float | None = None  # when it was committed
+        self.commits: dict[int, DeltaCommit] = {}
+        self.folder = folder
+        self._files, self._log = files, f"{folder.rstrip('/')}/_delta_log"
+        self._surveyed = float("-inf")
+
+    def advance(self, known: int, now: float) -> bool:
+        """Looks for newer versions than the head, at least `known` (-1 for none). True where the head has moved.
+
+        `now` is any clock in seconds.
+        """
+        before = self.head
+        if now - self._surveyed >= SURVEY_SECONDS:
+            self._survey()
+            self._surveyed = now
+        self.head = self._newest(max(known, -1 if self.head is None else self.head, self.checkpoint or -1))
+        return self.head != before
+
+    def read_commits(self, first: int, last: int) -> bool:
+        """Reads the entries of these versions that are not known, at most MAX_ENTRIES of the first MAX_KEPT.
+
+        False where some are left.
+        """
+        wanted = range(first, min(last + 1, first + MAX_KEPT))
+        missing = [version for version in wanted if version not in self.commits]
+        for version in missing[:MAX_ENTRIES]:
+            self.commits[version] = self._commit(version)
+        if len(self.commits) > 2 * MAX_KEPT:  # one reader needs half of it
+            self.commits = {version: commit for version, commit in self.commits.items() if version >= first}
+        return len(missing) <= MAX_ENTRIES
+
+    def unread(self, position: TablePosition) -> TableRead:
+        """What a reader at `position` has left, as far as the entries were read."""
+        assert self.head is not None
+        versions = max(0, self.head - position.version + 1)
+        # the first snapshot of a table holds files of all versions before it
+        countable = versions <= MAX_KEPT and not position.initial
+        wanted = range(position.version, self.head + 1) if countable else range(0)
+        lefts = [self.commits[version].unread(position) if version in self.commits else None for version in wanted]
+        known = [left for left in lefts if left is not None]
+        whole = countable and len(known) == len(lefts)
+        first = self.commits.get(position.version)
+        return TableRead(
+            head=self.head,
+            versions=versions,
+            files=sum(files for files, _ in known) if whole else None,
+            bytes=sum(size for _, size in known) if whole else None,
+            since=first.at if first is not None and versions and not position.initial else None,
+            oldest=self.oldest,
+            oldest_at=self.oldest_at,
+        )
+
+    def _survey(self) -> None:
+        """The newest checkpoint and the oldest version, and whether the table is still the same."""
+        if self._files.status(self._log) is None:
+            raise FileError("there is no Delta table")
+        if self.head is not None and self.head >= 0 and not self._exists(self.head):  # dropped and created again
+            self.head = self.oldest = self.oldest_at = None
+            self.commits.clear()
+        self.checkpoint = self._last_checkpoint()
+        self._find_oldest()
+
+    def _newest(self, known: int) -> int:
+        """The newest version, which is `known` or later."""
+        step, low = 1, known
+        while self._exists(low + step):
+            low, step = low + step, 2 * step
+        while step > 1:
+            step //= 2
+            if self._exists(low + step):
+                low += step
+        return low
+
+    def _find_oldest(self) -> None:
+        """The oldest version from which on all are there; versions are deleted from the beginning."""
+        if self.checkpoint is None or self._exists(self.oldest or 0):
+            return  # nothing was deleted since: only a checkpoint allows that
+        low, high = (self.oldest or 1) - 1, self.checkpoint  # `low` is gone
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._exists(middle) else (middle, high)
+        if high != self.oldest and (found := self._files.status(self._entry(high))) is not None:
+            self.oldest, self.oldest_at = high, found.modified
+
+    def _commit(self, version: int) -> DeltaCommit:
+        entry = self._entry(version)
+        found = self._files.status(entry)
+        if found is None:
+            raise FileError(f"version {version} of the table is gone")
+        text = self._files.read(entry, MAX_ENTRY_BYTES).decode("utf-8", "replace")
+        return parse_commit(version, text, found.modified, whole=found.size <= MAX_ENTRY_BYTES)
+
+    def _last_checkpoint(self) -> int | None:
+        path = f"{self._log}/_last_checkpoint"
+        if self._files.status(path) is None:
+            return None
+        return last_checkpoint(self._files.read(path, MAX_ENTRY_BYTES).decode("utf-8", "replace"))
+
+    def _exists(self, version: int) -> bool:
+        return self._files.status(self._entry(version)) is not None
+
+    def _entry(self, version: int) -> str:
+        return f"{self._log}/{version:020}.json"

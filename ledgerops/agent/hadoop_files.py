@@ -1,0 +1,85 @@
+"""Files of any file system that the driver's Hadoop reaches, with the session's settings and credentials, by py4j."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from ledgerops.agent.sessions import Session
+from ledgerops.common.masking import mask
+
+ABSENT = "java.io.FileNotFoundException"
+MAX_REASON_CHARACTERS = 200
+
+
+class FileError(Exception):
+    """A file cannot be read; the message says why."""
+
+
+class FileStatus(NamedTuple):
+    """Size in bytes, and when the file was modified (epoch seconds)."""
+
+    size: int
+    modified: float
+
+
+class Files(Protocol):
+    """What is asked of a file system. Both raise FileError."""
+
+    def status(self, path: str) -> FileStatus | None:
+        """A file's size and time; None where there is no such file."""
+        ...
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The first `limit` bytes of a file."""
+        ...
+
+
+class HadoopFiles:
+    """The file systems of a classic session. A platform may forbid what is asked of them: that is a FileError, too."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._conf: Any = None
+
+    def status(self, path: str) -> FileStatus | None:
+        """A file's size and time; None where there is no such file. Raises FileError."""
+        try:
+            system, place = self._reach(path)
+            found = system.getFileStatus(place)
+            return FileStatus(int(found.getLen()), int(found.getModificationTime()) / 1000)
+        except Exception as error:
+            if java_class(error) == ABSENT:
+                return None
+            raise FileError(_reason(error)) from None
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The first `limit` bytes of a file. Raises FileError."""
+        try:
+            system, place = self._reach(path)
+            stream = system.open(place)
+            try:
+                return bytes(stream.readNBytes(limit))
+            finally:
+                stream.close()
+        except Exception as error:
+            raise FileError(_reason(error)) from None
+
+    def _reach(self, path: str) -> tuple[Any, Any]:
+        """Hadoop's file system of a path, and the path. Raises what py4j raises."""
+        spark = self._session.spark
+        if self._conf is None:
+            self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+        place = spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
+        return place.getFileSystem(self._conf), place
+
+
+def java_class(error: Exception) -> str | None:
+    """The class of the Java exception in an error of py4j; None for any other error."""
+    raised = getattr(error, "java_exception", None)
+    return None if raised is None else str(raised.getClass().getName())
+
+
+def _reason(error: Exception) -> str:
+    raised = getattr(error, "java_exception", None)
+    text = str(raised.toString()) if raised is not None else f"{type(error).__name__}: {error}"
+    return mask(text.split("\n", 1)[0])[:MAX_REASON_CHARACTERS]

@@ -1,0 +1,103 @@
+"""One commit of a Delta table, from the text of its entry in `_delta_log`: a line of JSON for each action."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledgerops.model.records import TableCommit, TablePosition
+
+STREAMING = "STREAMING UPDATE"  # the operation of a streaming query's sink
+ROWS = ("numOutputRows",)
+FILES = ("numAddedFiles", "numFiles", "numTargetFilesAdded")  # of a stream, of a write, of MERGE
+BYTES = ("numOutputBytes", "numAddedBytes")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaCommit:
+    """What one version added. `sizes` are the bytes of the files with new rows, in the order in which a stream reads
+    them; None where the entry was cut."""
+
+    version: int
+    at: float  # when it was committed, in epoch seconds
+    sizes: tuple[int, ...] | None
+    rows: int | None
+    files: int | None
+    bytes: int | None
+    query_id: str | None  # of the streaming query that wrote it
+    batch_id: int | None
+
+    def unread(self, position: TablePosition) -> tuple[int, int] | None:
+        """Files and bytes that a reader at `position` has left of this version; None where that is not known."""
+        begun = self.version == position.version and position.file >= 0
+        if self.sizes is None:
+            return None if begun or self.files is None or self.bytes is None else (self.files, self.bytes)
+        left = self.sizes[position.file + 1 :] if begun else self.sizes
+        return len(left), sum(left)
+
+    def written(self) -> TableCommit:
+        """The commit as that of a sink."""
+        return TableCommit(self.version, self.at, self.batch_id, self.rows, self.files, self.bytes)
+
+
+def parse_commit(version: int, text: str, modified: float, whole: bool = True) -> DeltaCommit:
+    """The commit of a version from its entry, `modified` when the file was written (epoch seconds).
+
+    Lines that are no JSON are left out; of an entry that is not `whole` only what its first line sums up is known.
+    """
+    actions = list(_actions(text))
+    info: Mapping[str, Any] = next((each["commitInfo"] for each in actions if _is(each, "commitInfo")), {})
+    added = [each["add"] for each in actions if _is(each, "add")]
+    new = tuple(_size(each) for each in added if each.get("dataChange") is not False)
+    streamed = info.get("operation") == STREAMING
+    parameters = info.get("operationParameters") if streamed else None
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    metrics = info.get("operationMetrics")
+    metrics = metrics if isinstance(metrics, Mapping) else {}
+    at = _whole(info.get("inCommitTimestamp"))
+    return DeltaCommit(
+        version,
+        modified if at is None else at / 1000,
+        new if whole else None,
+        _first(metrics, ROWS),
+        len(added) if whole else _first(metrics, FILES),
+        sum(map(_size, added)) if whole else _first(metrics, BYTES),
+        str(parameters["queryId"]) if parameters.get("queryId") else None,
+        _whole(parameters.get("epochId")),
+    )
+
+
+def last_checkpoint(text: str) -> int | None:
+    """The version in `_delta_log/_last_checkpoint`; None where it has none."""
+    return next((_whole(each.get("version")) for each in _actions(text)), None)
+
+
+def _actions(text: str) -> Iterator[Mapping[str, Any]]:
+    for line in text.splitlines():
+        try:
+            action = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(action, Mapping):
+            yield action
+
+
+def _is(action: Mapping[str, Any], kind: str) -> bool:
+    return isinstance(action.get(kind), Mapping)
+
+
+def _size(added: Mapping[str, Any]) -> int:
+    return _whole(added.get("size")) or 0
+
+
+def _first(metrics: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((number for name in names if (number := _whole(metrics.get(name))) is not None), None)
+
+
+def _whole(value: object) -> int | None:
+    """A count, as a number or as text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None

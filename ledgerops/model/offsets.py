@@ -1,0 +1,78 @@
+"""Offsets of source partitions: numbers that grow with each row, and can be subtracted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ledgerops.model.records import Offsets, Partition
+
+UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
+TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
+
+
+class _Partitions(dict[object, Partition]):
+    """One object for each partition of a topic: histories hold it many times a batch, and dicts find it sooner."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = sys.intern(topic)
+
+    def __missing__(self, partition: object) -> Partition:
+        if len(self) >= PARTITIONS:
+            self.clear()
+        found = self[partition] = self.topic, sys.intern(str(partition))
+        return found
+
+
+_partitions = lru_cache(maxsize=TOPICS)(_Partitions)
+
+
+def decoded(value: object) -> object:
+    """An offset as Spark's JSON has it: the event log has it as JSON text. None where there is none; text that is no
+    JSON stays as it is."""
+    if not isinstance(value, str):
+        return value
+    if value in UNSET:
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def by_topic(value: object) -> Offsets | None:
+    """`{"topic": {"0": 5}}`; None for any other form. What is no whole number is left out."""
+    if not isinstance(value, Mapping):
+        return None
+    offsets: dict[Partition, int] = {}
+    for topic, partitions in value.items():
+        if not isinstance(partitions, Mapping):
+            return None
+        known = _partitions(str(topic))
+        # a topic may have hundreds, in every batch
+        offsets.update([(known[each], at) for each, at in partitions.items() if type(at) is int or is_whole(at)])
+    return offsets if offsets or not any(value.values()) else None
+
+
+def number(value: object, source: str) -> Offsets | None:
+    """A bare whole number, as the offset of one partition; None for any other form."""
+    return {(source, "0"): value} if is_whole(value) else None  # type: ignore[dict-item]
+
+
+def flat(value: object, source: str) -> Offsets | None:
+    """`{"0": 5, "1": 6}`, or any one key with a number; None for any other form.
+
+    Several fields of which one is no number describe one position, such as a sequence number and a time: no partitions.
+    """
+    if not isinstance(value, Mapping) or not all(is_whole(each) for each in value.values()):
+        return None
+    if len(value) > 1 and not all(str(key).isdecimal() for key in value):
+        return None
+    return {(source, sys.intern(str(key))): each for key, each in value.items()}
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value of JSON is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)

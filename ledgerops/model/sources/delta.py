@@ -1,0 +1,69 @@
+"""Delta tables, read by DeltaSource.
+
+An offset names the version that is read next: all files of the versions before it were read, and of the version itself
+those up to `index`. Open source Delta reports neither `latestOffset` nor metrics: the head is in the
+table's `_delta_log`, which the agent reads. Databricks reports metrics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ledgerops.model.offsets import is_whole
+from ledgerops.model.records import Left, TablePosition
+from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, whole
+
+FOLDER = re.compile(r"Delta(?:Source|Sink)\[([^\n]+)\]")
+OUTSTANDING = frozenset(("numFilesOutstanding", "numBytesOutstanding"))
+BEFORE_FIRST = -1  # index: no file of the version was read; -100, -20 and -19 occur with changes of the schema
+
+
+def _owns(offset: Any) -> bool:
+    return isinstance(offset, Mapping) and "reservoirVersion" in offset
+
+
+def _position(offset: Any, source: str) -> Position | None:
+    """`{"reservoirId", "reservoirVersion", "index", "isStartingVersion"}`; None without a version and an index."""
+    if not _owns(offset) or not (is_whole(offset["reservoirVersion"]) and is_whole(offset.get("index"))):
+        return None
+    table = TablePosition(
+        offset["reservoirVersion"],
+        max(BEFORE_FIRST, offset["index"]),
+        offset.get("isStartingVersion") is True,
+        str(offset["reservoirId"]) if offset.get("reservoirId") else None,
+    )
+    return Position(table=table)
+
+
+def outstanding(metrics: Reported, offset: Any) -> Left:
+    """What Databricks reports of Delta and of Auto Loader."""
+    return Left(files=whole(metrics, "numFilesOutstanding"), bytes=whole(metrics, "numBytesOutstanding"))
+
+
+def _label(description: str) -> str | None:
+    """`DeltaSource[s3://lake/bronze/orders]` -> `orders`."""
+    return (folder(description) or "").rstrip("/").rsplit("/", 1)[-1] or None
+
+
+def folder(description: str) -> str | None:
+    """The folder of the table that a DeltaSource or DeltaSink names, as Hadoop's file system takes it."""
+    found = FOLDER.fullmatch(description)
+    return found[1] if found else None
+
+
+DELTA = SourceKind(
+    "delta",
+    "Delta",
+    ("DeltaSource[",),
+    _position,
+    ("versions", "files", "bytes"),
+    tried=True,
+    owns=_owns,
+    left=outstanding,
+    understood=OUTSTANDING,
+    label=_label,
+    folder=folder,
+    limits=(Limit("maxFilesPerTrigger", "files"), Limit("maxBytesPerTrigger", "bytes")),
+)

@@ -1,0 +1,36 @@
+"""Google Pub/Sub, by Databricks' connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledgerops.model.records import Left
+from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, whole
+
+
+def _owns(offset: Any) -> bool:
+    return isinstance(offset, Mapping) and "seqNum" in offset and "fetchEpoch" in offset
+
+
+def _position(offset: Any, source: str) -> Position | None:
+    """`{"sourceVersion", "seqNum", "fetchEpoch"}`: fetches, not records."""
+    return Position() if _owns(offset) else None
+
+
+def _left(metrics: Reported, offset: Any) -> Left:
+    return Left(rows=whole(metrics, "numRecordsReadyToProcess"), bytes=whole(metrics, "sizeOfRecordsReadyToProcess"))
+
+
+PUBSUB = SourceKind(
+    "pubsub",
+    "Pub/Sub",
+    ("PubSub",),
+    _position,
+    ("rows", "bytes"),
+    tried=False,
+    owns=_owns,
+    left=_left,
+    understood=frozenset(("numRecordsReadyToProcess", "sizeOfRecordsReadyToProcess")),
+    limits=(Limit("maxRecordsPerFetch", "rows", "partition"), Limit("maxBytesPerTrigger", "bytes")),
+)

@@ -1,0 +1,24 @@
+"""Whether an exception says that a query ended only because its application did: by Ctrl-C, a signal, or another error.
+
+Spark reports such an end like a failure. The texts are those of SparkContext.cancelAllJobs, which PySpark calls on
+Ctrl-C, of DAGScheduler.cleanUpAfterSchedulerStop, and of py4j where the Python side has gone.
+"""
+
+from __future__ import annotations
+
+import re
+
+CAUSE = "Caused by: "
+STOPS = re.compile(
+    r"\bJob \S+ cancelled (?:as part of cancellation of all jobs|because SparkContext was shut down)"
+    r"|\bSparkContext (?:is|was|has been) (?:shutting down|shut ?down|stopped)\b"
+    r"|\bstopped SparkContext\b"
+    r"|\bShutdown in progress\b"
+    r"|\bpy4j\.Py4J(?:Network)?Exception: (?:Error while (?:sending|obtaining|reading)|Answer from Python side)"
+)
+
+
+def stopped_with_application(exception: str) -> bool:
+    """Whether the first line of an exception, or that of one of its causes, is one of STOPS."""
+    lines = exception.strip().splitlines()
+    return any(STOPS.search(line) for line in [*lines[:1], *(each for each in lines[1:] if each.startswith(CAUSE))])

@@ -1,0 +1,116 @@
+"""The tables that a query reads and writes: what is unread, how old it is, and what the commits of the sink look like.
+
+Known from the tables' own histories, which a collector reads, or from what a source reports of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableCommit, TableRead
+from ledgerops.signals.run import Run
+
+RECENT_COMMITS = 20  # newest commits of the sink that averages are taken over
+
+
+class Tables:
+    """The tables of one run at its `now`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def read(self) -> Mapping[str, TableRead]:
+        """By source, what the table's own history says of its reader; empty without a collector."""
+        known = self._run.history.tables
+        return known.sources if known is not None and known.run_id == self._run.history.run_id else {}
+
+    @cached_property
+    def reported(self) -> Mapping[str, Left]:
+        """What the sources themselves report as unread, by source; one that reports nothing is absent."""
+        sources = self._run.last.sources if self._run.last is not None else ()
+        return {source.name: source.reported for source in sources if source.reported != NOTHING_REPORTED}
+
+    @cached_property
+    def versions(self) -> Mapping[str, int]:
+        """Versions of each table that were not read."""
+        return {name: table.versions for name, table in self.read.items()}
+
+    @cached_property
+    def rows(self) -> Mapping[str, int]:
+        """Rows that were not read, of sources that report them."""
+        return {name: left.rows for name, left in self.reported.items() if left.rows is not None}
+
+    @cached_property
+    def files(self) -> Mapping[str, int]:
+        """Files that were not read: by the history of the table, else as the source reports it."""
+        reported = {name: left.files for name, left in self.reported.items()}
+        found = {**reported, **{name: table.files for name, table in self.read.items() if table.files is not None}}
+        return {name: files for name, files in found.items() if files is not None}
+
+    @cached_property
+    def bytes(self) -> Mapping[str, int]:
+        """Bytes that were not read, likewise."""
+        reported = {name: left.bytes for name, left in self.reported.items()}
+        found = {**reported, **{name: table.bytes for name, table in self.read.items() if table.bytes is not None}}
+        return {name: size for name, size in found.items() if size is not None}
+
+    @cached_property
+    def unread_since(self) -> Mapping[Partition, float]:
+        """By (source, "0"): when the oldest unread row came, in epoch seconds; infinity where nothing is left."""
+        ended = self._run.last.ended if self._run.last is not None else 0.0
+        found = {
+            (name, "0"): ended - left.seconds if left.seconds else float("inf")
+            for name, left in self.reported.items()
+            if left.seconds is not None
+        }
+        for name, table in self.read.items():
+            if table.versions == 0:
+                found[name, "0"] = float("inf")
+            elif table.since is not None:
+                found[name, "0"] = table.since
+        return found
+
+    @cached_property
+    def lag_seconds(self) -> float | None:
+        """The age of the oldest unread row over all tables and sources that tell it, now; None where none does."""
+        oldest = min(self.unread_since.values(), default=None)
+        return None if oldest is None else max(0.0, self._run.now - oldest)
+
+    @cached_property
+    def headroom(self) -> Mapping[Partition, float]:
+        """By (source, "0"): seconds by which the oldest unread version is younger than the oldest that still exists.
+
+        Only of tables from which versions have been deleted: a younger table keeps all of them.
+        """
+        return {
+            (name, "0"): max(0.0, table.since - table.oldest_at)
+            for name, table in self.read.items()
+            if table.versions and table.since is not None and table.oldest_at is not None
+        }
+
+    @cached_property
+    def commits(self) -> Sequence[TableCommit]:
+        """The newest commits of the query's own batches to the table of its sink, oldest first."""
+        return list(self._run.history.commits)[-RECENT_COMMITS:]
+
+    @cached_property
+    def files_per_commit(self) -> float | None:
+        """Files that a batch adds to the sink's table, on average over the newest commits that added any."""
+        files = [commit.files for commit in self.commits if commit.files]
+        return sum(files) / len(files) if files else None
+
+    @cached_property
+    def bytes_per_file(self) -> float | None:
+        """Average size of these files, in bytes."""
+        known = [(commit.files, commit.bytes) for commit in self.commits if commit.files and commit.bytes is not None]
+        return sum(size for _, size in known) / sum(files for files, _ in known) if known else None
+
+    @cached_property
+    def versions_since_checkpoint(self) -> int | None:
+        """Versions of the sink's table since the newest checkpoint of its log, all of them where it has none."""
+        known = self._run.history.tables
+        if known is None or known.head is None:
+            return None
+        return known.head - known.checkpoint if known.checkpoint is not None else known.head + 1

@@ -1,0 +1,198 @@
+"""The history of a Delta table from its log, and what it costs to follow it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.agent import delta_table
+from ledgerops.agent.delta_table import SURVEY_SECONDS, DeltaTable
+from ledgerops.agent.hadoop_files import FileError
+from ledgerops.model.records import TablePosition, TableRead
+from tests.agent.delta_logs import DeltaLog, LocalFiles
+from tests.build import T0
+
+
+@pytest.fixture
+def files():
+    return LocalFiles()
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A table with versions 0 to 5: version n has n files of 100 bytes."""
+    made = DeltaLog(tmp_path / "orders")
+    for version in range(6):
+        made.commit(version, *[100] * version)
+    return made
+
+
+@pytest.fixture
+def table(log, files):
+    return DeltaTable(files, str(log.folder))
+
+
+def at(version, file=-1, initial=False):
+    return TablePosition(version, file, initial)
+
+
+def left(table, position):
+    """What a reader has left, after the table was asked."""
+    table.advance(position.version - 1, T0)
+    table.read_commits(position.version, table.head)
+    return table.unread(position)
+
+
+def test_what_is_left_is_counted_from_the_position_to_the_newest_version(table):
+    assert left(table, at(3)) == TableRead(head=5, versions=3, files=3 + 4 + 5, bytes=1200, since=T0 + 30)
+
+
+def test_a_version_that_was_read_in_part_counts_with_the_rest_of_its_files(table):
+    assert left(table, at(4, file=1)) == TableRead(head=5, versions=2, files=2 + 5, bytes=700, since=T0 + 40)
+
+
+def test_a_reader_at_the_head_has_nothing_left(table):
+    assert left(table, at(6)) == TableRead(head=5, versions=0, files=0, bytes=0)
+
+
+def test_in_the_first_snapshot_only_the_versions_are_known(table):
+    assert left(table, at(2, file=1, initial=True)) == TableRead(head=5, versions=4)
+
+
+def test_versions_without_new_rows_are_no_files_to_read(table, log):
+    log.commit(6, 9000, new=False)
+    assert left(table, at(6)) == TableRead(head=6, versions=1, files=0, bytes=0, since=T0 + 60)
+
+
+def test_while_nothing_is_new_there_is_one_question(table, files):
+    table.advance(5, T0)
+    files.questions()
+
+    assert [table.advance(5, T0 + 10), table.advance(5, T0 + 20)] == [False, False]
+    assert files.questions() == [f"{6:020}.json"] * 2
+
+
+def test_a_new_version_is_found_and_read_once(table, log, files):
+    left(table, at(6))
+    log.commit(6, 100)
+    files.questions()
+
+    assert table.advance(5, T0 + 10)
+    assert table.read_commits(6, 6) and table.read_commits(6, 6)
+    assert files.questions() == [f"{n:020}.json" for n in (6, 8, 7, 6, 6)]  # found by three questions, then read
+
+
+@pytest.mark.parametrize("versions", [1, 2, 7, 8, 9, 100])
+def test_the_newest_of_many_new_versions_is_found_by_few_questions(tmp_path, files, versions):
+    log = DeltaLog(tmp_path / "many")
+    for version in range(versions):
+        log.commit(version)
+    table = DeltaTable(files, str(log.folder))
+    table.advance(-1, T0)
+
+    assert table.head == versions - 1
+    assert len(files.questions()) <= 3 + 2 * (versions.bit_length() + 1)
+
+
+def test_a_long_backlog_is_read_over_several_rounds(table, monkeypatch):
+    monkeypatch.setattr(delta_table, "MAX_ENTRIES", 2)
+    table.advance(0, T0)
+
+    assert not table.read_commits(1, 5)
+    known = table.unread(at(1))
+    assert (known.versions, known.files, known.since) == (5, None, T0 + 10)  # the age is known first
+    assert not table.read_commits(1, 5)
+    assert table.read_commits(1, 5)
+    assert table.unread(at(1)).files == 15
+
+
+def test_of_a_backlog_of_very_many_versions_only_the_age_is_known(table, files, monkeypatch):
+    monkeypatch.setattr(delta_table, "MAX_KEPT", 3)
+    table.advance(0, T0)
+    files.questions()
+
+    assert table.read_commits(1, 5)
+    assert len(files.questions()) == 2 * 3
+    assert table.unread(at(1)) == TableRead(head=5, versions=5, since=T0 + 10)
+    assert table.read_commits(3, 5)
+    assert table.unread(at(3)).files == 3 + 4 + 5
+
+
+def test_commits_that_were_passed_are_forgotten(table, log, monkeypatch):
+    monkeypatch.setattr(delta_table, "MAX_KEPT", 2)
+    for version in range(0, 6, 2):
+        table.read_commits(version, version + 1)
+    assert sorted(table.commits) == [4, 5]
+
+
+def test_an_entry_that_is_too_long_is_known_by_its_first_line(table, log, monkeypatch):
+    log.commit(6, *[100] * 50)
+    monkeypatch.setattr(delta_table, "MAX_ENTRY_BYTES", 200)
+    assert left(table, at(6)).files is None  # the sum of bytes is not in that line
+    log.commit(7, *[100] * 50, by=("id-1", 3))
+    monkeypatch.setattr(delta_table, "MAX_ENTRY_BYTES", 400)
+    table.advance(7, T0)
+    table.read_commits(7, 7)
+    assert (table.unread(at(7)).files, table.unread(at(7)).bytes) == (50, 7)
+
+
+def test_the_oldest_version_is_known_once_versions_were_deleted(table, log, files):
+    left(table, at(6))
+    assert table.oldest is None
+    log.checkpoint(5)
+    log.expire(before=3)
+
+    table.advance(5, T0 + SURVEY_SECONDS)
+    assert (table.checkpoint, table.oldest, table.oldest_at) == (5, 3, T0 + 30)
+    files.questions()
+    table.advance(5, T0 + 2 * SURVEY_SECONDS)
+    # the table, its newest version, its checkpoint (twice), the oldest version, the next one
+    assert len(files.questions()) == 6
+    log.expire(before=5)
+    table.advance(5, T0 + 3 * SURVEY_SECONDS)
+    assert (table.oldest, table.oldest_at) == (5, T0 + 50)
+
+
+def test_a_log_that_begins_at_a_checkpoint_is_followed_from_there(table, log):
+    log.checkpoint(4)
+    log.expire(before=4)
+    table.advance(-1, T0)
+    assert (table.head, table.oldest) == (5, 4)
+
+
+def test_a_reader_whose_version_was_deleted_is_told_so(table, log):
+    log.checkpoint(4)
+    log.expire(before=4)
+    table.advance(1, T0)
+
+    assert table.head == 5
+    with pytest.raises(FileError, match=r"^version 2 of the table is gone$"):
+        table.read_commits(2, 5)
+    assert table.unread(at(2)).versions == 4
+
+
+def test_a_version_that_is_missing_in_the_middle_is_named(table, log):
+    (log.log / f"{3:020}.json").unlink()
+    with pytest.raises(FileError, match=r"^version 3 of the table is gone$"):
+        left(table, at(2))
+
+
+def test_a_table_that_was_dropped_and_created_again_is_followed_from_its_beginning(table, log):
+    left(table, at(6))
+    for version in range(6):
+        (log.log / f"{version:020}.json").unlink()
+    log.commit(0, 70)
+
+    table.advance(-1, T0 + SURVEY_SECONDS)
+    table.read_commits(0, 0)
+    assert table.unread(at(0)) == TableRead(head=0, versions=1, files=1, bytes=70, since=T0)
+
+
+def test_a_folder_without_a_table_is_an_error(tmp_path, files):
+    with pytest.raises(FileError, match=r"^there is no Delta table$"):
+        DeltaTable(files, str(tmp_path)).advance(-1, T0)
+
+
+def test_a_log_that_may_not_be_read_is_an_error(table, files):
+    files.broken.add("*")
+    with pytest.raises(FileError, match="Permission denied"):
+        table.advance(-1, T0)

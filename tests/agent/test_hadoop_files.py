@@ -1,0 +1,63 @@
+"""Files of this machine through the Hadoop of a real session, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from ledgerops.agent.hadoop_files import FileError, HadoopFiles
+from tests.build import T0
+
+
+@pytest.fixture
+def files(spark):
+    return HadoopFiles(SimpleNamespace(spark=spark))
+
+
+def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
+    file = tmp_path / "a b.json"
+    file.write_bytes(b"\x00\xff" + b"x" * 98)
+    os.utime(file, (T0, T0))
+
+    for path in (str(file), f"file:{file}"):
+        assert files.status(path) == (100, T0)
+        assert files.read(path, 5) == b"\x00\xffxxx"
+        assert len(files.read(path, 1000)) == 100
+
+
+def test_a_file_that_is_not_there_has_no_status_and_cannot_be_read(files, tmp_path):
+    absent = str(tmp_path / "absent")
+
+    assert files.status(absent) is None
+    with pytest.raises(FileError, match="FileNotFoundException"):
+        files.read(absent, 5)
+
+
+def test_a_folder_cannot_be_read(files, tmp_path):
+    assert files.status(str(tmp_path)) is not None
+    with pytest.raises(FileError):
+        files.read(str(tmp_path), 5)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        pytest.param("nosuch://table/x", "No FileSystem for scheme", id="a scheme without file system"),
+        pytest.param("", "IllegalArgumentException", id="no path"),
+    ],
+)
+def test_the_reason_is_one_line(files, path, reason):
+    with pytest.raises(FileError, match=reason) as error:
+        files.status(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) <= 200
+
+
+def test_a_platform_that_forbids_py4j_is_an_error_of_the_file():
+    class Forbidden:
+        def __getattr__(self, name):
+            raise RuntimeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] not here")
+
+    with pytest.raises(FileError, match=r"^RuntimeError: \[JVM_ATTRIBUTE_NOT_SUPPORTED\] not here$"):
+        HadoopFiles(SimpleNamespace(spark=Forbidden())).status("/t")

@@ -1,0 +1,400 @@
+import json
+import logging
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.agent import otlp_receiver, push
+from ledgerops.agent.attach import Hub
+from ledgerops.agent.otlp_receiver import read_headers, retry_after
+from ledgerops.agent.push import MAX_RECORDS, Pusher
+from ledgerops.config import Config
+from ledgerops.errors import UserError
+from ledgerops.metrics.self_watch import SelfStats
+from ledgerops.metrics.throughput import METRICS as THROUGHPUT
+from ledgerops.model.finding import Verdict
+from ledgerops.runtime.family import Family
+from ledgerops.runtime.registry import QueryState
+from ledgerops.runtime.snapshot import Published, QuerySnapshot, Snapshot
+from tests.build import spark_json
+from tests.otlp_receiver import OtlpReceiver, reply
+from tests.programs import until
+from tests.runtime.demo import KEY_SKEW
+
+BATCHES = next(metric for metric in THROUGHPUT if metric.name == "ledgerops_batches_total")
+LONG = 3600.0  # seconds: an interval that does not pass in a test
+
+
+@pytest.fixture
+def receiver():
+    made = OtlpReceiver()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pushing():
+    """Starts a pusher of one counter, and ends it."""
+    made = []
+
+    def start(endpoint, **settings):
+        stats = SelfStats()
+        families = [Published(BATCHES, [((("query", "q"),), Family(BATCHES, (((), 3.0),)))])]
+        config = Config(otlp_endpoint=endpoint, **{"otlp_interval": LONG, **settings})
+        pusher = Pusher(config, lambda: families, stats, "host:1")
+        made.append(pusher)
+        pusher.start()
+        return pusher, stats
+
+    yield start
+    for pusher in made:
+        pusher.close()
+
+
+def judged(*causes, at=1.0, ended=None):
+    """A snapshot of one query."""
+    state = QueryState("q", None)
+    state.verdict = Verdict("q", at, "healthy", 100, root_causes=causes)
+    state.history.start(0.5, "id", "run")
+    if ended is not None:
+        state.history.end(ended, "run", None, None)
+    return Snapshot(at, {"q": QuerySnapshot("q", at, {}, 0, state)})
+
+
+def test_what_metrics_serves_arrives_with_the_headers_of_the_file(receiver, pushing, tmp_path):
+    (tmp_path / "headers").write_text("Authorization: Bearer abc\nX-Tenant: 7\n")
+    pusher, stats = pushing(receiver.url, otlp_headers_file=str(tmp_path / "headers"))
+    pusher.close()
+
+    [got] = receiver.got
+    assert receiver.metrics()["ledgerops_batches_total"]["sum"]["dataPoints"][0]["asDouble"] == 3.0
+    assert (got.headers["Authorization"], got.headers["X-Tenant"]) == ("Bearer abc", "7")
+    assert (stats.exported["metrics"], sum(stats.not_exported.values())) == (1, 0)
+
+
+def test_protobuf_is_sent_where_it_is_asked_for(receiver, pushing):
+    pushing(receiver.url, otlp_encoding="protobuf")[0].close()
+
+    [got] = receiver.got
+    assert got.headers["Content-Type"] == "application/x-protobuf"
+    assert b"ledgerops_batches_total" in got.document["protobuf"]
+
+
+def test_every_interval_has_an_export(receiver, pushing):
+    pushing(receiver.url, otlp_interval=0.05)
+
+    until(lambda: len(receiver.got) >= 3)
+
+
+def test_the_end_of_a_query_exports_within_a_second_and_only_once(receiver, pushing):
+    pusher, _ = pushing(receiver.url)
+    pusher.notice(judged())
+    assert receiver.got == []
+
+    began = time.monotonic()
+    pusher.notice(judged(ended=9.0))
+    until(lambda: receiver.got)
+    assert time.monotonic() - began < 1.0
+
+    pusher.notice(judged(ended=9.0, at=2.0))
+    pusher.close()
+    assert len(receiver.got) == 2  # the second is that of the end of the process
+
+
+def test_a_root_cause_arrives_as_a_log_record_when_it_begins_and_when_it_ends(receiver, pushing):
+    pusher, stats = pushing(receiver.url)
+    pusher.notice(judged(KEY_SKEW))
+    pusher.notice(judged(KEY_SKEW, at=2.0))
+    pusher.notice(judged(at=3.0))
+    pusher.close()
+
+    assert [(each["rule"], each["state"]) for each in receiver.records()] == [
+        ("key-skew", "began"),
+        ("key-skew", "ended"),
+    ]
+    assert stats.exported["logs"] == 2
+
+
+def test_a_receiver_without_logs_is_not_sent_any_again(receiver, pushing, caplog):
+    """Prometheus takes metrics only."""
+    receiver.answer = lambda handler: reply(200 if handler.path == "/v1/metrics" else 404)(handler)
+    pusher, _ = pushing(receiver.url)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        pusher.notice(judged(KEY_SKEW, ended=9.0))
+        until(lambda: len(receiver.got) == 2)
+        until(lambda: not pusher._takes_logs)
+        pusher.notice(judged(at=2.0, ended=9.0))
+        pusher.close()
+
+    assert [each.path for each in receiver.got] == ["/v1/metrics", "/v1/logs", "/v1/metrics"]
+    assert [each.message for each in caplog.records] == [
+        f"{receiver.url} takes no log records; root causes are sent as metrics only"
+    ]
+
+
+def test_records_wait_for_a_receiver_that_is_away_and_arrive_once(pushing, unused_port):
+    pusher, stats = pushing(f"http://127.0.0.1:{unused_port}")
+    pusher.notice(judged(KEY_SKEW, ended=9.0))
+    until(lambda: stats.not_exported["metrics", "unreachable"])
+    late = OtlpReceiver(port=unused_port)
+    until(late.records)
+    pusher.close()
+    late.close()
+
+    assert len(late.records()) == 1
+    assert stats.not_exported["logs", "unreachable"] == 0
+
+
+@pytest.fixture
+def unused_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_records_beyond_the_limit_are_counted(pushing, unused_port):
+    pusher, stats = pushing(f"http://127.0.0.1:{unused_port}")
+    for number in range(MAX_RECORDS // 2 + 5):
+        pusher.notice(judged(KEY_SKEW, at=2.0 * number))
+        pusher.notice(judged(at=2.0 * number + 1))
+
+    assert (len(pusher._records), stats.not_exported["logs", "full"]) == (MAX_RECORDS, 10)
+
+
+def test_the_receiver_says_when_to_come_back(receiver, pushing):
+    answers = iter([reply(429, headers={"Retry-After": "1"})])
+    receiver.answer = lambda handler: next(answers, reply())(handler)
+    _, stats = pushing(receiver.url, otlp_interval=0.05)
+    until(lambda: len(receiver.got) >= 2)
+
+    assert receiver.got[1].at - receiver.got[0].at >= 1.0
+    assert stats.not_exported["metrics", "refused"] == 1
+
+
+def test_the_end_of_a_query_does_not_hurry_a_receiver_that_asked_for_time(receiver, pushing):
+    receiver.answer = reply(503, headers={"Retry-After": "600"})
+    pusher, stats = pushing(receiver.url, otlp_interval=0.05)
+    until(lambda: stats.not_exported["metrics", "refused"])
+    pusher.notice(judged(ended=9.0))
+    until(lambda: not pusher._due.is_set())
+
+    assert len(receiver.got) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 500, 302])
+def test_a_refusal_is_not_repeated_before_the_interval_and_is_logged_once(receiver, pushing, caplog, status):
+    receiver.answer = reply(status, headers={"Location": "http://127.0.0.1:1/"})
+    _, stats = pushing(receiver.url, otlp_interval=0.2)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        until(lambda: len(receiver.got) >= 3)
+
+    assert min(later.at - earlier.at for earlier, later in zip(receiver.got, receiver.got[1:], strict=False)) >= 0.19
+    assert stats.exported["metrics"] == 0
+    assert [each.message for each in caplog.records] == [
+        f"the OTLP receiver at {receiver.url} did not take an export: it answers {status}; the job is not affected, "
+        "and further failures are only counted"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "exported", "dropped"),
+    [
+        pytest.param(reply(body=b""), 1, {}, id="an empty answer"),
+        pytest.param(reply(body=b"\x00\xffgarbage"), 1, {}, id="an answer that is no JSON"),
+        pytest.param(reply(body=b'{"partialSuccess": 7}'), 1, {}, id="a number instead of an object"),
+        pytest.param(
+            reply(body=b'{"partialSuccess":{"rejectedDataPoints":"1"}}'), 0, {("metrics", "rejected"): 1}, id="rejected"
+        ),
+        pytest.param(
+            reply(body=b'{"partialSuccess":{"rejectedDataPoints":"9"}}'), 0, {("metrics", "rejected"): 1}, id="too many"
+        ),
+        pytest.param(
+            reply(body=b"<p>", headers={"Content-Type": "text/html"}), 0, {("metrics", "refused"): 1}, id="a web page"
+        ),
+        pytest.param(reply(body=b"x" * 100_000), 0, {("metrics", "unreachable"): 1}, id="an endless answer"),
+        pytest.param(
+            lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH_9\r\n\r\n"),
+            0,
+            {("metrics", "unreachable"): 1},
+            id="another protocol",
+        ),
+    ],
+)  # fmt: skip
+def test_what_an_answer_means(receiver, pushing, answer, exported, dropped):
+    receiver.answer = answer
+    pusher, stats = pushing(receiver.url)
+    pusher.notice(judged(ended=9.0))
+    until(lambda: stats.exported["metrics"] + sum(stats.not_exported.values()))
+
+    assert stats.exported["metrics"] == exported
+    assert {key: count for key, count in stats.not_exported.items() if count} == dropped
+
+
+def test_garbage_is_named_in_one_readable_line(receiver, pushing, caplog):
+    receiver.answer = lambda handler: handler.wfile.write(bytes(range(32)) * 100 + b"\r\n")
+    pusher, stats = pushing(receiver.url)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        pusher.notice(judged(ended=9.0))
+        until(lambda: stats.not_exported["metrics", "unreachable"])
+        pusher.close()
+
+    assert "did not take an export: the answer is not HTTP; the job" in caplog.text
+
+
+def hanging(peer):
+    """Takes connections, and says nothing."""
+
+
+def trickling(peer):
+    """Sends a byte of a header every tenth of a second, for ever."""
+    try:
+        peer.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while True:
+            peer.sendall(b"x")
+            time.sleep(0.1)
+    except OSError:
+        pass
+
+
+@pytest.fixture(params=[hanging, trickling])
+def slow_port(request):
+    listening = socket.create_server(("127.0.0.1", 0))
+    peers = []
+
+    def accept():
+        while True:
+            try:
+                peers.append(listening.accept()[0])
+            except OSError:
+                return
+            threading.Thread(target=request.param, args=(peers[-1],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield listening.getsockname()[1]
+    listening.close()
+    for peer in peers:
+        peer.close()
+
+
+def waiting():
+    return sum(thread.name == "ledgerops-deadline" for thread in threading.enumerate())
+
+
+def test_a_slow_receiver_holds_no_thread_and_no_close(slow_port, pushing, monkeypatch):
+    monkeypatch.setattr(otlp_receiver, "REQUEST_SECONDS", 0.3)
+    pusher, stats = pushing(f"http://127.0.0.1:{slow_port}", otlp_interval=0.01)
+    until(lambda: stats.not_exported["metrics", "unreachable"] >= 3)
+    assert waiting() <= 1
+
+    began = time.monotonic()
+    pusher.close()
+    assert time.monotonic() - began < 1.5
+    until(lambda: not waiting())
+
+
+def test_closing_waits_a_second_at_most(slow_port, pushing, caplog):
+    pusher, _ = pushing(f"http://127.0.0.1:{slow_port}")
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        pusher.close()
+
+    assert 0.9 < time.monotonic() - began < 2.0
+    assert "has not taken the last values in time" in caplog.text
+
+
+def test_what_follows_a_request_without_an_answer_is_counted_and_not_sent(receiver, monkeypatch):
+    monkeypatch.setattr("ledgerops.runtime.otlp.MAX_POINTS", 2)
+    series = tuple(((str(number),), 1.0) for number in range(5))
+    metric = replace(BATCHES, labels=("source",))
+    families = [Published(metric, [((("query", "q"),), Family(metric, series))])]
+    stats = SelfStats()
+    receiver.answer = reply(503)
+    pusher = Pusher(Config(otlp_endpoint=receiver.url), lambda: families, stats, "host:1")
+    pusher._export()
+
+    assert (len(receiver.got), stats.not_exported["metrics", "refused"]) == (1, 5)
+
+
+def test_an_error_of_our_own_is_logged_and_the_next_export_comes(receiver, caplog):
+    answers = iter([RuntimeError("odd")])
+
+    def families():
+        for error in answers:
+            raise error
+        return []
+
+    pusher = Pusher(Config(otlp_endpoint=receiver.url, otlp_interval=0.05), families, SelfStats(), "host:1")
+    pusher.notice(judged(KEY_SKEW))
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        pusher.start()
+        until(receiver.records)
+    pusher.close()
+
+    assert "RuntimeError: odd" in caplog.text
+
+
+def test_a_hub_pushes_the_last_batch_when_it_is_closed(receiver):
+    hub = Hub(Config(port=0, app="shop", otlp_endpoint=receiver.url, otlp_interval=LONG))
+    hub.start()
+    hub.queue.put("progress", json.dumps(spark_json()))
+    hub.close()
+
+    sums = receiver.metrics()["ledgerops_batches_total"]["sum"]["dataPoints"]
+    assert [point["asDouble"] for point in sums] == [1.0]
+    attributes = receiver.got[-1].document["resourceMetrics"][0]["resource"]["attributes"]
+    assert attributes[0]["value"] == {"stringValue": "ledgerops"}
+    assert attributes[1]["value"]["stringValue"].endswith(f":{hub.exporter.port}")
+
+
+def test_without_an_endpoint_nothing_is_pushed():
+    hub = Hub(Config(port=0))
+    try:
+        assert hub.pusher is None
+        assert hub.stats.copy().not_exported == {}
+    finally:
+        hub.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"otlp_headers_file": "/no/such/file"}, "cannot read /no/such/file: no such file or directory"),
+        (
+            {"otlp_endpoint": "http://user:secret@127.0.0.1:1"},
+            "the address of 127.0.0.1 holds credentials; leave them out and set otlp_headers_file",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_used_are_one_line_and_leave_no_exporter(settings, line):
+    with pytest.raises(UserError) as caught:
+        Hub(Config(**{"port": 0, "otlp_endpoint": "http://127.0.0.1:1", **settings}))
+
+    assert str(caught.value).lower().startswith(line.lower())
+
+
+def test_a_line_that_is_no_header_is_not_quoted(tmp_path):
+    (tmp_path / "headers").write_text("X-Key: abc\n\nmy-secret\n")
+
+    with pytest.raises(UserError) as caught:
+        read_headers(str(tmp_path / "headers"))
+
+    assert str(caught.value) == f"{tmp_path / 'headers'}:3 is not a header; write Name: value"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(None, 0.0), ("7", 7.0), ("-3", 0.0), ("soon", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("nan", 0.0)],
+)
+def test_what_retry_after_says(value, seconds):
+    assert retry_after(value) == seconds
+
+
+def test_a_retry_after_of_a_year_is_cut(receiver, pushing):
+    receiver.answer = reply(503, headers={"Retry-After": "31536000"})
+    pusher, _ = pushing(receiver.url, otlp_interval=0.05)
+    until(lambda: pusher._failures)
+
+    assert pusher._not_before - time.monotonic() <= push.MAX_WAIT_SECONDS

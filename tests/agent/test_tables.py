@@ -1,0 +1,163 @@
+"""What is queued of the tables of a run: after each batch, and when a table has moved or cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.agent.hadoop_files import FileError
+from ledgerops.agent.tables import ASK_SECONDS, RETRY_SECONDS, TableCollector
+from ledgerops.model.observations import decode_tables
+from ledgerops.model.records import TableCommit, TablePosition, TableRead, Tables
+from ledgerops.runtime.runs import TableInput
+from tests.agent.delta_logs import DeltaLog, LocalFiles
+from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
+from tests.build import T0
+
+
+class Case:
+    """A run that reads `bronze` (versions 0 to 2, a file of 100 bytes each) and writes `silver`; its collector."""
+
+    def __init__(self, folder, runs=1):
+        self.bronze, self.silver = DeltaLog(folder / "bronze"), DeltaLog(folder / "silver")
+        for version in range(3):
+            self.bronze.commit(version, 100)
+        self.silver.commit(0, 50, by=("id-1", 3))
+        self.session = FakeSession()
+        self.session.classic = True
+        self.files, self.box, self.now = LocalFiles(), queue(), 0.0
+        folders = str(self.bronze.folder), str(self.silver.folder)
+        self.runs = [
+            run_of(
+                self.session,
+                f"run-{number}",
+                tables={"bronze": TableInput(folders[0], TablePosition(1, -1, False))},
+                sink_folder=folders[1] if number == 1 else None,
+            )
+            for number in range(1, runs + 1)
+        ]
+        self.run = self.runs[0]
+        self.collector = TableCollector(self.box, roster_of(*self.runs), lambda session: self.files, lambda: self.now)
+
+    def move(self, version, file=-1):
+        """A batch has ended at another position."""
+        folder = self.run.tables["bronze"].folder
+        self.run.tables = {"bronze": TableInput(folder, TablePosition(version, file, False))}
+
+    def collect(self, after=0.0):
+        """What is queued `after` so many seconds."""
+        self.now += after
+        self.collector.collect()
+        return self.queued()
+
+    def queued(self):
+        return [decode_tables(data, T0) for kind, data in taken(self.box) if kind == "tables"]
+
+
+@pytest.fixture
+def case(tmp_path):
+    return Case(tmp_path)
+
+
+def test_what_is_left_and_what_was_written_is_told_at_first_sight(case):
+    assert case.collect() == [
+        Tables(
+            T0,
+            "run-1",
+            {"bronze": TableRead(head=2, versions=2, files=2, bytes=200, since=T0 + 10)},
+            (TableCommit(0, T0, 3, 10, 1, 50),),
+            head=0,
+        )
+    ]
+
+
+def test_nothing_is_told_twice_and_nothing_is_asked_before_the_table_is_due(case):
+    case.collect()
+    case.files.questions()
+
+    assert (case.collect(after=1), case.files.questions()) == ([], [])
+    assert case.collect(after=ASK_SECONDS) == []
+    assert case.files.questions() == [f"{3:020}.json", f"{1:020}.json"]  # one question for each table
+
+
+def test_after_a_batch_what_is_left_is_told_anew_without_a_question(case):
+    case.collect()
+    case.files.questions()
+    case.move(3)
+
+    [told] = case.collect(after=1)
+    assert told.sources == {"bronze": TableRead(head=2, versions=0, files=0, bytes=0)}
+    assert case.files.questions() == []
+
+
+def test_a_new_version_is_told_when_the_table_is_due(case):
+    case.collect()
+    case.bronze.commit(3, 10, 20)
+
+    assert case.collect(after=ASK_SECONDS - 1) == []
+    [told] = case.collect(after=1)
+    assert told.sources["bronze"] == TableRead(head=3, versions=3, files=4, bytes=230, since=T0 + 10)
+
+
+def test_only_the_commits_of_the_querys_own_batches_count_and_each_once(case):
+    case.collect()
+    case.silver.commit(1, 50, 60, by=("id-1", 4))
+    case.silver.commit(2, 70, by=("another", 4))
+    case.silver.commit(3, 80)
+
+    [told] = case.collect(after=ASK_SECONDS)
+    assert told.commits == (TableCommit(1, T0 + 10, 4, 20, 2, 110),)
+    assert (told.head, case.collect(after=ASK_SECONDS)) == (3, [])
+
+
+def test_batches_before_the_first_that_was_watched_do_not_count(tmp_path):
+    case = Case(tmp_path)
+    case.run.last_batch = 4
+    case.silver.commit(1, 50, by=("id-1", 4))
+
+    [told] = case.collect()
+    assert [commit.batch_id for commit in told.commits] == [4]
+
+
+def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
+    case = Case(tmp_path, runs=2)
+    assert [told.run_id for told in case.collect()] == ["run-1", "run-2"]
+    case.files.questions()
+    case.bronze.commit(3, 10)
+    case.runs[1].tables = {"bronze": TableInput(case.runs[1].tables["bronze"].folder, TablePosition(3, -1, False))}
+
+    told = case.collect(after=ASK_SECONDS)
+    assert [(each.run_id, each.sources["bronze"].files) for each in told] == [("run-1", 3), ("run-2", 1)]
+    assert case.files.questions().count(f"{4:020}.json") == 1
+
+
+def test_a_table_that_cannot_be_read_is_told_once_and_asked_again_later(case):
+    case.collect()
+    case.files.broken.add(f"{3:020}.json")
+    with pytest.raises(FileError, match=r"bronze: AccessControlException: Permission denied$"):
+        case.collect(after=ASK_SECONDS)
+    [told] = case.queued()
+    assert told.errors == {"bronze": "AccessControlException: Permission denied"}
+    assert told.sources["bronze"].versions == 2  # what was known before stays
+
+    case.files.broken.clear()
+    assert case.collect(after=ASK_SECONDS) == []
+    [told] = case.collect(after=RETRY_SECONDS - ASK_SECONDS)
+    assert told.errors == {}
+
+
+def test_a_sink_that_cannot_be_read_leaves_the_sources_alone(case):
+    case.files.broken.add("silver")
+    case.silver.log.rename(case.silver.folder / "gone")
+    with pytest.raises(FileError, match=r"silver: there is no Delta table$"):
+        case.collect()
+
+    [told] = case.queued()
+    assert told.errors == {"sink": "there is no Delta table"}
+    assert told.sources["bronze"].files == 2
+
+
+def test_a_run_without_tables_or_on_spark_connect_costs_nothing(case):
+    case.session.classic = False
+    assert (case.collect(), case.files.questions()) == ([], [])
+    case.session.classic, case.run.tables, case.run.sink_folder = True, {}, None
+    assert (case.collect(after=ASK_SECONDS), case.files.questions()) == ([], [])

@@ -1,0 +1,96 @@
+"""What sources and sinks report of themselves, and what queries observe, as families."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.metrics.connectors import (
+    MAX_VALUES,
+    OBSERVED_VALUE,
+    SINK_VALUE,
+    SOURCE_VALUE,
+)
+from ledgerops.metrics.pressure import LAG, QUERY_LAG
+from ledgerops.metrics.tables import UNREAD_BYTES, UNREAD_FILES, UNREAD_ROWS
+from ledgerops.model.spark_progress import parse_progress
+from ledgerops.signals.query_view import QueryView
+from tests.build import T0, history, spark_json
+
+AUTO_LOADER = {"seqNum": 9, "sourceVersion": 1, "lastBackfillStartTimeMs": 5, "lastBackfillFinishTimeMs": 6}
+
+
+def view(description="x", end=5, metrics=None, **changes):
+    """A query whose newest batch began at T0, took 0.9 s and read one source."""
+    source = {"description": description, "endOffset": end, "numInputRows": 20, "metrics": metrics or {}}
+    return QueryView(history([parse_progress(spark_json(sources=[source], **changes))]), T0 + 10)
+
+
+def test_files_and_bytes_that_the_source_reports_as_unread_are_exported():
+    seen = view("CloudFilesSource[/in]", AUTO_LOADER, {"numFilesOutstanding": "238", "numBytesOutstanding": "1048576"})
+
+    assert UNREAD_FILES.read(seen) == {("CloudFilesSource",): 238.0}
+    assert UNREAD_BYTES.read(seen) == {("CloudFilesSource",): 1048576.0}
+    assert UNREAD_ROWS.read(seen) == LAG.read(seen) == {}
+
+
+def test_rows_that_the_source_reports_as_unread_are_exported():
+    metrics = {"numRecordsReadyToProcess": "7", "sizeOfRecordsReadyToProcess": "56"}
+    seen = view("PubSub", {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}, metrics)
+
+    assert UNREAD_ROWS.read(seen) == {("PubSub",): 7.0}
+    assert UNREAD_BYTES.read(seen) == {("PubSub",): 56.0}
+
+
+@pytest.mark.parametrize(
+    ("behind", "since"),
+    [
+        pytest.param("33500", T0 + 0.9 - 33.5, id="behind: counted from the end of the batch"),
+        pytest.param("0", float("inf"), id="nothing is left"),
+    ],
+)
+def test_a_lag_that_the_source_reports_in_seconds_grows_until_its_next_report(behind, since):
+    seen = view("KinesisV2[orders]", [], {"maxMsBehindLatest": behind})
+
+    assert LAG.age and QUERY_LAG.age
+    assert LAG.read(seen) == {("KinesisV2", "0"): pytest.approx(since)}
+    assert QUERY_LAG.read(seen) == {(): pytest.approx(since)}
+
+
+def test_a_source_that_reports_nothing_has_no_such_family():
+    seen = view("DeltaSource[t]", {"reservoirVersion": 4, "index": -1})
+    assert [metric.read(seen) for metric in (UNREAD_ROWS, UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 5
+
+
+def test_the_other_numbers_of_a_source_are_exported_by_their_names():
+    metrics = {"maxMsBehindLatest": "0", "numAwsRateLimitErrors": "12", "mode": "Polling"}
+    assert SOURCE_VALUE.read(view("KinesisV2[orders]", [], metrics)) == {("KinesisV2", "numAwsRateLimitErrors"): 12.0}
+
+
+def test_what_kafka_says_twice_is_exported_once():
+    metrics = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "4", "avgOffsetsBehindLatest": "1.5"}
+    assert SOURCE_VALUE.read(view("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, metrics)) == {}
+
+
+def test_the_numbers_of_a_sink_are_exported():
+    sink = {"description": "s", "numOutputRows": -1, "metrics": {"commits": "3", "table": "t", "ratio": "NaN"}}
+    assert SINK_VALUE.read(view(sink=sink)) == {("commits",): 3.0}
+
+
+def test_numbers_that_the_query_observes_are_exported_and_those_of_ledgerops_are_not():
+    observed = {
+        "quality": {"bad": 3, "share": 0.5, "name": "x", "ok": True, "none": None},
+        "ledgerops_book_in": {"rows": 9},
+    }
+    assert OBSERVED_VALUE.read(view(observedMetrics=observed)) == {("quality.bad",): 3.0, ("quality.share",): 0.5}
+
+
+def test_a_connector_that_reports_very_many_numbers_has_the_first_of_them():
+    metrics = {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)}
+    assert len(SOURCE_VALUE.read(view("x", 5, metrics))) == MAX_VALUES
+
+
+def test_before_the_first_batch_there_is_nothing():
+    seen = QueryView(history([]), T0)
+    assert (
+        SOURCE_VALUE.read(seen) == SINK_VALUE.read(seen) == OBSERVED_VALUE.read(seen) == UNREAD_FILES.read(seen) == {}
+    )

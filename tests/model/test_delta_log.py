@@ -1,0 +1,92 @@
+"""A commit of a Delta table from its entry in the log."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ledgerops.model.delta_log import last_checkpoint, parse_commit
+from ledgerops.model.records import TableCommit, TablePosition
+from tests.build import T0
+
+ADD = {"path": "p", "size": 500, "modificationTime": 1795454637391, "dataChange": True}
+STREAMED = {
+    "timestamp": 1795454637413,
+    "operation": "STREAMING UPDATE",
+    "operationParameters": {"outputMode": "Append", "queryId": "id-1", "epochId": "7"},
+    "operationMetrics": {"numRemovedFiles": "0", "numAddedFiles": "2", "numOutputRows": "3", "numOutputBytes": "1200"},
+}
+
+
+def entry(*actions):
+    return "\n".join(map(json.dumps, actions))
+
+
+def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes():
+    text = entry({"commitInfo": STREAMED}, {"txn": {"appId": "id-1"}}, {"add": ADD}, {"add": ADD | {"size": 700}})
+    commit = parse_commit(4, text, T0)
+
+    assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
+    assert (commit.query_id, commit.sizes) == ("id-1", (500, 700))
+
+
+def test_files_without_new_rows_are_written_but_not_to_be_read():
+    commit = parse_commit(4, entry({"add": ADD | {"dataChange": False}}, {"remove": {"path": "o"}}), T0)
+    assert (commit.files, commit.bytes, commit.sizes) == (1, 500, ())
+
+
+def test_an_entry_that_was_cut_says_what_its_first_line_sums_up():
+    text = entry({"commitInfo": STREAMED}, {"add": ADD})
+    commit = parse_commit(4, text[:-5], T0, whole=False)
+
+    assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
+    assert commit.sizes is None
+
+
+def test_the_time_in_the_commit_counts_before_that_of_the_file():
+    assert parse_commit(4, entry({"commitInfo": {"inCommitTimestamp": 1795454637000}}), T0).at == 1795454637.0
+
+
+@pytest.mark.parametrize(
+    ("position", "left"),
+    [
+        pytest.param(TablePosition(3, 9, False), (3, 60), id="a version before it"),
+        pytest.param(TablePosition(4, -1, False), (3, 60), id="none of its files"),
+        pytest.param(TablePosition(4, 0, False), (2, 50), id="its first file"),
+        pytest.param(TablePosition(4, 2, False), (0, 0), id="all its files"),
+    ],
+)
+def test_what_is_left_of_a_version_depends_on_the_file_that_was_read_last(position, left):
+    commit = parse_commit(4, entry(*({"add": ADD | {"size": size}} for size in (10, 20, 30))), T0)
+    assert commit.unread(position) == left
+
+
+def test_of_a_cut_version_that_is_read_in_part_nothing_is_known():
+    cut = parse_commit(4, entry({"commitInfo": STREAMED}), T0, whole=False)
+
+    assert cut.unread(TablePosition(4, 0, False)) is None
+    assert cut.unread(TablePosition(3, 0, False)) == (2, 1200)
+    assert parse_commit(4, "", T0, whole=False).unread(TablePosition(3, 0, False)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("{", id="torn"),
+        pytest.param("[1]\n5\nnull", id="no objects"),
+        pytest.param('{"commitInfo": 5}\n{"add": 7}', id="actions that are no objects"),
+        pytest.param('{"commitInfo": {"operation": "STREAMING UPDATE", "operationParameters": []}}', id="a list"),
+        pytest.param('{"commitInfo": {"operationMetrics": 1}}', id="metrics that are no object"),
+        pytest.param('{"add": {"size": -5}}\n{"add": {"size": "many"}}\n{"add": {"size": true}}', id="no sizes"),
+    ],
+)
+def test_an_entry_that_is_damaged_is_read_as_far_as_it_goes(text):
+    commit = parse_commit(4, text, T0)
+    assert (commit.at, commit.rows, commit.query_id, commit.batch_id, commit.bytes) == (T0, None, None, None, 0)
+
+
+def test_the_last_checkpoint_is_a_version_or_unknown():
+    assert last_checkpoint('{"version":10,"size":9}') == 10
+    assert last_checkpoint("{") is last_checkpoint("") is last_checkpoint('{"size":9}') is None

@@ -1,0 +1,41 @@
+import pytest
+
+from ledgerops.model.stops import stopped_with_application
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        "org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 12 cancelled as part of cancellation of all jobs",
+        "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down\n\tat x.Y",
+        "java.lang.IllegalStateException: SparkContext has been shutdown",
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis one was created at:",
+        "py4j.Py4JException: Error while sending a command.\n\tat py4j.CallbackClient.sendCommand",
+        "py4j.Py4JException: Error while obtaining a new communication channel",
+        "x.StreamingQueryException: Query stopped\nCaused by: java.lang.IllegalStateException: Shutdown in progress",
+    ],
+)
+def test_the_end_of_an_application_is_no_failure(exception):
+    assert stopped_with_application(exception)
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        pytest.param(
+            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed", id="a failure"
+        ),
+        pytest.param("org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 1 cancelled", id="one job"),
+        pytest.param("org.apache.spark.SparkException: Job 3 cancelled part of cancelled job group g", id="a group"),
+        pytest.param(
+            "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback", id="a callback's own"
+        ),
+        pytest.param(
+            "ValueError: bad\nTraceback (most recent call last):\n  the SparkContext was shut down",
+            id="a text of a row",
+        ),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_other_exceptions_are(exception):
+    assert not stopped_with_application(exception)

@@ -1,0 +1,123 @@
+"""What is known of the tables of a query at one moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.metrics import RunningTotals
+from ledgerops.metrics.pressure import LAG, QUERY_LAG
+from ledgerops.metrics.tables import SINK_CHECKPOINT, UNREAD_BYTES, UNREAD_FILES, UNREAD_VERSIONS
+from ledgerops.model.observations import decode_tables
+from ledgerops.model.records import TableCommit, TableRead, Tables
+from ledgerops.model.spark_progress import BadRecord
+from ledgerops.signals.query_view import QueryView
+from tests.build import T0, batch, history
+
+LATE = TableRead(head=9, versions=4, files=7, bytes=700, since=T0 + 5, oldest=3, oldest_at=T0 - 55)
+DONE = TableRead(head=9, versions=0, files=0, bytes=0, oldest=3, oldest_at=T0 - 55)
+
+
+def commit(version, files=2, size=200, rows=10):
+    return TableCommit(version, T0 + version, version, rows, files, size)
+
+
+def tables(*commits, at=T0, run_id="run-1", head=None, checkpoint=None, **sources):
+    return Tables(at, run_id, sources, commits, head, checkpoint)
+
+
+def view(*samples):
+    remembered = history([batch(1)])
+    for sample in samples:
+        remembered.add_tables(sample)
+    return QueryView(remembered, T0 + 100)
+
+
+def test_what_is_left_of_a_table_is_exported_by_source():
+    seen = view(tables(orders=LATE))
+
+    assert UNREAD_VERSIONS.read(seen) == {("orders",): 4.0}
+    assert UNREAD_FILES.read(seen) == {("orders",): 7.0}
+    assert UNREAD_BYTES.read(seen) == {("orders",): 700.0}
+    assert LAG.read(seen) == {("orders", "0"): T0 + 5}
+    assert QUERY_LAG.read(seen) == {(): T0 + 5}
+
+
+def test_a_table_that_was_read_to_its_head_has_no_lag():
+    seen = view(tables(orders=DONE))
+    assert UNREAD_VERSIONS.read(seen) == {("orders",): 0.0}
+    assert LAG.read(seen) == {("orders", "0"): float("inf")}
+
+
+def test_what_is_not_known_is_absent():
+    seen = view(tables(orders=TableRead(head=9, versions=4)))
+    assert [metric.read(seen) for metric in (UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 4
+    assert (view().tables.versions, SINK_CHECKPOINT.read(view())) == ({}, {})
+
+
+def test_the_newest_sample_counts():
+    assert view(tables(orders=LATE), tables(at=T0 + 1, orders=DONE)).tables.versions == {"orders": 0}
+    assert view(tables(at=T0 + 1, orders=DONE), tables(orders=LATE)).tables.versions == {"orders": 0}
+
+
+def test_a_sample_of_an_earlier_run_does_not_count():
+    assert view(tables(run_id="run-0", orders=LATE)).tables.versions == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "seconds"),
+    [
+        pytest.param(LATE, {("orders", "0"): 60.0}, id="versions were deleted"),
+        pytest.param(DONE, {}, id="nothing is left to read"),
+        pytest.param(TableRead(head=9, versions=4, since=T0), {}, id="the table has all its versions"),
+        pytest.param(
+            TableRead(head=9, versions=4, since=T0, oldest=5, oldest_at=T0 + 9), {("orders", "0"): 0.0}, id="gone"
+        ),
+    ],
+)
+def test_the_headroom_is_the_age_of_what_is_kept_before_the_oldest_unread_version(table, seconds):
+    assert view(tables(orders=table)).tables.headroom == seconds
+
+
+def test_commits_of_the_sink_are_counted_once():
+    remembered, totals = history([batch(1)]), RunningTotals()
+    for sample in (tables(commit(4)), tables(commit(4), commit(5, files=1, size=50, rows=None), at=T0 + 1)):
+        totals.add_commits(remembered.add_tables(sample))
+
+    assert totals.counters == {
+        "ledgerops_output_rows_total": {(): 10.0},
+        "ledgerops_sink_files_total": {(): 3.0},
+        "ledgerops_sink_bytes_total": {(): 250.0},
+    }
+
+
+def test_a_batch_writes_so_many_files_of_such_a_size():
+    seen = view(tables(commit(4, files=350, size=1_400_000), commit(5, files=0, size=0), commit(6, 350, 1_400_000)))
+    assert (seen.tables.files_per_commit, seen.tables.bytes_per_file) == (350.0, 4000.0)
+    assert (view().tables.files_per_commit, view().tables.bytes_per_file) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("head", "checkpoint", "versions"),
+    [
+        pytest.param(17, 10, {(): 7.0}, id="after a checkpoint"),
+        pytest.param(6, None, {(): 7.0}, id="a log without a checkpoint"),
+        pytest.param(None, None, {}, id="no table"),
+    ],
+)
+def test_versions_since_the_checkpoint_are_known_of_the_sinks_table(head, checkpoint, versions):
+    assert SINK_CHECKPOINT.read(view(tables(head=head, checkpoint=checkpoint))) == versions
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"sources": {}}, id="no run"),
+        pytest.param({"run_id": "r", "sources": {"t": {"head": 1}}}, id="no versions"),
+        pytest.param({"run_id": "r", "sources": [1]}, id="sources in a list"),
+        pytest.param({"run_id": "r", "commits": [{"version": "x"}]}, id="a version that is no number"),
+        pytest.param({"run_id": "r", "errors": 5}, id="errors that are no object"),
+    ],
+)
+def test_a_damaged_sample_is_refused(data):
+    with pytest.raises(BadRecord):
+        decode_tables(data, T0)
