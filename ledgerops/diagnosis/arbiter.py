@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from ledgerops.diagnosis.criteria import OVER_RATIO, WORTH_SHARE
 from ledgerops.diagnosis.harm import Harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Finding
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
+WORTH_SHARE = 1 / 3  # of a harmed batch: a cause of this size is worth removing first, whatever ends the harm
 MAX_SHARE_OF_LARGER = 0.5  # a cause with less than this part of another's saving does not explain it
 MIN_ENDING_SHARE = 0.1  # of a batch, that ends the harm; less is within the noise of a few batches
 

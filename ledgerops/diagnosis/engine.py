@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
-from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.harm import harm
+from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
@@ -24,6 +24,7 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 MIN_CATCH_UP_SECONDS = 5.0  # of lag: below it a query is not catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
+STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
 
 
@@ -71,7 +72,7 @@ class Diagnoser:
             findings=tuple(findings),
             forecast=Forecast() if brief else forecast(view, self.freshness),
             figures={} if brief else _figures(view),
-            attribution=() if brief else attribution(view),
+            attribution=() if brief else shown(profile(view)),
         )
 
     def _run_rules(self, view: QueryView, long_over: bool) -> None:
@@ -97,11 +98,11 @@ class Diagnoser:
                 whole = replace(
                     finding,
                     rule=rule.slug,
-                    severity="info" if finding.harmless or (rule.needs_harm and not harmed) else rule.severity,
+                    severity=_severity(finding, rule, harmed),
                     since=since,
                     confidence=_share(finding.confidence),
                     share=share,
-                    saving_seconds=seconds * share if rule.saves and share is not None and seconds else None,
+                    saving_seconds=_saving(rule, finding, share, seconds),
                 )
                 self._held[key] = (whole, view.now)
                 seen.add(key)
@@ -145,6 +146,20 @@ class Diagnoser:
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
         return replace(with_largest_part(finding, view), severity=worst, ruled_out=tuple(ruled_out))
+
+
+def _saving(rule: Rule, finding: Finding, share: float | None, seconds: float | None) -> float | None:
+    """Seconds that a typical batch would take less, where the rule says them or the share of a batch."""
+    if finding.saving_seconds is not None:
+        return finding.saving_seconds
+    return seconds * share if rule.saves and share is not None and seconds else None
+
+
+def _severity(finding: Finding, rule: Rule, harmed: bool) -> Severity:
+    """The rule's severity, or a lower one that the finding, or a query without harm, allows."""
+    if finding.harmless or (rule.needs_harm and not harmed):
+        return "info"
+    return min(rule.severity, finding.at_most, key=SEVERITIES.index)
 
 
 def _share(value: float) -> float:
@@ -191,7 +206,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         if history.ended.exception is not None:
             return "failed"
         return "lost" if history.ended.lost else "stopped"
-    if active & {"query-stuck", "source-unreachable"}:
+    if any(each.rule in STUCK and each.severity == "critical" for each in findings):
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
@@ -229,7 +244,7 @@ def forecast(view: QueryView, freshness: float) -> Forecast:
     """
     if view.history.ended is not None or view.last is None:
         return Forecast()
-    grown, load = overload.growth(view), overload.load(view)
+    grown, load = falling.growth(view), falling.load(view)
     if grown is None or load is None or load.processed <= 0 or load.arrival <= load.processed:
         return Forecast(drain_seconds=view.capacity.drain_seconds)
     rising = 1 - load.processed / load.arrival

@@ -1,23 +1,53 @@
-"""Whether a query is harmed: it cannot keep up, misses its interval or the objective, or its long batches never pause.
+"""Whether, how and since when a query is harmed: what it owes.
 
-This needs neither a past nor a known trigger. Without harm a cause is at most worth knowing, never a warning.
+A query with a trigger interval owes time: the seconds by which its batches were longer than the triggers that fell into
+them. A query that makes it up again owes nothing. One without an interval owes results: it falls behind
+(`facts.growth`), or its batches are so long that results are older than the objective. This needs no healthy past.
+Without harm a cause is at most worth knowing, never a warning.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis import overload, strain
-from ledgerops.diagnosis.criteria import MIN_SHARE_OF_LONGEST, OVER_RATIO, TREND_BATCHES, VERY_LONG_SECONDS
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.diagnosis.facts import growth
+from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
 
+WINDOW_SECONDS = 120.0  # newest batches that are judged
+MIN_WINDOW_BATCHES = 5  # at least so many, however long they take
+MIN_SHARE_OF_MOST = 0.7  # of the largest share owed; what was owed before is no part of it
+MIN_SHARE_OF_LONGEST = 0.8  # below this share of the longest, batches get shorter and the query is recovering
+MAX_QUIET_SPACINGS = 1.5  # times the usual number of batches between two late ones: then it is over
+VERY_LONG_SECONDS = 20.0  # of every finished batch, the first included: worth saying where the time goes
 LONG_SECONDS = 5.0  # each of two batches after the first: more proof would take minutes
 MIN_LONG_SECONDS = 1.0  # of a batch, from which it is examined although no harm is known
+MIN_LATE_SHARE = 0.4  # of the batches; fewer are occasional, and the typical batch is another one
+JUDGED_BATCHES = 5  # that show how it is now
+CHANGED_RATIO = 2.0  # times the usual batch, where no interval says what is too long
+
+
+class Proof(NamedTuple):
+    """What it takes to be sure: so many late batches, over batches of so many seconds, that owe this share of them."""
+
+    late: int
+    owed: float
+    seconds: float
+    steady: bool = True  # only batches after the warm-up count
+
+
+PROOFS = (
+    Proof(4, 0.05, 20.0),  # each a little: a burst of rows is over by then
+    Proof(3, 0.25, 0.0),  # a third over the interval
+    Proof(2, 0.67, 22.0, steady=False),  # three times the interval; two cold writes of 10 s at the start stay below it
+    Proof(1, 0.9, 20.0, steady=False),  # ten times: a single batch proves it
+)
 
 
 class Harm(NamedTuple):
@@ -28,36 +58,132 @@ class Harm(NamedTuple):
     since: float
 
 
+class Turn(NamedTuple):
+    """One batch, or the one that runs now (`batch` is None then) as long as it has run, as the trigger sees it."""
+
+    batch: Progress | None
+    started: float
+    seconds: float
+    taken: float  # seconds until the next could begin: the interval, or the batch where it is longer
+    steady: bool
+
+
+class Owed(NamedTuple):
+    """The newest batches that owe time, the first and last of them late, and what they owe."""
+
+    turns: Sequence[Turn]
+    late: Sequence[Turn]
+    seconds: float  # by which they were longer than the triggers that fell into them
+    span: float  # seconds that they took
+
+    @property
+    def share(self) -> float:
+        """Of the time, 0 to 1."""
+        return self.seconds / self.span if self.span > 0 else 0.0
+
+    @property
+    def since(self) -> float:
+        """When the first late one began, in epoch seconds."""
+        return self.turns[0].started
+
+
 @once
 def harm(view: QueryView) -> Harm | None:
     """The first harm that is found; None when nothing shows any."""
     if view.run.is_idle and view.run.running_seconds is None:
         return None
-    grown = overload.growth(view)
+    grown = growth.growth(view)
     if grown is not None:
-        load = overload.load(view)
+        load = growth.load(view)
         ratio = load.arrival / load.processed if load is not None and load.processed > 0 else OVER_RATIO
         return Harm("behind", max(1.0, ratio), grown.since)
-    return _overrun(view) or _late(view)
+    time = owed(view)
+    if time is not None:
+        typical = median(turn.seconds for turn in time.late)
+        return Harm("overrun", max(1.0, typical / (view.trigger.interval or typical)), time.since)
+    return _late_results(view)
 
 
-def _overrun(view: QueryView) -> Harm | None:
+@once
+def owed(view: QueryView) -> Owed | None:
+    """What the newest batches owe to their interval, where one of PROOFS holds; None when none does."""
+    return _longest(view, PROOFS)
+
+
+def owes_for(view: QueryView, *proofs: Proof) -> Owed | None:
+    """The same by other proofs, over what is owed now."""
+    now = owed(view)
+    found = _longest(view, proofs)
+    return found if now is not None and found is not None and found.share >= MIN_SHARE_OF_MOST * now.share else None
+
+
+def _longest(view: QueryView, proofs: Sequence[Proof]) -> Owed | None:
+    proven = [found for found in _candidates(view) if any(_proves(found, proof) for proof in proofs)]
+    most = max((found.share for found in proven), default=0.0)
+    return next((found for found in proven if found.share >= MIN_SHARE_OF_MOST * most), None)
+
+
+@once
+def _candidates(view: QueryView) -> Sequence[Owed]:
+    """The newest batches from each late one on, up to the last late one, the longest such stretch first."""
+    turns = _turns(view)
+    interval = view.trigger.interval or 0.0
+    places = [place for place, turn in enumerate(turns) if turn.seconds > OVER_RATIO * interval]
+    if not places or _is_over(turns, places, [batch.duration for batch in view.batches]):
+        return []
+    found = []
+    for first in places:
+        stretch = turns[first:]
+        span = sum(turn.taken for turn in stretch)
+        late = [turns[place] for place in places if place >= first]
+        found.append(Owed(stretch, late, max(0.0, span - interval * len(stretch)), span))
+    return found
+
+
+def _turns(view: QueryView) -> Sequence[Turn]:
+    """The newest batches after the first one, and the running one once it has outlasted the interval."""
     interval = view.trigger.interval
-    if not interval or not view.baseline.settled:
-        return None
-    if not strain.strained(view) and not strain.always_over(view, interval):
-        return None
-    newest = view.baseline.steady[-TREND_BATCHES:] or view.baseline.settled[-1:]
-    return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
+    if not interval or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
+        return []
+    batches = view.baseline.settled
+    steady = view.baseline.steady[0].started if view.baseline.steady else view.now
+    fresh = [batch for batch in batches if batch.ended >= view.now - WINDOW_SECONDS]
+    newest = fresh if len(fresh) >= MIN_WINDOW_BATCHES else batches[-MIN_WINDOW_BATCHES:]
+    turns = []
+    for place, batch in enumerate(newest):
+        until_next = newest[place + 1].started - batch.started if place + 1 < len(newest) else float("inf")
+        taken = min(until_next, max(batch.duration, interval))
+        turns.append(Turn(batch, batch.started, batch.duration, taken, batch.started >= steady))
+    running = view.run.unfinished_seconds
+    if running is not None and running > OVER_RATIO * interval:
+        turns.append(Turn(None, view.now - running, running, running, bool(view.baseline.steady)))
+    return turns
 
 
-def _late(view: QueryView) -> Harm | None:
+def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float]) -> bool:
+    """Whether the newest batches are in time again, for longer than they were between two late ones, or get shorter:
+    `ended` are the seconds of all that have ended."""
+    spacing = median(after - before for before, after in pairwise(late)) if len(late) > 1 else 1.0
+    if len(turns) - 1 - late[-1] > MAX_QUIET_SPACINGS * spacing:
+        return True
+    newest = ended[-RECENT_BATCHES:]
+    shorter = len(newest) == RECENT_BATCHES and all(later < earlier for earlier, later in pairwise(newest))
+    return shorter and newest[-1] < MIN_SHARE_OF_LONGEST * max(newest)
+
+
+def _proves(found: Owed, proof: Proof) -> bool:
+    if proof.steady and not found.turns[0].steady:
+        return False
+    return len(found.late) >= proof.late and found.share >= proof.owed and found.span >= proof.seconds
+
+
+def _late_results(view: QueryView) -> Harm | None:
     """Batches so long that results are older than the objective when they come: a batch reads what came while the one
     before it ran, so its oldest result is as old as both together.
 
     Of such long batches two are enough, the one that runs now included, unless they get shorter.
     """
-    if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
+    if view.trigger.interval or not view.trigger.known or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
         return None
     latest = view.baseline.recent
     if len(latest) == RECENT_BATCHES:
@@ -80,15 +206,41 @@ def _with_rows(view: QueryView) -> list[float]:
 @once
 def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
-    if harm(view) is not None or strain.strained(view):
+    if harm(view) is not None:
         return True
-    if view.run.is_idle or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
+    if view.run.is_idle or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
         return False
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
-        settled, ended = (
-            [batch.duration for batch in some if batch.rows > 0] for some in (view.baseline.settled, view.batches)
-        )
-        return (len(settled) >= 2 and min(settled) > LONG_SECONDS) or min(ended, default=0.0) > VERY_LONG_SECONDS
+        return any(min(seconds, default=0.0) > least for seconds, least in _few(view))
     seconds = median(batch.duration for batch in latest)
-    return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS
+    changed = not view.trigger.interval and seconds > CHANGED_RATIO * _usual_seconds(view)
+    return changed or ((view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS)
+
+
+def _few(view: QueryView) -> Iterator[tuple[list[float], float]]:
+    """Of a run without three steady batches: the seconds of those with rows, and how long each must be."""
+    settled = [batch.duration for batch in view.baseline.settled if batch.rows > 0]
+    yield (settled if len(settled) > 1 else []), LONG_SECONDS
+    yield [batch.duration for batch in view.batches if batch.rows > 0], VERY_LONG_SECONDS
+
+
+def _usual_seconds(view: QueryView) -> float:
+    usual = view.baseline.usual
+    return median(batch.duration for batch in usual) if usual else float("inf")
+
+
+@once
+def late_batches(view: QueryView) -> Sequence[Progress]:
+    """The finished batches by which the query owes time, oldest first, unless only a few are late; of one that owes
+    none, the settled ones."""
+    found = owed(view)
+    if found is None or len(found.late) < MIN_LATE_SHARE * len(found.turns):
+        return view.baseline.settled
+    return [turn.batch for turn in found.late if turn.batch is not None] or view.baseline.settled
+
+
+@once
+def judged(view: QueryView) -> Sequence[Progress]:
+    """The newest of them, which show how it is now; of a run without a settled batch its first one."""
+    return late_batches(view)[-JUDGED_BATCHES:] or view.batches[-1:]

@@ -8,7 +8,6 @@ from typing import Any
 
 from ledgerops.common import format
 from ledgerops.common.format import clean
-from ledgerops.diagnosis.attribution import as_document
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant
 
@@ -48,7 +47,10 @@ def _query(verdict: Verdict) -> dict[str, Any]:
             "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
         },
         "figures": {name: _rounded(value) for name, value in verdict.figures.items()},
-        "attribution": as_document(verdict.attribution),
+        "attribution": [
+            {"part": each.part, "seconds": _rounded(each.seconds), "share": _rounded(each.share)}
+            for each in verdict.attribution
+        ],
     }
 
 
@@ -62,6 +64,8 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "confidence": round(finding.confidence, 2),
         "share": _rounded(finding.share),
         "saving_seconds": _rounded(finding.saving_seconds),
+        "batches": list(finding.batches),
+        "usual_batches": list(finding.usual_batches),
         "component": {"kind": component.kind, "name": component.name, "detail": component.detail},
         "summary": finding.summary,
         "evidence": [
@@ -90,12 +94,12 @@ def _rounded(value: float | None) -> float | None:
 def worst(document: Mapping[str, Any]) -> Severity | None:
     """The highest severity in a document; None when nothing was found."""
     found = [
-        finding["severity"]
+        finding
         for query in document["queries"]
         for finding in (*query["root_causes"], *query["findings"], *query.get("ended", ()))
-        if finding["severity"] in SEVERITIES
     ]
-    return max(found, key=SEVERITIES.index, default=None)
+    severities = [each["severity"] for each in (*found, *document.get("incidents", ()))]
+    return max((each for each in severities if each in SEVERITIES), key=SEVERITIES.index, default=None)
 
 
 def text(
@@ -103,22 +107,25 @@ def text(
 ) -> str:
     """The report: one block a query, at most six lines a root cause, and one line to sum up.
 
-    Queries with root causes come first, the least healthy on top. `lowest` leaves out findings below it. `columns`
-    breaks lines between words at the width of a terminal, as many lines as that takes; None leaves them whole.
+    Queries with root causes come first, the least healthy on top. A source that has ended is answered with its
+    incidents instead, the worst first, and a line for the state of each query at its end. `lowest` leaves out findings
+    below it. `columns` breaks lines between words at the width of a terminal, as many lines as that takes; None leaves
+    them whole.
     """
+    incidents = [each for each in document.get("incidents", ()) if _at_least(each["severity"], lowest)]
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
-    lines: list[Line] = []
+    lines: list[Line] = [line for each in incidents for line in (*_cause(each, each), [])]
     written = False
     for query in queries:
-        shown = [cause for cause in query["root_causes"] if _at_least(cause["severity"], lowest)]
+        shown = [cause for cause in query["root_causes"] if not incidents and _at_least(cause["severity"], lowest)]
         over = _earlier(query, lowest)
-        if lines and (shown or over or written):
+        if lines and not incidents and (shown or over or written):
             lines.append([])
         written = bool(shown or over)
         lines += [*_block(query, shown), *(_was(each) for each in over)]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
-    lines += [[], _sum_up(document, lowest)]
+    lines += [[], _sum_up(document, lowest), *_lately(document)]
     if columns is not None:
         lines = [part for line in lines for part in _broken(line, columns)]
     if colour:
@@ -150,6 +157,7 @@ def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> lis
         (f"{status.replace('_', ' '):<15}", style),
         (f" health {query['health']:>3}  ", "faint"),
         (figures_of(query), "faint"),
+        *([("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []),
     ]
     lines = [head]
     for cause in causes:
@@ -197,11 +205,16 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
     component = cause["component"]
     detail = f" ({clean(component['detail'])})" if component["detail"] else ""
     where = f"{component['kind']} {clean(component['name'])}{detail}" if component["kind"] != "query" else ""
-    since = str(cause["since"])[11:19]
+    when = f"since {str(cause['since'])[11:19]} UTC"
+    if "ended" in cause:
+        length = format.duration(cause["seconds"])
+        when = (
+            f"{cause['since'][:19].replace('T', ' ')} to {cause['until'][11:19]} UTC, {length}, ended {cause['ended']}"
+        )
     head: Line = [
         (f"  {cause['severity']} {cause['rule']}", cause["severity"]),
         (f"  {clean(query['query'])}{', ' + where if where else ''}", "strong"),
-        (f"  since {since} UTC, {cause['confidence']:.0%} sure", "faint"),
+        (f"  {when}, {cause['confidence']:.0%} sure", "faint"),
     ]
     lines = [head, [(f"    {clean(cause['summary'])}", "")]]
     for remedy in cause["remedies"][:1]:
@@ -269,6 +282,8 @@ def amount(value: float, unit: str) -> str:
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
+    if "incidents" in document:
+        return _sum_up_incidents(document, lowest)
     counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
@@ -285,6 +300,25 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     if not sick:
         return [(f"{counted}: nothing found", "healthy")]
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]
+
+
+def _lately(document: Mapping[str, Any]) -> Iterator[Line]:
+    """What ended in the last hour, in a line."""
+    ended = [f"{clean(e['query'])} ({e['rule']}, until {e['until'][11:16]})" for e in document.get("ended_lately", ())]
+    if ended:
+        yield [(f"ended in the last hour: {', '.join(ended)}", "faint")]
+
+
+def _sum_up_incidents(document: Mapping[str, Any], lowest: Severity) -> Line:
+    counted = f"{format.counted(len(document['queries']), 'query', 'queries')} until {format.instant(document['at'])}"
+    incidents = [each for each in document["incidents"] if _at_least(each["severity"], lowest)]
+    if not incidents:
+        return [(f"{counted}: nothing found", "healthy")]
+    by_query: dict[str, list[str]] = {}
+    for each in incidents:
+        by_query.setdefault(clean(each["query"]), []).append(each["rule"])
+    named = ", ".join(f"{query} ({', '.join(dict.fromkeys(rules))})" for query, rules in by_query.items())
+    return [(f"{counted}: {format.counted(len(incidents), 'incident')}: {named}", worst(document) or "")]
 
 
 def _at_least(severity: str, lowest: Severity) -> bool:

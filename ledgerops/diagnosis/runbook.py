@@ -15,6 +15,12 @@ def on_call(runbook: str) -> str:
     return EVIDENCE.sub("", runbook)
 
 
+def with_evidence(runbook: str, formulas: Mapping[str, str]) -> str:
+    """The runbook with a section of formulas, by the name of the evidence."""
+    lines = "".join(f"    {name}: {formula}\n" for name, formula in formulas.items())
+    return f"{runbook.rstrip()}\nEvidence:\n{lines}"
+
+
 def evidence_of(runbook: str) -> Mapping[str, str]:
     """How each evidence value is computed, by its name, from the optional section `Evidence:` of a docstring.
 

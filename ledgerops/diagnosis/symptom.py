@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.facts import state_cost
+from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.finding import Finding, Part, Remedy
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rate_cap import ROOM_SHARE
 
 SYMPTOMS = ("falling-behind", "trigger-overrun", "freshness-breach", "long-batches")
-ROOM_RATIO = 0.7  # of the interval: shorter batches leave room, so their time is not the problem
+MIN_TIMES_TYPICAL = 3.0  # of a batch that runs or has just ended: then it is what matters, not those before it
+RUNNING = (
+    "take a thread dump of the driver, and see what the batch waits for",
+    "no batch before it took that long",
+)
+BY_WATERMARK = (
+    "compare the watermark with the event time of each input",
+    "rows that come late, or an input that sends none, hold results back without a slow batch",
+)
+BY_ROWS = ("compare the time in the rows with the time of their arrival", "rows that were late on arrival stay late")
 
 PARTS: Mapping[str, tuple[str, str, str]] = {
     # part: (what passes there, first step, why)
@@ -27,15 +39,60 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
         "time one write to the checkpoint",
         "each batch ends with a write there",
     ),
-    "driver": (
-        "work in the driver while no task runs",
+    "driver_before": (
+        "work in the driver before the first task",
         "take a thread dump of the driver during a batch, and see what it does before its first task",
+        "tasks and cores have no part in that time",
+    ),
+    "driver_between": (
+        "work in the driver between two stages",
+        "take a thread dump of the driver during a batch, and see what it does between its tasks",
         "tasks and cores have no part in that time",
     ),
     "after_tasks": (
         "what follows the last task",
         "time one write at the target of the sink",
         "no task runs in that time, so more cores do not help",
+    ),
+    "source_wait": ("tasks that wait for the source", "time one read of the source", "a task ends with its last row"),
+    "sink_wait": (
+        "tasks that wait for the sink",
+        "time one write at the target of the sink",
+        "a task ends with its last write",
+    ),
+    "many_tasks": (
+        "starting many tiny tasks",
+        "compare the number of tasks of a batch with the cores",
+        "each task costs some milliseconds, however little it does",
+    ),
+    "few_rows": (
+        "computing in tasks with hardly any rows",
+        "compare the number of tasks of a batch with its rows",
+        "that time is the same for more rows",
+    ),
+    "state_stall": ("stalled writes of RocksDB", "check the disk of spark.local.dir", "flushes wait for it"),
+    "spill": ("stages that spill", "compare the rows of a batch with the memory of a task", "rows are written to disk"),
+    "uneven_keys": ("one task that has most of the rows", "find the hot key", "a key stays in one task"),
+    "uneven_source": (
+        "one source partition that has most of the rows",
+        "compare the rows of the partitions",
+        "one task reads each",
+    ),
+    "uneven_task": (
+        "waiting for one slow task",
+        "find out on which executor it runs",
+        "a stage ends with its slowest task",
+    ),
+    "uneven_executors": ("waiting for one executor", "compare the tasks of the executors", "the others are idle"),
+    "other_queries": (
+        "waiting for cores that other queries have",
+        "look at the batches of the other queries",
+        "they share them",
+    ),
+    "other_processes": (
+        "waiting for cores that others have",
+        "find the processes that use the CPU",
+        "they share the machine",
     ),
     "launch": (
         "starting tasks and collecting their results",
@@ -74,7 +131,7 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
         "run `ledgerops diagnose --from` on the Spark event log of the application",
         "it has every task, and shows which part of the batch takes long",
     ),
-    "unclaimed": (
+    "unattributed": (
         "time that Spark attributes to no phase",
         "look for pauses of the driver's JVM",
         "no phase ran in it",
@@ -84,7 +141,7 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
 
 def largest_part(view: QueryView) -> Part | None:
     """The part of a typical batch that takes most of it; None before there is a batch with rows."""
-    return max(attribution(view), key=lambda part: part.seconds, default=None)
+    return max(shown(profile(view)), key=lambda part: part.seconds, default=None)
 
 
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
@@ -95,10 +152,14 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     interval, duration = view.trigger.interval or 0.0, part.seconds / part.share if part.share else 0.0
     words, step, why = PARTS[part.part]
     where = f"the largest part of a batch is {words}: {part.seconds:.1f} of {duration:.1f} s"
-    if finding.rule == "freshness-breach" and interval and duration < ROOM_RATIO * interval:
-        where = f"batches take {duration:.1f} s of {interval:g} s, so it is not their time that makes results old"
-        step = "compare the watermark with the event time of each input"
-        why = "rows that come late, or an input that sends none, hold results back without a slow batch"
+    running = view.run.unfinished_seconds or 0.0
+    longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
+    if longest > max(MIN_TIMES_TYPICAL * duration, interval):
+        took = "has run for" if longest == running else "took"
+        where, step, why = f"a batch {took} {longest:.0f} s, a typical one takes {duration:.1f} s", *RUNNING
+    elif finding.rule == "freshness-breach" and duration < ROOM_SHARE * interval:
+        where = f"batches take {duration:.1f} s, the trigger interval is {interval:g} s: their time is not what makes "
+        where, step, why = f"{where}results old", *(BY_WATERMARK if state_cost.has_watermark(view) else BY_ROWS)
     return replace(finding, summary=f"{finding.summary}; {where}", remedies=(Remedy(step, why), *_kept(finding)))
 
 

@@ -9,6 +9,7 @@ from ledgerops.mixin.access import monitor_config
 from ledgerops.mixin.dashboards.build import page_json
 from ledgerops.mixin.dashboards.model import Page
 from ledgerops.mixin.dashboards.pages import PAGES
+from ledgerops.mixin.keda import scaled_objects
 from ledgerops.mixin.rule_files import FILES, groups
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
@@ -32,6 +33,8 @@ def kubernetes_files(site: Site) -> Mapping[str, str]:
         "networkpolicy.yaml": [_driver_policy(site)],
         "notify.yaml": [_notify(site), _notify_service(site), _notify_policy(site), _notify_monitor(site)],
     }
+    if site.kubernetes_workers:
+        made["scaledobject.yaml"] = scaled_objects(site)
     made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": [_board(page, site)] for page in PAGES}
     return {name: document(*objects) for name, objects in made.items()}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
-from ledgerops.mixin.alerts.promql import CAUSE, cause, lines, remembered
+from ledgerops.mixin.alerts.promql import cause, lines, remembered
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
 
@@ -75,11 +75,12 @@ def _rule(alert: Alert, site: Site) -> dict[str, Any]:
 
 def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     """Every link is an annotation of its own, so that chat and alert pages make links of them."""
-    app = "{{ with $labels.app }}&var-app={{ . }}{{ end }}"  # a driver of before the label has none
+    app = "{{ with $labels.app }}&var-app={{ . }}{{ end }}"  # an application of unknown name has none
     query = f"{app}&var-query={{{{ $labels.query }}}}" if alert.of_query else ""
     return {
         "summary": alert.summary,
-        "description": alert.description.replace(CAUSE, cause(site)),
+        "description": alert.description,
+        **({"root_cause": cause(site)} if alert.names_cause else {}),
         "runbook_url": f"{site.runbooks}/{alert.name}.md",
         "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
     }

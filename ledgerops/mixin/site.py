@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -14,6 +15,12 @@ EXPORTER_SETTINGS = {
     "basic_auth_password_file": "scrape_password_file",
 }
 
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and .../labels/
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+LABEL_NAME = r"[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?"
+LABEL = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{LABEL_NAME}\s*=\s*(?:{LABEL_NAME})?", re.ASCII)
+HOSTS = re.compile(r"[\w.:*?\[\], -]*", re.ASCII)
+
 NUMBERS = (
     "scrape_seconds",
     "evaluation_seconds",
@@ -21,6 +28,7 @@ NUMBERS = (
     "freshness_seconds",
     "period_days",
     "retention_seconds",
+    "kubernetes_workers_max",
 )
 
 
@@ -61,6 +69,8 @@ class Site:
     kubernetes_labels: str = ""  # name=value,name=value for every object: what the operator's selectors ask for
     kubernetes_namespaces: str = ""  # of the drivers, comma-separated; given, a PodMonitor finds them there
     kubernetes_monitoring: str = "monitoring"  # namespace of Prometheus, which NetworkPolicies let in
+    kubernetes_workers: str = ""  # application=Deployment,...: Spark workers that KEDA scales by the lag of its queries
+    kubernetes_workers_max: float = 8.0  # of them; no more than the source has partitions over the cores of a worker
     kubernetes_driver_hosts: str = ""  # patterns of the drivers' hosts, comma-separated; notify sends them credentials
     notify_url: str = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
     notify_token_file: str = ""  # a path of Alertmanager's
@@ -75,8 +85,11 @@ class Site:
                 f"render: with freshness_objective {objective:g} the fast burn alert could never fire "
                 "(14.4 x the error budget is above 1); choose 0.94 or more"
             )
-        if any("=" not in each for each in self.kubernetes_labels.split(",") if each):
-            raise UserError(f"render: kubernetes_labels is name=value,name=value, not {self.kubernetes_labels!r:.60}")
+        self._check_kubernetes()
+        if any(not all(each.partition("=")[::2]) for each in self.kubernetes_workers.split(",") if each):
+            raise UserError(
+                f"render: kubernetes_workers is application=Deployment,..., not {self.kubernetes_workers!r:.60}"
+            )
         if any(mark in self.job for mark in '"\\\n'):
             raise UserError(f"render: job must not contain quotes, backslashes or line breaks: {self.job!r:.60}")
         for name in NUMBERS:
@@ -84,6 +97,20 @@ class Site:
                 raise UserError(f"render: {name} must be above 0")
             if getattr(self, name) > MAX_SECONDS:
                 raise UserError(f"render: {name} must be at most {MAX_SECONDS:.0f}, not {getattr(self, name):g}")
+
+    def _check_kubernetes(self) -> None:
+        """Raises UserError for what no cluster takes."""
+        hosts, labels = self.kubernetes_driver_hosts, self.kubernetes_labels
+        if any(not LABEL.fullmatch(each.strip()) for each in labels.split(",") if each):
+            raise UserError(f"render: kubernetes_labels is name=value,name=value, not {labels!r:.60}")
+        namespaces = (
+            [each.strip() for each in self.kubernetes_namespaces.split(",")] if self.kubernetes_namespaces else []
+        )
+        for name in (self.kubernetes_monitoring, self.scrape_secret, *namespaces):
+            if not NAME.fullmatch(name):
+                raise UserError(f"render: not a name that Kubernetes takes: {name!r:.60}; use a-z, 0-9 and -")
+        if not HOSTS.fullmatch(hosts):
+            raise UserError(f"render: kubernetes_driver_hosts are patterns of hosts, not {hosts!r:.60}")
 
     @property
     def budget(self) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE as BUSY_CPU
-from ledgerops.diagnosis.rules.key_skew import MIN_HOT_SHARE
-from ledgerops.diagnosis.state_cost import MIN_GC_SHARE
+from ledgerops.diagnosis.causes.key_skew import MIN_HOT_SHARE
+from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE as BUSY_CPU
+from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE
 from ledgerops.mixin.alerts.crash_loop import MIN_RESTARTS
 from ledgerops.mixin.alerts.freshness import FAST
 from ledgerops.mixin.site import Site

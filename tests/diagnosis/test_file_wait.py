@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.diagnosis.file_wait import file_wait
+from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.file_wait import file_wait
 from tests.diagnosis.landing import every, reads
 
 
@@ -37,7 +37,7 @@ def test_files_that_arrive_faster_than_the_cap_allows_wait_longer_and_longer():
     ],
 )
 def test_the_query_then_falls_behind(view):
-    grown = overload.growth(view())
+    grown = growth.growth(view())
 
     assert grown.form == "files"
     assert grown.last > grown.first
@@ -92,5 +92,5 @@ def test_the_query_then_falls_behind(view):
     ],
 )
 def test_others_do_not(view):
-    assert overload.growth(view()) is None
+    assert growth.growth(view()) is None
     assert [finding.rule for finding in Diagnoser()(view()).findings] == []

@@ -33,15 +33,13 @@ def test_a_healthy_application_is_left_alone_at_every_moment(version):
     assert {verdict.status for verdict in verdicts if verdict.query == "idle_files"} <= {"starting", "idle", "stopped"}
 
 
-def test_a_whale_is_named_in_a_real_run_and_nothing_is_a_warning_without_harm():
-    """`ledgerops run --plan whale`: 80 % of the rows belong to one customer, and batches are in time all the same."""
-    *_, verdict = every_verdict(RECORDED / "key-skew.jsonl")
-    [root] = verdict.root_causes
+def test_a_whale_is_measured_and_not_told_while_batches_get_shorter():
+    """`ledgerops run --plan whale` on a busy machine: 80 % of the rows belong to one customer, and it catches up."""
+    *_, last = every_verdict(RECORDED / "key-skew.jsonl")
+    uneven = {part.part: part.share for part in last.attribution}["uneven_keys"]
 
-    assert (verdict.query, root.rule, root.severity) == ("enriched_transactions", "key-skew", "info")
-    assert root.component.detail == "customer_id" or root.component.name == "customer_id"
-    share = next(each for each in root.evidence if each.name == "ledgerops_hot_key_share")
-    assert share.value == pytest.approx(0.8, abs=0.02)
+    assert 0.1 < uneven < 0.25
+    assert {finding.severity for finding in last.findings} <= {"info"}
 
 
 def test_a_broker_that_is_away_is_the_only_root_while_it_is_away():

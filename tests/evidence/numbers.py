@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +13,8 @@ import orjson
 import zstandard
 
 from ledgerops.diagnosis.report import document
+from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.diagnosis.runbook import evidence_of
 from ledgerops.model.finding import Verdict
 from tests.evidence.recompute import Compared, recompute
 
@@ -32,7 +36,16 @@ def wrong_numbers(recording: Path, verdicts: Iterable[Verdict]) -> tuple[str, ..
         if not each.agrees:
             given = "no formula or no data" if each.found is None else f"{each.found:.6g}"
             found.setdefault((number.rule, each.name), f"{number.rule}: {each.name} {each.told:.6g}, is {given}")
+        if not _described(number.rule, each.name):
+            found.setdefault((number.rule, each.name), f"{number.rule}: {each.name} is not in the runbook")
     return tuple(found.values())
+
+
+@cache
+def _described(rule: str, name: str) -> bool:
+    """Whether the runbook of the rule says how the number is computed."""
+    known = evidence_of(BY_SLUG[rule].runbook)
+    return name == "saving_seconds" or any(re.fullmatch(re.sub("<.*>", ".+", each), name) for each in known)
 
 
 def compare(recording: Path, verdicts: Iterable[Verdict]) -> Iterator[Number]:

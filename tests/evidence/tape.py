@@ -3,9 +3,9 @@ computed a second time. This module and `recompute` import nothing of ledgerops,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ Place = tuple[str, str]  # topic, partition
 SAME = 0.0005  # seconds: instants are written in milliseconds
 REMEMBERED = 200  # batches
 WARM_UP = 10.0
-OVER = 1.1  # of the trigger interval
+OVER = 1.05  # of the trigger interval
 
 
 def running_tasks(host: Json) -> Sequence[Json]:
@@ -46,8 +46,8 @@ class Batch(NamedTuple):
     @property
     def event(self) -> Mapping[str, float]:
         """eventTime in seconds: max, min, avg, watermark; a watermark of 1970 is none."""
-        told = self.raw.get("eventTime") or {}
-        return {name: at for name, text in told.items() if (at := instant(text)) > 0}
+        told = {name: instant(text) for name, text in (self.raw.get("eventTime") or {}).items()}
+        return {name: at for name, at in told.items() if name != "watermark" or at > 0}
 
     @property
     def observed(self) -> Mapping[str, Json]:
@@ -94,15 +94,16 @@ class Tape:
         self.idles: list[float] = []
         self.plans: dict[str, Json] = {}
         self.running: tuple[float, Json] | None = None
+        self.cut: Json | None = None  # what ran when the run ended
         for line in lines:
             at = instant(line["at"])
             if at > now + SAME:
                 break
             data = line["data"]
             if line["kind"] == "host":
-                self.hosts.append(data)
+                self.hosts.append({**data, "at": at})
             elif line["kind"] == "observer":
-                self.observers.append(data)
+                self.observers.append({**data, "at": at})
             elif line.get("query") == query:
                 self._take(at, line["kind"], data)
 
@@ -130,14 +131,16 @@ class Tape:
         elif kind == "plan":
             self.plans[data["run_id"]] = data
         elif kind == "started":
+            self.cut = None
             self.starts.append((instant(data.get("timestamp")) or at, data["runId"]))
         elif kind == "terminated":
             self.ends.append((instant(data.get("timestamp")) or at, data["runId"]))
-            self.running = None
+            self.cut, self.running = self.running and self.running[1], None
             if data.get("exception"):
                 self.failures.append((self.ends[-1][0], len(self.all)))
         elif kind == "idle":
             self.idles.append(at)
+            self.running = None
         elif kind == "offsets":
             self.asked.append((at, data))
         elif kind == "batch_running":
@@ -211,28 +214,15 @@ class Tape:
         found = self.tasks.get((batch.run, batch.id))
         return found["stages"] if found else []
 
-    def with_tasks(self, count: int = 5, batches: Sequence[Batch] | None = None) -> list[Batch]:
-        """The newest batches, not the run's first, whose tasks were read; newest first."""
-        known = self.without_first() if batches is None else batches
-        looked_at = known[-2 * count :] if batches is None else known[-8 * count :]
-        return [batch for batch in reversed(looked_at) if self.stages(batch)][:count]
-
     def without_first(self) -> list[Batch]:
         return [batch for batch in self.all if batch.run == self.run_id][1:]
 
     @property
-    def late_with_tasks(self) -> list[Batch]:
-        """Of these the ones that outlast the interval in a row up to now, where there are two of them."""
-        for far in (10, 60):
-            late = list(takewhile(self.overran, reversed(self.without_first()[-far:])))
-            known = [batch for batch in late if self.stages(batch)][:5]
-            if len(known) >= 2:
-                return known
-            known = [batch for batch in reversed(self.without_first()[-far:]) if self.stages(batch)][:5]
-            if len(known) >= 2:
-                return known
-        whole = [batch for batch in self.all if batch.run == self.run_id and batch.rows > 0]
-        return [batch for batch in reversed(whole) if self.stages(batch)][:5]
+    def running_seconds(self) -> float | None:
+        """Of the batch that runs, or that ran when the run ended."""
+        if self.running is None and self.cut is not None and self.ends:
+            return max(0.0, self.ends[-1][0] - self.cut["since"])
+        return None if self.running is None else max(0.0, self.now - self.running[1]["since"])
 
     def wall(self, batch: Batch) -> float:
         """Seconds in which at least one stage was at work."""
@@ -267,10 +257,16 @@ class Tape:
 
 
 def instant(text: object) -> float:
-    """Seconds since the epoch; 0 where there is none."""
+    """Seconds since the epoch; 0 where there is none. By arithmetic where the year is none of `datetime`'s."""
     if not isinstance(text, str):
         return 0.0
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    far = re.match(r"([+-]?\d{5,}|[+-]\d{4}|0000)-(\d\d)-(\d\d)(.*)", text)
+    if far is None:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    year, month, day = int(far[1]), int(far[2]), int(far[3])
+    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # years that begin in March
+    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
+    return days * 86_400.0 + instant(f"1970-01-01{far[4]}")
 
 
 def middle(values: Iterable[float]) -> float | None:

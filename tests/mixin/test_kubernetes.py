@@ -220,3 +220,35 @@ def test_a_checkout_is_no_place_for_them(capsys):
     assert capsys.readouterr().err == (
         "ledgerops: --format kubernetes needs --out FOLDER: these files do not belong in a checkout\n"
     )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kubernetes_labels": "a=b\n    evil: true"},
+        {"kubernetes_labels": "a={{ x }}"},
+        {"kubernetes_labels": "a=" + "b" * 64},
+        {"kubernetes_monitoring": "mon: {evil: true}"},
+        {"kubernetes_monitoring": ""},
+        {"kubernetes_namespaces": "spark,Jobs"},
+        {"scrape_secret": "a\nb"},
+        {"kubernetes_driver_hosts": "$(id)"},
+    ],
+    ids=str,
+)
+def test_a_name_that_no_cluster_takes_is_refused(settings):
+    with pytest.raises(UserError, match="render: "):
+        Site(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kubernetes_labels": "app.kubernetes.io/part-of=ledger, team=data_1, empty="},
+        {"kubernetes_namespaces": "spark, jobs-2"},
+        {"kubernetes_driver_hosts": "10.*, *.spark.svc, [fd00::1]"},
+    ],
+    ids=str,
+)
+def test_a_name_that_a_cluster_takes_is_not(settings):
+    assert Site(**settings)

@@ -8,7 +8,6 @@ import pytest
 
 from ledgerops import mixin
 from ledgerops.cli import main
-from ledgerops.cli.architecture_picture import architecture_picture
 from ledgerops.cli.render import cli_page
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
@@ -16,7 +15,7 @@ from ledgerops.metrics import METRICS
 from ledgerops.mixin.reference import evidence_list, runbook_body
 from tests.paths import ROOT
 
-PAGES = {"docs/cli.md": cli_page, "docs/architecture.svg": architecture_picture}
+PAGES = {"docs/cli.md": cli_page}
 
 
 @pytest.fixture(autouse=True)

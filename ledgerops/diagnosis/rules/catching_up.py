@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -48,7 +48,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
-    if overload.growth(view) is not None:
+    if growth.growth(view) is not None:
         return
     most = max(lefts)
     if lefts.index(most) > MAX_PEAK_INDEX:

@@ -20,8 +20,8 @@ Evidence:
 import re
 from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.query_failed import first_line
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import QueryView

@@ -23,8 +23,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ledgerops.diagnosis.facts.exception_text import error_class, first_line
+from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.query_failed import error_class, first_line
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.memo import once
@@ -82,10 +83,16 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
+def _goes_on(exception: str) -> bool:
+    """Whether the query ends on purpose, so that the next start continues with a changed schema: that is no loop."""
+    known = explain(exception)
+    return known is not None and known.name == SCHEMA_EVOLVED
+
+
 @once
 def _loop(view: QueryView) -> Loop | None:
     """The failures of the last 15 minutes, until a run has passed the point where they failed."""
-    failed = [end for end in view.history.ends if end.exception is not None]
+    failed = [end for end in view.history.ends if end.exception is not None and not _goes_on(end.exception)]
     if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None
     failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - WINDOW_SECONDS]

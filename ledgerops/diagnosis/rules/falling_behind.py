@@ -31,8 +31,8 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.criteria import MIN_LAG_SECONDS
+from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -42,7 +42,7 @@ CERTAIN_BATCHES = 8  # batches in a row from which confidence no longer grows
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    grown = overload.growth(view)
+    grown = growth.growth(view)
     if grown is None or view.last is None:
         return
     at = view.now
@@ -72,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
         evidence = (
             Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),
-            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {overload.MIN_BATCH_LAG_SECONDS:g}", at),
+            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {growth.MIN_BATCH_LAG_SECONDS:g}", at),
         )
     yield Finding(
         summary,

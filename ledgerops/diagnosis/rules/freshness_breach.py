@@ -34,7 +34,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
@@ -64,7 +64,7 @@ class Age(NamedTuple):
 
 def check(view: QueryView) -> Iterator[Finding]:
     last = view.last
-    if last is None or view.history.idle_since is not None or view.plan.trigger in overload.SELF_ENDING_TRIGGERS:
+    if last is None or view.history.idle_since is not None or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
         return
     # where the trigger is not known, the longest pause seen replaces it
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
@@ -91,7 +91,7 @@ def _catches_up(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
     lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     most = max((left for _, left in lefts), default=0)
-    if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or overload.growth(view) is not None:
+    if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
         return False
     if next(place for place, (_, left) in enumerate(lefts) if left == most) <= MAX_PEAK_INDEX:
         return True

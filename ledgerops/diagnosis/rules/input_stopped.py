@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import MIN_POINTS
@@ -33,9 +34,9 @@ from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 60.0  # producers restart in less
-MIN_TIMES_LONGEST = 3.0  # silence over the longest pause so far
-MIN_TIMES_USUAL = 10.0  # silence over the usual pause
-MIN_MOVES = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
+MIN_TIMES_LONGEST_PAUSE = 3.0  # silence over the longest pause so far
+MIN_TIMES_USUAL_PAUSE = 10.0  # silence over the usual pause
+MIN_ARRIVALS = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
 # over which a flow with short pauses must spread, where no other topic still receives rows
 MIN_STEADY_FLOW_SECONDS = 30.0
 MAX_STEADY_PAUSE_SECONDS = 5.0  # longest pause of such a flow
@@ -50,11 +51,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < MIN_SILENCE_SECONDS:
             continue
         moves = _moves(view.history, topic)
-        if len(moves) < MIN_MOVES or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
+        if len(moves) < MIN_ARRIVALS or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
-        limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST * longest, MIN_TIMES_USUAL * median(pauses))
+        limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST_PAUSE * longest, MIN_TIMES_USUAL_PAUSE * median(pauses))
         going_on = _others(view, topic, (last + known) / 2)
         flowed = (
             moves[-1] - moves[0] >= MIN_FLOW_SECONDS
@@ -72,7 +73,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
             ),
             (Remedy(f"check the producer of {topic}", "the query has read all available rows; none arrive"),),
-            confidence=min(0.9, 0.5 + 0.1 * silent / limit),
+            confidence=confidence(silent, limit),
             began=last,
             harmless=not going_on,  # whoever sends may simply have nothing to send
         )

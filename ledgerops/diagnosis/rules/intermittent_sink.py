@@ -16,15 +16,17 @@ Mitigation: move or limit the job at the target that causes the stalls. Write wi
 Evidence:
     slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s,
         without those of its first 10 s; if only one or two slow ones are left, without the first one only. A batch is
-        slow if it takes longer than all of: 3 times the median of W, that median + 1 s, 1.1 times the trigger interval,
+        slow if it takes longer than all of: 3 times the median of W, that median + 1 s, 1.05 times the interval,
         and 2 x that median x max(1, its numInputRows / their median in W)
     batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
     slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a slow batch
         directly
-    add_batch_share_of_excess: median over the slow batches of (durationMs.addBatch / 1000 - its median over W) /
-        (duration - usual_batch_seconds)
+    waiting_share_of_excess: median over the slow batches whose tasks are known of what no task computes in
+        (driver_before, driver_between, after_tasks, sink_wait and waiting of the parts of a batch, less its uneven
+        parts), divided by (duration - usual_batch_seconds); where no tasks are known: (durationMs.addBatch / 1000 - its
+        median over W) in its place
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +34,14 @@ from itertools import pairwise
 from statistics import median, pstdev
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, starvation, state_cost
-from ledgerops.diagnosis.criteria import FAR_RATIO
+from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
+from ledgerops.diagnosis.facts.contention import contention
+from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.profile import split_of
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.baseline import OVERRUN_RATIO
+from ledgerops.signals.baseline import OVER_RATIO
 from ledgerops.signals.query_view import QueryView
 
 MAX_BATCHES = 60  # newest batches that are judged
@@ -46,18 +50,14 @@ MIN_BATCHES = 8  # needed to know what is usual
 MIN_TIMES_USUAL = 3.0  # over the median; the JIT, a garbage collection or a burst at most double a batch
 MIN_EXCESS_SECONDS = 1.0  # over the median; a shorter wait does not matter
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
-MIN_FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
-MIN_GROSS_EVENTS = 2  # enough when each is far longer than usual and than the interval, and they add up to
-MIN_GROSS_SECONDS = 15.0
+FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
+FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
 MAX_SLOW_SHARE = 0.4  # of the batches; above it the sink is always slow, not intermittently
-MIN_SINK_SHARE = 0.8  # of the excess that is in add_batch
-MIN_OUTSIDE_SHARE = 0.5  # of the excess in which no task computes
+MIN_WAITING_SHARE = 0.5  # of the excess, in which no task computes
 MIN_TIMES_USUAL_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
-MIN_MEDIAN_TASK_SHARE = 0.5  # median task over the longest, when all of them wait for the sink
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
-# standard deviation over mean of the spacings; a timer, as seen through batches, stays below it
-MAX_REGULAR_DEVIATION = 0.35
+MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
 
 
 class Stalls(NamedTuple):
@@ -67,12 +67,22 @@ class Stalls(NamedTuple):
     usual: float
     slow: Sequence[Progress]
     events: Sequence[Progress]
-    least: int = MIN_EVENTS  # so many events are needed
 
     @property
     def spacings(self) -> Sequence[float]:
         """Seconds between the starts of the events."""
         return [later.started - earlier.started for earlier, later in pairwise(self.events)]
+
+    @property
+    def excess(self) -> float:
+        """Median seconds of a slow one beyond the usual."""
+        return median(each.duration for each in self.slow) - self.usual
+
+    @property
+    def far(self) -> bool:
+        """Whether each is so long that a third would come late."""
+        durations = [each.duration for each in self.slow]
+        return min(durations, default=0.0) >= FAR_TIMES_USUAL * self.usual and sum(durations) >= FAR_SECONDS
 
     @property
     def regular(self) -> bool:
@@ -93,32 +103,21 @@ def check(view: QueryView) -> Iterator[Finding]:
     found = _stalls(view)
     if found is None or _explained(view, found):
         return
-    batches, usual, slow, events, least = found
-    in_sink, proof = _share_in_add_batch(batches, slow, usual), _outside(view, slow, usual)
-    # a stateful query has rhythms of its own, such as windows that end
-    in_state = proof is None and view.run.stateful and _in_state(batches, slow, usual)
-    if in_sink < MIN_SINK_SHARE or proof is False or in_state:
+    waiting = _waiting_share(view, found)
+    if waiting < MIN_WAITING_SHARE:
         return
-    excess = median(each.duration for each in slow) - usual
-    sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
-    at = batches[-1].ended
+    at = found.batches[-1].ended
     yield Finding(
-        f"{len(slow)} of the last {len(batches)} batches waited about {excess:.1f} s for the sink, {found.rhythm}; "
-        f"a usual batch takes {usual:.1f} s",
-        Component("sink", sink, "periodic" if found.regular else "irregular"),
+        f"{len(found.slow)} of the last {len(found.batches)} batches waited about {found.excess:.1f} s for the sink, "
+        f"{found.rhythm}; a usual batch takes {found.usual:.1f} s",
+        Component("sink", sink_name(view), "periodic" if found.regular else "irregular"),
         (
-            Evidence("slow_batches", float(len(slow)), "count", f"< {least}", at),
-            Evidence("batches", float(len(batches)), "count", f">= {MIN_BATCHES}", at),
-            Evidence("usual_batch_seconds", usual, "seconds", "the usual", at),
-            Evidence(
-                "slow_batch_excess_seconds",
-                excess,
-                "seconds",
-                f"< {max(MIN_EXCESS_SECONDS, (MIN_TIMES_USUAL - 1) * usual):.1f}",
-                at,
-            ),
+            Evidence("slow_batches", float(len(found.slow)), "count", "0", at),
+            Evidence("batches", float(len(found.batches)), "count", f">= {MIN_BATCHES}", at),
+            Evidence("usual_batch_seconds", found.usual, "seconds", "the usual", at),
+            Evidence("slow_batch_excess_seconds", found.excess, "seconds", f"< {MIN_EXCESS_SECONDS:g}", at),
             Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
-            Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {MIN_SINK_SHARE:g}", at),
+            Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MIN_WAITING_SHARE:g}", at),
         ),
         (
             Remedy(
@@ -127,55 +126,29 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
         ),
-        confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if found.regular else 0.0)),
-        began=events[0].started,
+        confidence=min(0.95, 0.5 + 0.05 * len(found.events) + 0.2 * waiting),
+        began=found.events[0].started,
         harmless=not view.trigger.interval,  # nobody was promised a rhythm
-        share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
+        share=min(1.0, sum(b.duration - found.usual for b in found.slow) / sum(b.duration for b in found.batches)),
     )
 
 
 def _stalls(view: QueryView) -> Stalls | None:
     """The stalls, if there are enough of them, they are not the rule, and the newest is not long ago."""
     interval = view.trigger.interval or 0.0
-    long = OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
-    settled = _newest(view, view.baseline.settled)
-    if max((each.duration for each in settled), default=0.0) < long:
-        return None
     found = _split(_newest(view, view.baseline.steady), interval)
     if 0 < len(found.events) < MIN_EVENTS:
-        found = _split(settled, interval)
-        if min((each.duration for each in found.slow), default=0.0) < MIN_FAR_TIMES_USUAL * found.usual:
-            return None
-    found = found._replace(least=_needed(view, found.slow, found.usual, interval))
+        found = _split(_newest(view, view.baseline.settled), interval)
+    needed = FAR_EVENTS if found.far else MIN_EVENTS
     if (
         len(found.batches) < MIN_BATCHES
-        or max(each.duration for each in found.batches) < long
-        or len(found.events) < found.least
+        or len(found.events) < needed
         or len(found.slow) > MAX_SLOW_SHARE * len(found.batches)
         or (interval and found.usual > interval)
     ):
         return None
     over = view.now - found.slow[-1].ended > CLEARED_SPACINGS * max(median(found.spacings), interval)
     return None if over else found
-
-
-def _explained(view: QueryView, found: Stalls) -> bool:
-    """Whether something else makes them slow: Spark tidies up, collects garbage, saves state, or has no cores."""
-    batches, usual, slow, events, _ = found
-    if _compaction(view, events) or _collected(view, batches, slow, usual) or starvation.starved(view):
-        return True
-    saving = median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow)
-    return saving >= MIN_OUTSIDE_SHARE
-
-
-def _needed(view: QueryView, slow: Sequence[Progress], usual: float, interval: float) -> int:
-    """How many separate stalls it takes: fewer where each is so long that a third would come late, and it is known that
-    no task computed meanwhile."""
-    durations = [each.duration for each in slow]
-    far = min(durations, default=0.0) >= max(MIN_FAR_TIMES_USUAL * usual, FAR_RATIO * interval)
-    return (
-        MIN_GROSS_EVENTS if far and sum(durations) >= MIN_GROSS_SECONDS and _outside(view, slow, usual) else MIN_EVENTS
-    )
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
@@ -185,77 +158,58 @@ def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
 def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
         return Stalls(batches, 0.0, [], [])
-    usual = median(each.duration for each in batches)
-    slow = _slow(batches, usual, interval)
-    events = [
-        each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
+    usual, rows = median(b.duration for b in batches), max(1.0, median(b.rows for b in batches))
+    least = max(MIN_TIMES_USUAL * usual, usual + MIN_EXCESS_SECONDS, OVER_RATIO * interval)
+    slow = [
+        batch
+        for batch in batches
+        if batch.duration > max(least, MIN_TIMES_USUAL_PER_ROW * usual * max(1.0, batch.rows / rows))
     ]
-    return Stalls(batches, usual, slow, events)
+    first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
+    return Stalls(batches, usual, slow, first)
 
 
-def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
-    rows = max(1.0, median(each.rows for each in batches))
-    least = max(MIN_TIMES_USUAL * usual, usual + MIN_EXCESS_SECONDS, OVERRUN_RATIO * interval)
-    return [
-        each
-        for each in batches
-        if each.duration > least and each.duration / usual > MIN_TIMES_USUAL_PER_ROW * max(1.0, each.rows / rows)
-    ]
+def _explained(view: QueryView, found: Stalls) -> bool:
+    """Whether something else makes them slow: Spark tidies up, collects garbage, saves or removes state, or has no
+    cores."""
+    tidies = view.run.stateful and len({each.batch_id % COMPACTION_BATCHES for each in found.events}) == 1
+    return tidies or _collected(view, found) or _by_state(found) or contention(view) is not None
 
 
-def _share_in_add_batch(batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> float:
-    before = median(each.phases.get("add_batch", 0.0) for each in batches)
-    return median((each.phases.get("add_batch", 0.0) - before) / (each.duration - usual) for each in slow)
-
-
-def _compaction(view: QueryView, events: Sequence[Progress]) -> bool:
-    """Whether the slow ones come in the rhythm in which Spark itself tidies up."""
-    return view.run.stateful and len({each.batch_id % COMPACTION_BATCHES for each in events}) == 1
-
-
-def _in_state(batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
-    """Whether the state may explain them: its work took half of the excess, over all tasks, or more left it than usual.
-
-    Also where an operator does not say.
-    """
-    seconds = median(batch.state_seconds / (batch.duration - usual) for batch in slow)
+def _by_state(found: Stalls) -> bool:
+    """Whether the work on the state took half of the excess, over all tasks, or far more rows left it than usual."""
+    seconds = median(batch.state_seconds / (batch.duration - found.usual) for batch in found.slow)
     removed, usually = (
-        median(sum(each.removed for each in batch.operators) for batch in some) for some in (slow, batches)
+        median(sum(each.removed for each in batch.operators) for batch in some) for some in (found.slow, found.batches)
     )
-    return (
-        seconds >= MIN_OUTSIDE_SHARE
-        or removed > MIN_TIMES_USUAL_PER_ROW * usually
-        or not all(batch.operators for batch in slow)
-    )
+    return seconds >= MIN_WAITING_SHARE or removed > MIN_TIMES_USUAL_PER_ROW * usually
 
 
-def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
-    """Whether garbage collection explains it: the executors collected for half of all the excess."""
-    samples = [host for host in view.hosts if host.at >= batches[0].started and host.executors]
+def _collected(view: QueryView, found: Stalls) -> bool:
+    """Whether the executors collected garbage for half of all the excess."""
+    samples = [host for host in view.hosts if host.at >= found.batches[0].started and host.executors]
     if len(samples) < 2:
         return False
     first = {each.executor_id: each.gc_seconds for each in samples[0].executors}
     grown = [each.gc_seconds - first[each.executor_id] for each in samples[-1].executors if each.executor_id in first]
-    return max(grown, default=0.0) >= MIN_OUTSIDE_SHARE * sum(each.duration - usual for each in slow)
+    return max(grown, default=0.0) >= MIN_WAITING_SHARE * sum(each.duration - found.usual for each in found.slow)
 
 
-def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | None:
-    """Whether no task computes in the excess of those whose tasks are known; None when none are."""
-    found = []
-    for batch in slow:
-        tasks = view.history.tasks_of(batch)
-        inside = batch_time.stage_time(tasks) if tasks is not None else None
-        if tasks is None or inside is None:
-            continue
-        writing = tasks.stages[-1]
-        busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
-        # one task of many: that is a straggler
-        alone = writing.seconds_median < MIN_MEDIAN_TASK_SHARE * writing.seconds_max
-        waits = busy < batch_time.MAX_WAITING_CPU_SHARE * writing.run_seconds and not alone
-        waited = (writing.wall_seconds or 0.0) if waits else 0.0
-        outside = batch.phases.get("add_batch", 0.0) - inside.seconds + waited
-        found.append(outside >= MIN_OUTSIDE_SHARE * (batch.duration - usual))
-    return None if not found else 2 * sum(found) > len(found)
+def _waiting_share(view: QueryView, found: Stalls) -> float:
+    """The share of the excess in which no task computes."""
+    known = [split for batch in found.slow if (split := split_of(view, batch)) is not None and split.stages]
+    if known:
+        parts = (*DRIVER, "sink_wait", "waiting")
+        return median(_share_of(each, parts, found) - _share_of(each, UNEVEN, found) for each in known)
+    before = median(batch.phases.get("add_batch", 0.0) for batch in found.batches)
+    return median(
+        min(1.0, (batch.phases.get("add_batch", 0.0) - before) / (batch.duration - found.usual)) for batch in found.slow
+    )
 
 
-RULE = Rule("intermittent-sink", "warning", check, __doc__, ("falling-behind", "trigger-overrun"))
+def _share_of(each: Split, parts: Sequence[str], found: Stalls) -> float:
+    """Of the excess of one batch, at most all of it. One slow task makes the others wait, too."""
+    return min(1.0, sum(each.seconds.get(part, 0.0) for part in parts) / (each.batch.duration - found.usual))
+
+
+RULE = Rule("intermittent-sink", "warning", check, __doc__, ("slow-sink", "falling-behind", "trigger-overrun"))

@@ -4,7 +4,7 @@ Meaning: the watermark follows the newest event time, minus the delay given to `
     time before the watermark, and stateful operators discard them without an error.
 Impact: counts and sums are too low, and joined pairs are missing. The dropped rows are in no output.
 Diagnosis: 1. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how
-    many rows were dropped. For aggregations it is a lower bound, because Spark counts after it has combined rows.
+    many rows were dropped. For aggregations it is a lower bound, because Spark counts groups of rows.
     2. `ledgerops_watermark_lag_seconds{query="QUERY"}` shows why. If it fell below the allowed lateness, a few rows
     have an event time in the future: see `watermark-jump`. If it did not change, many rows are late.
     3. `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` shows where. If one partition is far
@@ -14,87 +14,97 @@ Mitigation: repair the producer that sends late. If rows may legitimately be tha
     dropped rows, replay them.
 Evidence:
     rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator, over the batches that
-        ended in the last 60 s.
-    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1.
+        ended in the last 60 s. Aggregations count groups of rows, after partial aggregation.
+    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1; absent where groups
+        are counted.
     oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min over the batches that began in the
         last 60 s and dropped rows.
+    oldest_event_time_seconds: the least eventTime.min of these batches, where it is probably no time.
     allowed_lateness_seconds: the delay of `withWatermark` in the plan; the largest if there are several.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
+from ledgerops.diagnosis.facts.misread_time import Misread, misread
+from ledgerops.diagnosis.facts.watermark_ahead import jump
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.rows_dropped import MIN_DROPPED_ROWS, at_least, dropped_rows
-from ledgerops.diagnosis.rules.watermark_jump import jump
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import StateOperator
+from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
-MIN_DROPPED_SHARE = 0.001  # of the rows read in the last minute: below it single rows are late, not a producer
+CLEAR_SHARE = 0.1  # of the rows read: so many are no stragglers
 MIN_BEHIND_SECONDS = 1.0  # by which the oldest row must be behind; clocks are rounded to less
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    dropped, rows = dropped_rows(view)
-    if not dropped or rows <= 0:
+    found = dropped(view)
+    if found is None or jump(view) is not None:
         return
-    operator = max(dropped, key=lambda name: dropped[name])
-    count = dropped[operator]
-    share = min(1.0, count / rows)
-    if count < MIN_DROPPED_ROWS or share < MIN_DROPPED_SHARE or jump(view) is not None:
-        return
-    at = view.batches[-1].ended
     delay = max(view.plan.watermarks.values(), default=None)
-    evidence = [
-        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
-        Evidence("dropped_share", share, "ratio", f"< {MIN_DROPPED_SHARE:g}", at),
-    ]
-    lateness = _lateness(view)
-    if lateness is not None:
-        evidence.append(Evidence("oldest_row_behind_watermark_seconds", lateness, "seconds", "<= 0", at))
+    batches = [batch for batch in view.run.recent if dropped_by_all(batch)]
+    lateness, wrong = _lateness(batches), _wrong(batches)
+    evidence = list(found.evidence)
+    behind = ""
+    if wrong is not None:
+        evidence.append(Evidence("oldest_event_time_seconds", wrong.at, "seconds", "about now", found.at))
+        behind = f"; the oldest event time is {wrong.question}"
+    elif lateness is not None:
+        evidence.append(Evidence("oldest_row_behind_watermark_seconds", lateness, "seconds", "<= 0", found.at))
+        behind = f"; the oldest was {lateness:.0f} s behind the watermark"
     if delay is not None:
-        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", "the delay of withWatermark", at))
-    behind = f"; the oldest was {lateness:.0f} s behind the watermark" if lateness else ""
+        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", "the delay of withWatermark", found.at))
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     yield Finding(
-        f"{at_least(operator)}{count:,} rows ({share:.1%}) were dropped as late by {operator} in the last minute"
-        f"{allowed}{behind}",
-        Component("operator", operator),
+        f"{found.words} were dropped as late by {found.operator} in the last minute{allowed}{found.note}{behind}",
+        Component("operator", found.operator),
         tuple(evidence),
-        (
-            Remedy("find the producer that sends late", "the dropped rows are lost for this query"),
-            Remedy(
-                "allow more lateness with withWatermark"
-                + (f", at least {delay + lateness:.0f} s" if delay is not None and lateness else ""),
-                "only if rows may legitimately be that late; state grows in proportion",
-                safe=False,
-            ),
-        ),
-        confidence=min(0.95, 0.7 + share),
-        began=next((batch.started for batch in view.run.recent if _of(batch.operators)), None),
+        _remedies(delay, lateness, wrong),
+        confidence=0.9 if wrong is not None or (found.share or 0.0) >= CLEAR_SHARE else 0.75,
+        began=found.since,
     )
 
 
-def _of(operators: tuple[StateOperator, ...]) -> int:
-    return sum(operator.dropped_rows for operator in operators)
-
-
-def _lateness(view: QueryView) -> float | None:
+def _lateness(batches: Sequence[Progress]) -> float | None:
     """Seconds by which the oldest row of a batch with dropped rows was behind that batch's watermark."""
     found = [
         batch.watermark - batch.event_time_min
-        for batch in view.run.recent
-        if batch.watermark is not None and batch.event_time_min is not None and _of(batch.operators)
+        for batch in batches
+        if batch.watermark is not None and batch.event_time_min is not None
     ]
     return max((each for each in found if each > MIN_BEHIND_SECONDS), default=None)
+
+
+def _wrong(batches: Sequence[Progress]) -> Misread | None:
+    """What the oldest event time of these batches probably is, where it is none."""
+    times = [batch.event_time_min for batch in batches if batch.event_time_min is not None]
+    return misread(min(times), batches[-1].ended) if times else None
+
+
+def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None) -> tuple[Remedy, ...]:
+    if wrong is not None:
+        return (
+            Remedy(
+                "check the column of withWatermark: how a missing time and the unit of the number are read",
+                "an event time of 1970 is a wrong value and no late row; more lateness does not help",
+            ),
+            Remedy("find the producer of these rows", "the dropped rows are lost for this query"),
+        )
+    enough = f", at least {delay + lateness:.0f} s" if delay is not None and lateness is not None else ""
+    return (
+        Remedy("find the producer that sends late", "the dropped rows are lost for this query"),
+        Remedy(
+            f"allow more lateness with withWatermark{enough}",
+            "only if rows may legitimately be that late; state grows in proportion",
+            safe=False,
+        ),
+    )
 
 
 def acquit(view: QueryView) -> str | None:
     """Rows that arrive on time behind a watermark that is too far ahead are not late."""
     found = jump(view)
-    if found is None:
-        return None
-    return f"the watermark jumped {found.seconds:,.0f} s ahead of the clock: the dropped rows arrived on time"
+    return found.because if found is not None else None
 
 
 RULE = Rule("late-data", "warning", check, __doc__, ("rows-dropped",), acquit, linger=10.0, at_rest=True)

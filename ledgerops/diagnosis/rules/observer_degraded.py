@@ -28,6 +28,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
@@ -36,7 +37,6 @@ from ledgerops.signals.query_view import QueryView
 WINDOW_SECONDS = 60.0  # over which counters are compared
 RECENT_SECONDS = 20.0  # an earlier error may have been the last
 MAX_AGE_SECONDS = 30.0  # an older record does not describe the present
-MIN_SILENCE_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
 MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 MIN_QUEUE_SHARE = 0.5  # of its limit: with 50 busy queries it never exceeded 1 %
 MIN_WORKER_SHARE = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
@@ -47,7 +47,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if not view.observer or view.history.ended is not None:
         return
     silent = unseen(view)
-    if silent >= MIN_SILENCE_SECONDS:
+    if silent >= MIN_UNWATCHED_SECONDS:
         yield _nothing_seen(view, silent)
         return
     records = _recent_records(view)
@@ -85,19 +85,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def unseen(view: QueryView) -> float:
-    """Seconds since the observer, which reports every 5 s, last reported, or the query did; 0 without an observer."""
-    if not view.observer:
-        return 0.0
-    return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))
-
-
 def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     at = view.now - seconds
     return Finding(
         f"this driver has reported nothing for {seconds:.0f} s, so the state of its queries is unknown",
         Component("observer", "ledgerops", "worker"),
-        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_SILENCE_SECONDS:g}", view.now),),
+        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
         (Remedy("check whether the driver process still runs", "the findings shown are those of its last report"),),
         confidence=0.8,
         began=at,

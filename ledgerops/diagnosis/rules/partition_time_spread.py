@@ -25,9 +25,8 @@ Evidence:
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.late_data import MIN_DROPPED_SHARE
-from ledgerops.diagnosis.rules.rows_dropped import MIN_DROPPED_ROWS, dropped_rows
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition
@@ -46,28 +45,24 @@ class Spread(NamedTuple):
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    dropped, rows = dropped_rows(view)
-    count = sum(dropped.values())
-    spread = _spread(view)
-    if view.last is None or spread is None or rows <= 0 or count < MIN_DROPPED_ROWS or count / rows < MIN_DROPPED_SHARE:
+    found, spread = dropped(view), _spread(view)
+    if found is None or spread is None:
         return
     delay = max(view.plan.watermarks.values(), default=None)
-    if spread.seconds < max(MIN_APART_SECONDS, delay or 0.0, 2 * (view.trigger.interval or 0.0)):
+    limit = max(MIN_APART_SECONDS, delay or 0.0, 2 * (view.trigger.interval or 0.0))
+    if spread.seconds < limit:
         return
     topic, partition = spread.slowest
-    at = view.last.ended
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     evidence = [
-        Evidence(
-            "partitions_apart_seconds", spread.seconds, "seconds", f"< {max(MIN_APART_SECONDS, delay or 0.0):g}", at
-        ),
-        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
+        Evidence("partitions_apart_seconds", spread.seconds, "seconds", f"< {limit:g}", found.at),
+        Evidence("rows_dropped_last_minute", float(found.total), "rows", f"< {MIN_ROWS}", found.at),
     ]
     if delay is not None:
-        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", at))
+        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", found.at))
     yield Finding(
         f"partition {partition} of {topic} is read {spread.seconds:.0f} s behind the most advanced of "
-        f"{spread.partitions}{allowed}, and {count:,} rows were dropped as late in the last minute",
+        f"{spread.partitions}{allowed}, and {found.total:,} rows were dropped as late in the last minute",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
@@ -82,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=0.8 if delay is not None else 0.6,
-        began=next((batch.started for batch in view.run.recent if any(o.dropped_rows for o in batch.operators)), None),
+        began=found.since,
     )
 
 

@@ -1,7 +1,8 @@
 """Query stuck: a batch has run, or the query has reported nothing, for far longer than usual.
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
-    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
+    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long: at
+    first as a warning, if meanwhile no task ends. One earlier batch that hung does not count as usual.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
@@ -24,105 +25,59 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from statistics import median
 
-from ledgerops.diagnosis.cpu_contention import cpu_use
+from ledgerops.diagnosis.facts.hang import first_batch_moves, limits
+from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.observer_degraded import MIN_SILENCE_SECONDS, unseen
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import LONG_RUNNING
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Severity
 from ledgerops.signals.query_view import QueryView
 
-# anything may pause for that long: a full garbage collection, a broker that elects a leader
-MIN_STUCK_SECONDS = 30.0
-MIN_TIMES_USUAL = 10.0  # over the median batch
-MIN_TIMES_LONGEST = 4.0  # over the longest of the latest batches; under overload each may be twice the one before
-# the first batch of a run may read a long backlog, restore state and start executors
-MAX_FIRST_BATCH_SECONDS = 300.0
-MIN_STILL_SECONDS = 60.0  # of a batch without a past and without a running job: planning it would take the driver's CPU
-MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
-MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
-# between the start of a batch and a sample of its source that shows what it reads
-MAX_SAMPLE_DISTANCE_SECONDS = 5.0
-MIN_TIMES_PAUSE = 3.0  # over the longest pause seen, where the trigger is not known
-MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
-LATEST_BATCHES = 10
 MIN_QUIET_SECONDS = 60.0  # without progress and without an idle event, which Spark sends every 10 s
+MIN_TIMES_PAUSE = 3.0  # over the longest pause seen, where the trigger is not known
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     history = view.history
     if history.ended is not None or history.last_seen is None:
         return
-    if unseen(view) >= MIN_SILENCE_SECONDS:
+    if unseen(view) >= MIN_UNWATCHED_SECONDS:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
-    running, limit = view.run.running_seconds, _limit(view)
-    if history.running is not None and running is not None:
-        if running > limit and not _first_batch_moves(view):
-            usual = _usual(view)
-            phase = history.running.message.strip() or "no message"
-            yield _finding(
-                view,
-                f"a batch has run for {running:.0f} s{usual}; Spark reports: {phase}",
-                Evidence(RUNNING.name, running, "seconds", f"<= {limit:.0f}", view.now),
-                phase,
-                history.running.since,
-            )
+    if history.running is not None:
+        yield from _hanging(view)
+    elif history.idle_since is None:
+        yield from _silent(view, history.last_seen)
+
+
+def _hanging(view: QueryView) -> Iterator[Finding]:
+    running, seconds, limit = view.history.running, view.run.running_seconds, limits(view)
+    if running is None or seconds is None or seconds <= limit.warning or first_batch_moves(view):
         return
-    if history.idle_since is not None:
-        return
-    silent, rhythm = view.now - history.last_seen, _rhythm(view)
+    stuck = seconds > limit.stuck
+    phase = running.message.strip() or "no message"
+    yield _finding(
+        view,
+        f"a batch has run for {seconds:.0f} s{_usual(view)}; Spark reports: {phase}",
+        Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
+        phase,
+        running.since,
+        at_most="critical" if stuck else "warning",
+    )
+
+
+def _silent(view: QueryView, since: float) -> Iterator[Finding]:
+    silent, rhythm = view.now - since, _rhythm(view)
     if rhythm is None:
         return
-    limit = max(limit, MIN_QUIET_SECONDS, rhythm)
+    limit = max(limits(view).stuck, MIN_QUIET_SECONDS, rhythm)
     if silent > limit:
         yield _finding(
             view,
             f"no batch and no idle event for {silent:.0f} s{_usual(view)}",
             Evidence("seconds_since_last_seen", silent, "seconds", f"<= {limit:.0f}", view.now),
             None,
-            history.last_seen,
+            since,
         )
-
-
-def _first_batch_moves(view: QueryView) -> bool:
-    """Whether a first batch, however long, has finished a task or begun a job lately."""
-    running = view.history.running
-    if view.batches or running is None or running.moved is None or _nothing_moves(view):
-        return False
-    return view.now - running.moved <= MAX_FIRST_BATCH_SECONDS
-
-
-def _nothing_moves(view: QueryView) -> bool:
-    """Whether no job is at work or was begun for a minute, and the driver computes nothing either: it waits."""
-    running, use = view.history.running, cpu_use(view)
-    if running is None or running.tasks != 0 or running.moved is None or use is None:
-        return False
-    return view.now - running.moved >= MIN_STILL_SECONDS and sum(use.own.values()) <= MAX_STILL_CORES
-
-
-def _limit(view: QueryView) -> float:
-    """Seconds from which a trigger counts as stuck."""
-    if view.plan.trigger in LONG_RUNNING:
-        return max(2 * MAX_FIRST_BATCH_SECONDS, 3 * (view.trigger.interval or 0.0))
-    if view.plan.trigger in ("available_now", "once"):
-        return MAX_ONE_BATCH_SECONDS
-    latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
-    interval = view.trigger.interval or 0.0
-    if view.baseline.usual_duration is None:
-        longest = MIN_TIMES_LONGEST * max(latest, default=0.0)
-        if _nothing_moves(view):
-            return max(MIN_STILL_SECONDS, 2 * interval, longest)
-        return max(MAX_FIRST_BATCH_SECONDS, MIN_TIMES_USUAL * interval, longest)
-    much = MIN_TIMES_EXPECTED * view.baseline.usual_duration * _times_usual_rows(view)
-    return max(
-        MIN_STUCK_SECONDS,
-        MIN_TIMES_USUAL * view.baseline.usual_duration,
-        MIN_TIMES_LONGEST * max(latest),
-        2 * interval,
-        much,
-    )
 
 
 def _rhythm(view: QueryView) -> float | None:
@@ -135,30 +90,13 @@ def _rhythm(view: QueryView) -> float | None:
     return None if view.trigger.longest_pause is None else MIN_TIMES_PAUSE * view.trigger.longest_pause
 
 
-def _times_usual_rows(view: QueryView) -> float:
-    """How many times the usual rows the running batch reads, if its source was sampled when it began; else 0.
-
-    A producer that was delayed may send the rows of several minutes at once, which then take long to process.
-    """
-    running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
-    if running is None or not rows or view.plan.rate_limits:
-        return 0.0
-    samples = [
-        heads
-        for heads in view.history.heads
-        if heads.error is None and abs(heads.at - running.since) <= MAX_SAMPLE_DISTANCE_SECONDS
-    ]
-    if not samples:
-        return 0.0
-    left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
-    return left / median(rows)
-
-
 def _usual(view: QueryView) -> str:
     return f"; the usual is {view.baseline.usual_duration:.1f} s" if view.baseline.usual_duration is not None else ""
 
 
-def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:
+def _finding(
+    view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float, at_most: Severity = "critical"
+) -> Finding:
     quoted = [evidence]
     if view.baseline.usual_duration is not None:
         quoted.append(Evidence("batch_seconds_median", view.baseline.usual_duration, "seconds", "the usual", view.now))
@@ -176,6 +114,7 @@ def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | Non
         ),
         confidence=0.9 if view.baseline.usual_duration is not None else 0.7,
         began=since,
+        at_most=at_most,
     )
 
 

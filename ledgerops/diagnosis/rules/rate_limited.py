@@ -18,6 +18,11 @@ Evidence:
     batch_offsets: sum of endOffset - startOffset over all sources and partitions of the newest batch
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
         those of its first 10 s
+    needed_offsets: arrival x F / (0.7 - arrival x R), at least arrival x the interval / 0.7. F = seconds of a batch
+        that its rows do not make longer, R = the other seconds divided by the offsets of a batch, by the parts of the
+        profile (`docs/verdict.md`)
+    stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
+    stretch_of_tasks: the same for tasks that compute
     backlog_offsets: sum of latestOffset - endOffset over the partitions of the newest batch
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition, interpolated between the heads in batches and `offsets` records; the largest over the partitions
@@ -27,12 +32,14 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from math import ceil
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.file_wait import file_wait
+from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
+from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -40,16 +47,9 @@ from ledgerops.model.history import backlog
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of
 
-CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
-MIN_BATCHES = 5
-MIN_ONE_SIZE_SHARE = 0.98  # smallest batch over the largest: Spark divides a cap among the partitions, and rounds
-UNKNOWN_OPTION = "the limit of the source"
 MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
-MAX_ROOMY_SHARE = 0.7  # of the interval: a shorter batch has room for more rows, whatever its time is spent on
-MAX_FULL_SHARE = 0.9  # of the interval: a longer batch has no room
-MAX_SMALLER_SHARE = 0.8  # of the rows; smaller batches show what more rows cost
-LAG_SECONDS = 10.0  # as for falling behind
 SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
 
 
@@ -61,7 +61,9 @@ class Held(NamedTuple):
     seconds: float  # of a batch, the median
     left: int  # offsets
     lag: float  # seconds
+    needed: float  # offsets a batch with which it would keep up
     share: float  # of what arrives that the cap does not let in
+    profile: Profile  # that `needed` rests on
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -69,53 +71,62 @@ def check(view: QueryView) -> Iterator[Finding]:
     held = _held(view)
     if held is None or view.last is None:
         return
-    interval = view.trigger.interval or 0.0
-    better = round(held.cap * MAX_ROOMY_SHARE * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
-    at = view.last.ended
+    at, interval = view.last.ended, view.trigger.interval
+    of = f" of {interval:g} s" if interval else ""
+    named = f"{held.option} (such as maxOffsetsPerTrigger)" if held.option == UNKNOWN_OPTION else held.option
     yield Finding(
-        f"each of the last {MIN_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
-        f"took {held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
+        f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
+        f"took {held.seconds:.1f} s{of}, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
-            Evidence(
-                "batch_offsets", float(sum(read_by_partition(view.last).values())), "offsets", "below the cap", at
-            ),
-            Evidence("batch_seconds_median", held.seconds, "seconds", f">= {MAX_ROOMY_SHARE * interval:.1f}", at),
+            Evidence("batch_offsets", float(_read(view)[-1]), "offsets", "below the cap", at),
+            Evidence("batch_seconds_median", held.seconds, "seconds", "most of it for rows", at),
             Evidence("backlog_offsets", float(held.left), "offsets", "0", at),
-            Evidence(LAG.name, held.lag, "seconds", f"<= {LAG_SECONDS:g}", view.now),
+            Evidence("needed_offsets", held.needed, "offsets", f"<= {held.cap:,}", at),
+            Evidence(LAG.name, held.lag, "seconds", f"<= {MIN_LAG_SECONDS:g}", view.now),
+            *held.profile.stretches,
         ),
         (
             Remedy(
-                f"raise {_named(held.option)} to about {max(better, 2 * held.cap):,.0f} and start the query again",
-                "batches end well within the interval: there is time for more rows",
+                f"raise {named} to about {_rounded(held.needed, held.cap):,} and start the query again",
+                "more rows in a batch hardly make it longer: it would keep up",
                 safe=False,
             ),
         ),
         confidence=0.9,
-        began=view.baseline.steady[-MIN_BATCHES].started,
+        began=view.baseline.steady[-CAP_BATCHES].started,
         share=held.share,
+        batches=held.profile.batches,
+        usual_batches=held.profile.usual_batches,
     )
 
 
+def _rounded(needed: float, cap: int) -> int:
+    """Twice the cap at least, to two digits: the backlog must go, too."""
+    better = ceil(max(needed, 2.0 * cap))
+    unit: int = 10 ** max(0, len(str(better)) - 2)
+    return ceil(better / unit) * unit
+
+
 def _files(view: QueryView) -> Iterator[Finding]:
-    """Files wait for longer and longer although batches end well within the interval."""
-    grown, wait = overload.growth(view), file_wait(view)
-    interval, latest = view.trigger.interval, view.baseline.steady[-MIN_BATCHES:]
-    if grown is None or grown.form != "files" or wait is None or not interval or len(latest) < MIN_BATCHES:
+    """Files wait for longer and longer although batches have room for more of them."""
+    grown, wait = growth.growth(view), file_wait(view)
+    interval, latest = view.trigger.interval, view.baseline.steady[-CAP_BATCHES:]
+    if grown is None or grown.form != "files" or wait is None or not interval or len(latest) < CAP_BATCHES:
         return
     seconds, at = median(batch.duration for batch in latest), latest[-1].ended
-    if seconds > MAX_ROOMY_SHARE * interval:
+    if seconds > ROOM_SHARE * interval:
         return
-    better = max(2 * wait.cap, int(wait.cap * MAX_ROOMY_SHARE * interval / seconds))
-    files = counted(wait.cap, "file")
+    better = max(2 * wait.cap, int(wait.cap * ROOM_SHARE * interval / seconds))
     yield Finding(
-        f"each of the last {wait.batches} batches read the {files} that {wait.option} allows and took {seconds:.1f} s "
-        f"of {interval:g} s; files now wait {wait.last:.0f} s, {wait.last - wait.first:.0f} s longer than before",
+        f"each of the last {wait.batches} batches read the {counted(wait.cap, 'file')} that {wait.option} allows and "
+        f"took {seconds:.1f} s of {interval:g} s; files now wait {wait.last:.0f} s, "
+        f"{wait.last - wait.first:.0f} s longer than before",
         Component("source", wait.source, wait.option),
         (
             Evidence("batch_files", float(wait.cap), "files", "below the cap", at),
-            Evidence("batch_seconds_median", seconds, "seconds", f">= {MAX_ROOMY_SHARE * interval:.1f}", at),
-            Evidence(FILE_AGE.name, wait.last, "seconds", f"<= {LAG_SECONDS:g}", at),
+            Evidence("batch_seconds_median", seconds, "seconds", f">= {ROOM_SHARE * interval:.1f}", at),
+            Evidence(FILE_AGE.name, wait.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
             Evidence("file_age_growth_seconds", wait.last - wait.first, "seconds", "0", at),
         ),
         (
@@ -131,83 +142,46 @@ def _files(view: QueryView) -> Iterator[Finding]:
     )
 
 
+def _read(view: QueryView) -> list[int]:
+    """Offsets that the newest batches read."""
+    return [sum(read_by_partition(batch).values()) for batch in view.baseline.steady[-CAP_BATCHES:]]
+
+
 @once
 def _held(view: QueryView) -> Held | None:
-    cap = cap_of(view)
-    interval, latest = view.trigger.interval, view.baseline.steady[-MIN_BATCHES:]
-    if cap is None or not interval or len(latest) < MIN_BATCHES:
+    """Each batch reads what the cap allows and leaves rows behind, and with a higher cap the query would keep up."""
+    cap, latest, found = cap_of(view), view.baseline.steady[-CAP_BATCHES:], profile(view)
+    load = growth.load(view, CAP_BATCHES)
+    if cap is None or len(latest) < CAP_BATCHES or found is None or load is None or load.arrival <= 0:
         return None
     option, limit = cap
     lefts = [left for batch in latest if (left := backlog(batch)) is not None]
-    seconds = median(batch.duration for batch in latest)
-    if len(lefts) < MIN_BATCHES or sum(batch.duration > interval for batch in latest) > 1:
-        return None
-    if any(sum(read_by_partition(batch).values()) < MIN_CAP_SHARE * limit for batch in latest):
+    if len(lefts) < CAP_BATCHES or min(_read(view)) < MIN_CAP_SHARE * limit:
         return None
     span = latest[-1].started - latest[0].started
     shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
-    lag = view.lag.seconds or 0.0
-    if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON_SECONDS):
+    lag, interval = view.lag.seconds or 0.0, view.trigger.interval or 0.0
+    if lag < max(MIN_LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON_SECONDS):
         return None
-    load = overload.load(view, MIN_BATCHES)
-    if seconds > MAX_ROOMY_SHARE * interval and not _cheap(view, seconds, interval, load):
+    arrival = load.arrival / view.capacity.rows_per_offset
+    for_rows = on_rows(found) / found.duration * median(batch.duration for batch in latest)
+    seconds = median(batch.duration for batch in latest)
+    room = ROOM_SHARE - arrival * for_rows / limit
+    if room <= 0:
+        return None  # the work on the rows alone takes too long: no cap helps
+    needed = max(arrival * (seconds - for_rows) / room, arrival * interval / ROOM_SHARE)
+    if needed <= limit:
         return None
-    share = max(0.0, 1 - load.processed / load.arrival) if load is not None and load.arrival > 0 else 0.0
-    return Held(option, limit, seconds, lefts[-1], lag, share)
-
-
-def _named(option: str) -> str:
-    """The option, or those that it may be where neither plan nor log says which."""
-    return f"{option} (such as maxOffsetsPerTrigger)" if option == UNKNOWN_OPTION else option
-
-
-def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load | None) -> bool:
-    """Whether as many rows as arrive would fit into the interval: most of a batch's time is not spent on its rows.
-
-    Known from the smaller batches of the run: what the larger ones take longer is what rows cost.
-    """
-    rows = median(batch.rows for batch in view.baseline.steady[-MIN_BATCHES:])
-    smaller = [batch for batch in view.baseline.steady[:-MIN_BATCHES] if 0 < batch.rows <= MAX_SMALLER_SHARE * rows]
-    if seconds > MAX_FULL_SHARE * interval or load is None or len(smaller) < MIN_BATCHES:
-        return False
-    fewer, before = median(batch.rows for batch in smaller), median(batch.duration for batch in smaller)
-    each = max(0.0, seconds - before) / (rows - fewer)
-    return seconds + each * max(0.0, load.arrival * interval - rows) <= interval
-
-
-def cap_of(view: QueryView) -> tuple[str, int] | None:
-    """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
-    caps = [
-        (int(value), option)
-        for option, value in view.plan.rate_limits.items()
-        if option.lower() in CAPS and value.isdecimal() and int(value) > 0
-    ]
-    return (min(caps)[1], min(caps)[0]) if caps else _seen_cap(view)
-
-
-def _seen_cap(view: QueryView) -> tuple[str, int] | None:
-    """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
-    latest = view.baseline.steady[-MIN_BATCHES:]
-    sizes = [sum(read_by_partition(batch).values()) for batch in latest]
-    if (
-        len(latest) < MIN_BATCHES
-        or not all(backlog(batch) for batch in latest)
-        or min(sizes) < MIN_ONE_SIZE_SHARE * max(sizes)
-    ):
-        return None
-    return (UNKNOWN_OPTION, max(sizes)) if min(sizes) > 0 else None
+    share = max(0.0, 1 - load.processed / load.arrival)
+    return Held(option, limit, seconds, lefts[-1], lag, needed, share, found)
 
 
 def acquit(view: QueryView) -> str | None:
-    cap, latest = cap_of(view), view.baseline.steady[-MIN_BATCHES:]
+    cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
     if cap is None or not latest or _held(view) is not None:
         return None
-    most = max(sum(read_by_partition(batch).values()) for batch in latest)
-    seconds = median(batch.duration for batch in latest)
-    if most < MIN_CAP_SHARE * cap[1]:
-        return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
-    if view.trigger.interval and seconds > MAX_FULL_SHARE * view.trigger.interval:
-        return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no time for larger ones"
+    if max(_read(view)) < MIN_CAP_SHARE * cap[1]:
+        return f"batches read at most {max(_read(view)):,} of the {cap[1]:,} offsets that {cap[0]} allows"
     return None
 
 

@@ -24,43 +24,22 @@ Evidence:
         head, interpolated between the heads (latestOffset of batches, latest of `offsets` records)
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.retention import MAX_HEADROOM_SHARE, MAX_SECONDS_TO_LOSS, MIN_SHRINK_RATIO, risks, worst
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM, LAG
-from ledgerops.model import head_table
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import Partition
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.run import WINDOW_SECONDS
-
-MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query loses rows
-# of what the topic keeps: above it the time left says more about the topic than about the query
-MAX_JUDGED_SHARE = 0.5
-# until rows are lost at the present pace: someone on call needs that long to do something about it
-MAX_SECONDS_TO_LOSS = 3600.0
-MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
-MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the noise of batches
-
-
-class Risk(NamedTuple):
-    """A partition whose unread rows are close to deletion."""
-
-    left: float  # seconds until the oldest unread row is deleted
-    share: float  # of the time that the topic keeps rows
-    pace: float  # seconds of headroom lost each second
-    partition: Partition
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    heads, risks = view.lag.heads, list(_risks(view))
-    if heads is None or not risks:
+    heads, found = view.lag.heads, list(risks(view))
+    if heads is None or not found:
         return
-    left, share, pace, worst = _worst(risks)
-    topic, partition = worst
-    lag = view.lag.unread_since.get(worst)
+    left, share, pace, place = worst(found)
+    topic, partition = place
+    lag = view.lag.unread_since.get(place)
     evidence = [
         Evidence(HEADROOM.name, left, "seconds", f">= {MAX_SECONDS_TO_LOSS:g}", view.now),
         Evidence("headroom_share", share, "ratio", f">= {MAX_HEADROOM_SHARE:g}", heads.at),
@@ -68,7 +47,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     ]
     if lag is not None:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
-    more = f" (and {len(risks) - 1} more)" if len(risks) > 1 else ""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     yield Finding(
         f"the oldest unread row of partition {partition} of {topic}{more} will be deleted in {left:,.0f} s, "
         f"{share:.0%} of the time that the topic keeps rows, and the query is not catching up",
@@ -83,72 +62,8 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("remove what keeps the query from reading", "a longer retention only gains time"),
         ),
-        confidence=min(0.95, 0.7 + 0.25 * (1 - share)),
+        confidence=0.9 if share < MAX_HEADROOM_SHARE else 0.8,
     )
-
-
-def _risks(view: QueryView) -> Iterator[Risk]:
-    """The partitions whose unread rows are close to deletion, while the query is not catching up."""
-    heads = view.lag.heads
-    if heads is None or view.last is None:
-        return
-    for each, left in view.lag.headroom.items():
-        configured = heads.retention_seconds.get(each[0])
-        if configured is not None and left >= MAX_JUDGED_SHARE * configured:
-            continue  # nearly all of it, as nearly always: what the topic really keeps is no more
-        if view.lag.consumed[each] < heads.earliest[each]:
-            continue  # lost already
-        pace, keeps = _pace(view, each), _keeps(view, each)
-        if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
-            continue
-        share = left / keeps
-        if share < MAX_HEADROOM_SHARE or (share < MAX_JUDGED_SHARE and left / pace < MAX_SECONDS_TO_LOSS):
-            yield Risk(left, share, pace, each)
-
-
-def _worst(risks: Sequence[Risk]) -> Risk:
-    """The first of the partitions about as near the limit: two that alternate would appear as two findings."""
-    least = min(risk.share for risk in risks)
-    return min((risk for risk in risks if risk.share <= least + MAX_ALIKE_SHARE), key=lambda risk: risk.partition)
-
-
-def _keeps(view: QueryView, partition: Partition) -> float | None:
-    """Seconds that the topic keeps: its retention, else the length of the log over the rate at which it is deleted."""
-    assert view.lag.heads is not None
-    configured = view.lag.heads.retention_seconds.get(partition[0])
-    offsets, times = view.history.earliest_times.get(partition, ((), ()))
-    rate = head_table.advance(offsets, times, view.now)
-    length = view.lag.heads.latest.get(partition, 0) - view.lag.heads.earliest[partition]
-    known = [each for each in (configured, length / rate if rate else None) if each is not None]
-    return min(known, default=None)
-
-
-def _pace(view: QueryView, partition: Partition) -> float | None:
-    """Seconds of headroom that each second takes: 1 while the query makes no progress, below 0 while it catches up.
-
-    Compared with the newest batch that is at least a minute old; None before there is one.
-    """
-    index = bisect_right(view.batches, view.now - WINDOW_SECONDS, key=lambda batch: batch.started)
-    if index == 0:
-        return None
-    earlier = view.batches[index - 1]
-    ends = [source.end[partition] for source in earlier.sources if partition in source.end]
-    if not ends or partition not in view.history.head_times:
-        return None
-    heads, times = view.history.head_times[partition]
-    now_at = head_table.time_of_offset(heads, times, view.lag.consumed[partition])
-    if now_at is None or view.last is None:
-        return None
-    if view.now - now_at <= (view.trigger.interval or 0.0) + view.last.duration:
-        return 0.0  # the saw-tooth of the trigger
-    if min(ends) == view.lag.consumed[partition]:
-        return 1.0
-    then_at = head_table.time_of_offset(heads, times, min(ends))
-    if then_at is None or heads[0] > min(ends):
-        return None
-    elapsed = view.now - head_table.offsets_read_at(earlier)
-    lag, earlier_lag = view.now - now_at, max(0.0, head_table.offsets_read_at(earlier) - then_at)
-    return (lag - earlier_lag) / elapsed if elapsed > 0 else None
 
 
 RULE = Rule(

@@ -25,180 +25,48 @@ Evidence:
     window_seconds: length of the window: 50, 300 or 1,800 s, divided at multiples of 10 s.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from math import sqrt
-from typing import NamedTuple
+from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MIN_FULLNESS, MIN_RISE_SHARE, SOON_SECONDS, creep
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.head_table import offsets_read_at
-from ledgerops.model.history import TREND_SECONDS, TrendPoint
-from ledgerops.signals.baseline import WARM_UP_SECONDS
-from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
-WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
-MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
-MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
-MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
-SOON_SECONDS = 900.0  # a forecast from five minutes does not reach further
-BY_INTERVAL = "the trigger interval"
-MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not complete; fewer do not show how full it is
-
-
-class Creep(NamedTuple):
-    """A steady rise of the load towards what the query can process. Rates are rows a second."""
-
-    fullness: float  # share of the interval or of the cap that a batch uses
-    per_second: float  # by which the fullness rises
-    arrival: float
-    growth: float  # of the arrival over the window, as a share
-    seconds: float  # until the query is full; 0 when it is
-    window: float  # seconds
-    by: str  # what becomes full
-    began: float
+LONG_WINDOW_SECONDS = 100.0  # over which a rise is no burst
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    creep = _creep(view)
-    if creep is None or view.last is None:
+    found = creep(view)
+    if found is None or view.last is None:
         return
     at = view.last.ended
-    minutes = f"{creep.seconds / 60:.1f} min" if creep.seconds >= 90 else f"{creep.seconds:.0f} s"
-    when = f"the limit will be reached in about {minutes}" if creep.seconds > 0 else "the limit is reached"
+    minutes = f"{found.seconds / 60:.1f} min" if found.seconds >= 90 else f"{found.seconds:.0f} s"
+    when = f"the limit will be reached in about {minutes}" if found.seconds > 0 else "the limit is reached"
     yield Finding(
-        f"arrival rose by {creep.growth:.0%} in {creep.window:.0f} s to {creep.arrival:,.0f} rows/s, and batches use "
-        f"{creep.fullness:.0%} of {creep.by}; at this rate {when}",
-        Component("query", view.query, creep.by),
+        f"arrival rose by {found.growth:.0%} in {found.window:.0f} s to {found.arrival:,.0f} rows/s, and batches use "
+        f"{found.fullness:.0%} of {found.by}; at this rate {when}",
+        Component("query", view.query, found.by),
         (
-            Evidence("fullness", creep.fullness, "ratio", f"< {MIN_FULLNESS:g}", at),
-            Evidence("fullness_per_minute", creep.per_second * 60, "ratio", "about 0", at),
-            Evidence("arrival_rows_per_second", creep.arrival, "rows/s", "level", at),
-            Evidence("arrival_growth", creep.growth, "ratio", f"< {MIN_RISE_SHARE:g}", at),
-            Evidence("seconds_to_capacity", creep.seconds, "seconds", f"> {SOON_SECONDS:g}", at),
-            Evidence("window_seconds", creep.window, "seconds", "the observed time", at),
+            Evidence("fullness", found.fullness, "ratio", f"< {MIN_FULLNESS:g}", at),
+            Evidence("fullness_per_minute", found.per_second * 60, "ratio", "about 0", at),
+            Evidence("arrival_rows_per_second", found.arrival, "rows/s", "level", at),
+            Evidence("arrival_growth", found.growth, "ratio", f"< {MIN_RISE_SHARE:g}", at),
+            Evidence("seconds_to_capacity", found.seconds, "seconds", f"> {SOON_SECONDS:g}", at),
+            Evidence("window_seconds", found.window, "seconds", "the observed time", at),
         ),
         (
             Remedy(
                 "raise the limit on the rows of a batch at the next start"
-                if creep.by != BY_INTERVAL
+                if found.by != BY_INTERVAL
                 else "give the query more cores before the limit is reached, at most one for each source partition",
                 "above the limit the backlog grows as long as the load lasts",
                 safe=False,
             ),
             Remedy("ask the producer how far the load will rise", "only more capacity or fewer rows help"),
         ),
-        confidence=0.6 if creep.window < 100 else 0.8,
-        began=creep.began,
+        confidence=0.6 if found.window < LONG_WINDOW_SECONDS else 0.8,
+        began=found.began,
     )
-
-
-@once
-def _creep(view: QueryView) -> Creep | None:
-    """The rise over the shortest window that shows one."""
-    interval = view.trigger.interval
-    if view.last is None or not interval or view.history.idle_since is not None:
-        return None
-    newest = view.batches[-3:]
-    if max(_full(view, batch.rows, batch.duration) for batch in newest) < MIN_FULLNESS:
-        return None
-    since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS
-    points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
-    if points and points[-1].batches < MIN_NEWEST_BATCHES:
-        points.pop()
-    for size in WINDOWS:
-        if len(points) < size + 1:
-            return None
-        found = _risen(view, points[-size - 1 :])
-        if found is not None:
-            return found
-    return None
-
-
-def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
-    """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
-    size = (len(points) - 1) // WINDOW_PARTS
-    parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(WINDOW_PARTS)]
-    edges = [points[n * size].at for n in range(WINDOW_PARTS + 1)]
-    if view.last is None or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
-        return None
-    sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(view.last))]  # the newest part may not be over
-    heads = [_heads(view, at) for at in sampled_at]
-    if any(head is None for head in heads) or sampled_at[-1] - sampled_at[-2] < MAX_STEP_SHARE * size * TREND_SECONDS:
-        return None
-    arrivals = [
-        ((after or 0.0) - (before or 0.0)) / (until - begin)
-        for (before, after), (begin, until) in zip(pairwise(heads), pairwise(sampled_at), strict=True)
-    ]
-    rise = arrivals[-1] - arrivals[0]
-    if arrivals[0] <= 0 or rise < MIN_RISE_SHARE * arrivals[0]:
-        return None
-    if any(
-        not MIN_STEP_SHARE * rise <= later - earlier <= MAX_STEP_SHARE * rise for earlier, later in pairwise(arrivals)
-    ):
-        return None
-    fulls = [
-        _full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches)
-        for part in parts
-        if (batches := sum(p.batches for p in part))
-    ]
-    apart = edges[-1] - edges[-2]
-    if len(fulls) < WINDOW_PARTS or fulls[-1] < MIN_FULLNESS or fulls[-1] <= fulls[0]:
-        return None
-    # the newest part is as full as it was in its middle
-    seconds = _until_full(fulls, apart)
-    if seconds is None or seconds > SOON_SECONDS:
-        return None
-    window = edges[-1] - edges[0]
-    by = "the rows allowed per batch" if _by_cap(view, points[-1]) else BY_INTERVAL
-    per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
-    return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
-
-
-def _until_full(fulls: Sequence[float], apart: float) -> float | None:
-    """Seconds from the end of the newest part until 1 is reached; None when the rise levels off below it."""
-    if fulls[-1] >= 1:
-        return 0.0
-    step = fulls[-1] - fulls[-2]
-    bend = min(0.0, step - (fulls[-2] - fulls[-3]))  # a rise that gets faster is taken as straight
-    step, missing = step + bend / 2, 1 - fulls[-1]
-    if bend == 0.0:
-        steps = missing / step if step > 0 else None
-    else:  # missing = step * n + bend / 2 * n^2
-        inner = step * step + 2 * bend * missing
-        steps = (-step + sqrt(inner)) / bend if inner >= 0 and step > 0 else None
-    return None if steps is None else max(0.0, (steps - 0.5) * apart)
-
-
-def _heads(view: QueryView, at: float) -> float | None:
-    """The sum of all head offsets at an instant, by what was seen of them before and after it."""
-    total = 0.0
-    for offsets, times in view.history.head_times.values():
-        after = bisect_left(times, at)
-        if not times or at < times[0]:
-            return None
-        if after == len(times):
-            total += offsets[-1]
-            continue
-        before = max(0, after - 1)
-        part = (at - times[before]) / (times[after] - times[before]) if after > before else 0.0
-        total += offsets[before] + part * (offsets[after] - offsets[before])
-    return total
-
-
-def _full(view: QueryView, rows: float, seconds: float) -> float:
-    """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
-    cap = cap_of(view)
-    return max(seconds / (view.trigger.interval or seconds or 1.0), rows / cap[1] if cap else 0.0)
-
-
-def _by_cap(view: QueryView, point: TrendPoint) -> bool:
-    cap = cap_of(view)
-    return cap is not None and point.rows / cap[1] > point.batch_seconds / (view.trigger.interval or 1.0)
 
 
 RULE = Rule(

@@ -21,41 +21,18 @@ Evidence:
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
 """
 
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ledgerops.diagnosis.facts.source_silence import silences
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.query_failed import first_line
-from ledgerops.metrics.latency import RUNNING
-from ledgerops.metrics.pressure import REACHABLE
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
-
-MIN_SILENCE_SECONDS = 10.0  # while a broker restarts, others take over its partitions in less
-GRACE_SECONDS = 5.0  # the broker may have answered the query while the first failed request was in progress
-STALE_SECONDS = 60.0  # an older failed request does not describe the present: the process that asks has ended
-MIN_TIMES_LONGEST = 4.0  # over the longest wait of the query for offsets so far
-WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
-TIMED_OUT = re.compile(
-    r"kafka\.common\.errors\.(Timeout|Disconnect|BrokerNotAvailable)Exception"
-    r"|Timed out waiting for a node assignment|Timeout .*topic metadata|No resolvable bootstrap urls"
-)
-
-
-class Silence(NamedTuple):
-    """What tells that the broker does not answer, since when, and how sure that is."""
-
-    what: str
-    since: float
-    evidence: tuple[Evidence, ...]
-    confidence: float
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.history.ended is not None and view.history.ended.exception is None:
         return
-    found = [silence for silence in (_unanswered(view), _waits(view), _gave_up(view)) if silence is not None]
+    found = silences(view)
     if not found:
         return
     asked = view.lag.asked
@@ -75,67 +52,10 @@ def check(view: QueryView) -> Iterator[Finding]:
                 safe=False,
             ),
         ),
-        confidence=min(0.98, max(silence.confidence for silence in found) + 0.05 * (len(found) - 1)),
+        confidence=0.95 if len(found) > 1 else found[0].confidence,
         began=min(silence.since for silence in found),
         share=1.0,  # without the source there is nothing that the query could do
     )
-
-
-def _unanswered(view: QueryView) -> Silence | None:
-    asked = view.lag.asked
-    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE_SECONDS:
-        return None
-    seconds = view.now - asked.unreachable_since
-    answered_before = bool(view.history.earliest_times)  # else it is ledgerops that was given a wrong address
-    if (
-        seconds < MIN_SILENCE_SECONDS
-        or not answered_before
-        or _heard_since(view) > asked.unreachable_since + GRACE_SECONDS
-    ):
-        return None
-    evidence = (
-        Evidence(REACHABLE.name, 0.0, "count", "1", asked.at),
-        Evidence("seconds_without_answer", seconds, "seconds", f"< {MIN_SILENCE_SECONDS:g}", view.now),
-    )
-    return Silence(
-        f"the broker has not answered for {seconds:.0f} s ({asked.error})", asked.unreachable_since, evidence, 0.9
-    )
-
-
-def _heard_since(view: QueryView) -> float:
-    """When the query itself last got an answer of its source: then only ledgerops cannot reach the broker."""
-    history = view.history
-    began = history.last.started if history.last is not None else 0.0
-    return max(began, (history.last_seen or 0.0) if history.idle_since is not None else 0.0)
-
-
-def _waits(view: QueryView) -> Silence | None:
-    running, seconds = view.history.running, view.run.running_seconds
-    if running is None or seconds is None or not WAITING.search(running.message):
-        return None
-    longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
-    limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST * longest)
-    if seconds < limit:
-        return None
-    evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
-    answers = (
-        view.lag.asked is not None
-        and view.lag.asked.error is None
-        and view.lag.asked.at >= running.since + MIN_SILENCE_SECONDS
-    )
-    tail = ", although the broker answers ledgerops" if answers else ""
-    return Silence(
-        f"the query has waited {seconds:.0f} s for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
-    )
-
-
-def _gave_up(view: QueryView) -> Silence | None:
-    ended = view.history.ended
-    if ended is None or ended.exception is None or not TIMED_OUT.search(ended.exception):
-        return None
-    failures = float(max(1, sum(view.history.failures.values())))
-    evidence = (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),)
-    return Silence(f"the query gave up waiting for the broker: {first_line(ended.exception)}", ended.at, evidence, 0.8)
 
 
 def acquit(view: QueryView) -> str | None:

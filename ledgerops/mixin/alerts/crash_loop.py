@@ -14,7 +14,7 @@ Mitigation: stop whatever restarts it. Then repair the cause: send a poison reco
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, CAUSE
+from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site
 
 MIN_FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
@@ -46,8 +46,9 @@ ALERT = Alert(
     summary="A query keeps failing and restarting.",
     description=(
         '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times within a quarter of an hour and was restarted '
-        f"each time. {CAUSE}"
+        "each time."
     ),
+    names_cause=True,
     runbook=__doc__,
     rule="crash-loop",
     inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import data_loss
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, of_rule
+from ledgerops.mixin.alerts.promql import of_rule
 
 LOSS = 'ledgerops_finding{rule="data-loss", severity="critical"}'
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
@@ -19,7 +19,8 @@ ALERT = Alert(
     expression=lambda site: of_rule(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
     summary="Rows were deleted before a query could read them.",
-    description=f"Rows that {{{{ $labels.query }}}} had not read yet were deleted from its topic. {CAUSE}",
+    description="Rows that {{ $labels.query }} had not read yet were deleted from its topic.",
+    names_cause=True,
     runbook=data_loss.__doc__ or "",
     rule="data-loss",
     page="ledgerops-query",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import falling_behind
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, interval, total, worst
+from ledgerops.mixin.alerts.promql import interval, total, worst
 from ledgerops.mixin.site import Site, duration
 
 WINDOW_SECONDS = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
@@ -35,8 +35,9 @@ ALERT = Alert(
     summary="A query is falling behind its input.",
     description=(
         "{{ $labels.query }} is reading rows that are {{ $value | humanizeDuration }} old, and its backlog has been "
-        f"growing for five minutes. {CAUSE}"
+        "growing for five minutes."
     ),
+    names_cause=True,
     runbook=falling_behind.__doc__ or "",
     rule="falling-behind",
     inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),

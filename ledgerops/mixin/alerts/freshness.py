@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, once_a_step, silent, step_seconds, worst
+from ledgerops.mixin.alerts.promql import alive, interval, once_a_step, silent, step_seconds, worst
 from ledgerops.mixin.site import Site, duration
 
 FRESHNESS, BAD, STEP = "query:freshness:seconds", "query:freshness_bad:bool", "query:freshness_bad:step_5m"
@@ -125,9 +125,9 @@ PAGE = Alert(
     hold=30.0,
     summary="Results are too old, and the error budget is burning fast.",
     description=(
-        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window. "
-        f"{CAUSE}"
+        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
     ),
+    names_cause=True,
     runbook=PAGE_RUNBOOK,
     rule="freshness-breach",
     inhibits=("LedgerFreshnessTicket",),
@@ -169,9 +169,9 @@ TICKET = Alert(
     hold=300.0,
     summary="Results are too old too often; the error budget will not last.",
     description=(
-        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window. "
-        f"{CAUSE}"
+        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
     ),
+    names_cause=True,
     runbook=TICKET_RUNBOOK,
     cases=(
         Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),

@@ -51,3 +51,4 @@ class Alert:
     inhibits: tuple[str, ...] = ()  # alerts that say nothing new while this one fires for the same query
     without: tuple[Behaviour, ...] = field(default=())
     of_query: bool = True  # has the label `query`
+    names_cause: bool = False  # has the root cause of its query as an annotation

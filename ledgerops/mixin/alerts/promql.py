@@ -7,7 +7,6 @@ import re
 from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
-CAUSE = "[cause]"  # in a description: stands for what `cause` gives
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
@@ -97,6 +96,6 @@ def cause(site: Site) -> str:
     selector = site.series("ledgerops_root_cause_info", 'rank="1"', "query=%q", "app=%q").replace('"', '\\"')
     return (
         f'{{{{ with printf "max by (rule, summary, action) ({selector})" $labels.query $labels.app | query }}}}'
-        "{{ range . }}Root cause: {{ .Labels.summary }} First step: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
+        "{{ range . }}{{ .Labels.summary }} First step: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
         "{{ else }}No cause is known yet.{{ end }}"
     )

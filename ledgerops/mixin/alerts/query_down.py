@@ -13,7 +13,7 @@ Mitigation: start the query again with the same checkpoint. It continues where i
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, alive, worst
+from ledgerops.mixin.alerts.promql import alive, worst
 from ledgerops.mixin.site import Site
 
 
@@ -27,7 +27,8 @@ ALERT = Alert(
     expression=_expression,
     hold=60.0,
     summary="A query that should be running is not.",
-    description=f"{{{{ $labels.query }}}} has no active run, so its results are getting older. {CAUSE}",
+    description="{{ $labels.query }} has no active run, so its results are getting older.",
+    names_cause=True,
     runbook=__doc__,
     inhibits=("LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import query_stuck
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, silent, worst
+from ledgerops.mixin.alerts.promql import alive, interval, silent, worst
 from ledgerops.mixin.site import Site
 
 # taken as the duration of a first batch that is not over: such a query counts as stuck after five minutes
@@ -30,8 +30,9 @@ ALERT = Alert(
     summary="A query is running but reports no progress.",
     description=(
         "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, more than three trigger "
-        f"intervals plus three batches plus a minute. {CAUSE}"
+        "intervals plus three batches plus a minute."
     ),
+    names_cause=True,
     runbook=query_stuck.__doc__ or "",
     rule="query-stuck",
     inhibits=("LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import retention_risk
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, CAUSE
+from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site
 
 HEADROOM = "ledgerops_query_retention_headroom_seconds"
@@ -28,8 +28,9 @@ ALERT = Alert(
     summary="Rows will be deleted before a query has read them.",
     description=(
         "At the current rate, in {{ $value | humanizeDuration }} the topic will delete rows that {{ $labels.query }} "
-        f"has not read. {CAUSE}"
+        "has not read."
     ),
+    names_cause=True,
     runbook=retention_risk.__doc__ or "",
     rule="retention-risk",
     page="ledgerops-query",

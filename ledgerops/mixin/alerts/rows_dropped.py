@@ -15,7 +15,7 @@ Mitigation: if producers are late by nature, give `withWatermark` a longer delay
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, CAUSE
+from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site
 
 MIN_ROWS = 10  # fewer in ten minutes are stragglers that every source has
@@ -41,8 +41,9 @@ ALERT = Alert(
     summary="A query is dropping late rows.",
     description=(
         '{{ $labels.query }} dropped {{ $value | printf "%.0f" }} late rows within ten minutes, more than one in a '
-        f"thousand. {CAUSE}"
+        "thousand."
     ),
+    names_cause=True,
     runbook=__doc__,
     rule="rows-dropped",
     cases=(

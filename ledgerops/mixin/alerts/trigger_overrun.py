@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import trigger_overrun
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, CAUSE, worst
+from ledgerops.mixin.alerts.promql import BY, worst
 from ledgerops.mixin.site import Site
 
 WINDOW_SECONDS = 300.0
@@ -25,8 +25,9 @@ ALERT = Alert(
     summary="Batches take longer than their trigger interval.",
     description=(
         "A batch of {{ $labels.query }} takes {{ $value | humanizeDuration }} on average (last five minutes), longer "
-        f"than the trigger interval. {CAUSE}"
+        "than the trigger interval."
     ),
+    names_cause=True,
     runbook=trigger_overrun.__doc__ or "",
     rule="trigger-overrun",
     cases=(

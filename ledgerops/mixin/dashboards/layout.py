@@ -84,7 +84,7 @@ def variables(page: Page) -> Iterator[Variable]:
     born = f"{{{both}}}" if page.load else "ledgerops_build_info"
     chosen = f'{{{both}, job=~"$job"}}' if page.load else 'ledgerops_build_info{job=~"$job"}'
     yield Variable("job", f"label_values({born}, job)")
-    # an exporter of before the label `app` has series without it, and "All" must match them
+    # an application of unknown name has series without `app`, and "All" must match them
     yield Variable("app", 'label_values(ledgerops_query_expected{job=~"$job"}, app)', everything=".*")
     yield Variable("instance", f"label_values({chosen}, instance)")
     drivers = 'job=~"$job", app=~"$app", instance=~"$instance"'

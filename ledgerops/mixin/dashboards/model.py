@@ -8,7 +8,7 @@ from typing import Literal
 
 from ledgerops.mixin.site import Site
 
-Kind = Literal["timeseries", "stat", "table", "state-timeline", "heatmap", "bargauge"]
+PanelKind = Literal["timeseries", "stat", "table", "state-timeline", "heatmap", "bargauge"]
 Cell = Literal["text", "background", "gauge", "hidden"]
 
 # readable by people who confuse red and green, on a light and on a dark page: Okabe and Ito, "Color Universal Design"
@@ -76,7 +76,7 @@ class Panel:
     targets: tuple[Target, ...]
     unit: str
     help: str
-    kind: Kind = "timeseries"
+    kind: PanelKind = "timeseries"
     warn: Limit | None = None
     bad: Limit | None = None
     low: bool = False
@@ -93,7 +93,7 @@ class Panel:
     show: Literal["value", "name", "both"] = "value"  # of a stat
     empty: str = ""
     waits: str | None = None  # what must happen before it shows data: a fault, a kind of query
-    drill: str = ""  # the drill in which that happens, so that a test can see it speak
+    drill: str = ""  # the recording in which that happens, so that a test can see it speak
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Page:
     load: bool = False  # shows the load generator, too, whose series have a job of their own; not in the daily menu
 
 
-# an exporter of before the label `app` has series without it: the variable's "All" is `.*`, which matches them
+# an application of unknown name has series without `app`: the variable's "All" is `.*`, which matches them
 SELECT = 'job=~"$job", app=~"$app", instance=~"$instance", query=~"$query"'
 DRIVER = 'job=~"$job", app=~"$app", instance=~"$instance"'
 PLAN = 'job=~"$job", instance=~"$instance", plan=~"$plan"'

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ledgerops.model.records import Heads
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.rules.conftest import TOPIC
+from tests.diagnosis.conftest import TOPIC
 
 
 def asked(

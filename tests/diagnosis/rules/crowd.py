@@ -8,7 +8,7 @@ from typing import Any
 from ledgerops.model.history import History
 from ledgerops.model.records import Executor, Host, Observer, Plan, Process, Progress, TaskSummary
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.rules.conftest import _stage, stage
+from tests.diagnosis.conftest import _stage, stage
 
 EVERY = 2.0  # seconds between two looks at the machine
 OBSERVED = 5.0  # and at the observer

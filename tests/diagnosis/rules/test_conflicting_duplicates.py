@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.conflicting_duplicates import RULE
-from tests.diagnosis.rules.conftest import observed_by_name
+from tests.diagnosis.conftest import observed_by_name
 
 
 def conflicts(rows, *ids):

@@ -5,7 +5,7 @@ from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
 from ledgerops.model.records import Running
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.rules.conftest import START
+from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
 
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}

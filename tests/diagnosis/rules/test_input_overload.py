@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.rules.input_overload import RULE
-from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.retelling import retold
 
 CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
@@ -49,16 +50,8 @@ def test_without_heads_a_query_that_became_slower_is_not_overloaded(history):
     assert list(RULE.check(without_heads(history(**slower)))) == []
 
 
-def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
-    [finding] = RULE.check(
-        history(
-            seconds=[0.5] * 10,
-            backlog=[1000 * n for n in range(1, 11)],
-            plan={"rate_limits": {"maxRowsPerTrigger": "1000"}},
-        )
-    )
-
-    assert finding.remedies[0].action == "raise maxRowsPerTrigger"
+def test_a_query_that_has_room_for_more_rows_is_not_overloaded(history):
+    assert list(RULE.check(history(seconds=[0.5] * 10, backlog=[1000 * n for n in range(1, 11)]))) == []
 
 
 def test_the_forecast_says_so_when_results_are_too_late_already(history):
@@ -86,17 +79,17 @@ def test_a_batch_that_waited_for_its_source_has_all_that_came_meanwhile(history)
 
     view, sure = history(seconds=[21.5], rows=[11_000], phases=[waited]), history(seconds=[21.5], rows=[11_000])
 
-    assert overload.load(view).arrival == pytest.approx(12_000 / 24.5)
+    assert growth.load(view).arrival == pytest.approx(12_000 / 24.5)
     assert list(RULE.check(view)) == []
     assert list(RULE.check(sure))
 
 
 def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
     quick = [[stage(seconds=[0.3, 0.3], wall=0.3)]] * 3
-    view = history(**HEAVY, stages=quick)
+    [root] = Diagnoser()(history(**HEAVY, stages=quick)).root_causes
 
-    assert list(RULE.check(view)) == []
-    assert RULE.acquit(view) == "6.1 s of a batch of 8.0 s are spent on the sink, outside Spark's tasks"
+    assert root.rule == "slow-sink"
+    assert {each.rule: each.because for each in root.ruled_out}["input-overload"].startswith("slow-sink takes ")
 
 
 def test_it_is_ruled_out_with_its_numbers(history):
@@ -116,7 +109,7 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
 def test_a_single_task_is_reported_in_the_singular(history):
     [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
 
-    assert finding.remedies[0].why == "more would be idle: 1 task in the longest stage, 2 cores"
+    assert finding.remedies[1].why == "more would be idle: 1 task in the longest stage, 2 cores"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +123,7 @@ def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history,
     computes = [[stage(seconds=seconds, wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK | {"cores": cores}))
 
-    assert finding.remedies[0].action.startswith(action)
+    assert finding.remedies[1].action.startswith(action)
 
 
 @pytest.mark.parametrize(

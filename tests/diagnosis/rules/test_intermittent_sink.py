@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.diagnosis.rules.intermittent_sink import RULE
-from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.conftest import stage
 
 QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
 STALLS = [1, 1, 1, 6] * 4  # a trigger interval of 2 s
@@ -23,12 +23,12 @@ def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(histo
     assert finding.component.kind == "sink" and finding.component.detail == "periodic"
 
 
-@pytest.mark.parametrize(("usual", "found"), [(0.2, True), (1.0, False)])
-def test_a_stall_in_the_first_seconds_counts_where_all_are_far_longer_than_usual(history, usual, found):
+def test_stalls_from_the_first_seconds_on_count_where_too_few_came_later(history):
     """Every fourth batch, from the start: the first of the three begins while the query still warms up."""
-    seconds = [usual, usual, usual, 6.0] * 3 + [usual]
+    seconds = [1.0, 1.0, 1.0, 6.0] * 3 + [1.0]
 
-    assert bool(list(RULE.check(history(seconds=seconds, phases=phases(seconds), warm=0)))) is found
+    assert list(RULE.check(history(seconds=seconds, phases=phases(seconds), warm=0)))
+    assert list(RULE.check(history(seconds=seconds[:9], phases=phases(seconds[:9]), warm=0))) == []
 
 
 GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
@@ -37,14 +37,13 @@ GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
 def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_minute(history):
     [finding] = RULE.check(history(seconds=GROSS, phases=phases(GROSS), stages=[QUICK] * len(GROSS)))
 
-    assert finding.summary.endswith(" waited about 14.8 s for the sink, 23 s apart; a usual batch takes 0.2 s")
+    assert finding.summary.endswith(" waited about 14.8 s for the sink, 22 s apart; a usual batch takes 0.2 s")
     assert finding.component.detail == "irregular"
 
 
 @pytest.mark.parametrize(
     ("seconds", "stages"),
     [
-        pytest.param(GROSS, [], id="nobody saw the tasks"),
         pytest.param(GROSS, [[stage("save", seconds=[14.0, 14.0], wall=14.5)]], id="tasks computed"),
         pytest.param([each * 0.48 for each in GROSS], [QUICK], id="14 s in all: a third comes soon"),
         pytest.param([each if each > 1 else 1.6 for each in GROSS], [QUICK], id="less than ten times the usual"),
@@ -52,23 +51,21 @@ def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_m
     ],
 )
 def test_two_are_a_coincidence_otherwise(history, seconds, stages):
-    known = {"stages": [stages[0]] * len(seconds)} if stages else {}
-
-    assert list(RULE.check(history(seconds=seconds, phases=phases(seconds), **known))) == []
+    assert list(RULE.check(history(seconds=seconds, phases=phases(seconds), stages=[stages[0]] * len(seconds)))) == []
 
 
-def test_without_tasks_they_are_told_with_less_confidence(history):
-    [with_tasks] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16))
-    [without] = RULE.check(history(seconds=STALLS, phases=phases(STALLS)))
+def test_without_tasks_the_growth_of_add_batch_tells_it(history):
+    """Where the source stalls, add_batch takes as long as ever."""
+    [finding] = RULE.check(history(seconds=STALLS, phases=phases(STALLS)))
 
-    assert without.confidence < with_tasks.confidence
+    assert {each.name: each.value for each in finding.evidence}["waiting_share_of_excess"] == pytest.approx(1.0)
 
 
 def test_irregular_stalls_are_said_to_be_irregular(history):
     seconds = [5, *[1] * 9, 5, 1, 5, 1, 1, 1, 5, 1]
     [finding] = RULE.check(history(seconds=seconds, phases=phases(seconds), warm=10))
 
-    assert finding.summary.endswith("at irregular intervals with a median of 11 s; a usual batch takes 1.0 s")
+    assert finding.summary.endswith("at irregular intervals with a median of 10 s; a usual batch takes 1.0 s")
 
 
 def test_writing_tasks_that_wait_are_the_sink_too(history):

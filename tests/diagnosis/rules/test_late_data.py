@@ -1,6 +1,8 @@
 import pytest
 
 from ledgerops.diagnosis.rules.late_data import RULE
+from tests.diagnosis.conftest import START
+from tests.diagnosis.rules.retelling import retold
 
 
 def drops(count: int, name: str = "dedupe") -> dict:
@@ -13,14 +15,44 @@ def test_dropped_rows_are_found(history):
     )
 
     assert finding.summary == (
-        "1,000 rows (9.1%) were dropped as late by dedupe in the last minute (allowed lateness 30 s)"
+        "1,000 rows (9.1% of those read) were dropped as late by dedupe in the last minute (allowed lateness 30 s)"
     )
 
 
 def test_an_aggregation_says_at_least(history):
     [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, "stateStoreSave")] * 5))
 
-    assert finding.summary == "at least 1,000 rows (9.1%) were dropped as late by stateStoreSave in the last minute"
+    assert finding.summary == (
+        "at least 1,000 rows were dropped as late by stateStoreSave in the last minute; "
+        "Spark counts groups after partial aggregation, so the share is unknown"
+    )
+    assert "dropped_share" not in [each.name for each in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("oldest", "words"),
+    [
+        pytest.param(0.0, "1970-01-01: a missing time read as 0?", id="a missing time"),
+        pytest.param(START / 1e3, "1970-01-21: seconds read as milliseconds?", id="seconds read as milliseconds"),
+        pytest.param(START / 1e6, "1970-01-01: seconds read as microseconds?", id="seconds read as microseconds"),
+    ],
+)
+def test_event_times_of_1970_are_no_late_producer(history, oldest, words):
+    view = history(seconds=[1] * 5, operators=[drops(200)] * 5)
+    [finding] = RULE.check(retold(view, lambda n, batch: {"event_time_min": oldest, "watermark": START - 60}))
+
+    assert finding.summary.endswith(f"in the last minute; the oldest event time is {words}")
+    assert [each.value for each in finding.evidence if each.name == "oldest_event_time_seconds"] == [oldest]
+    assert "column of withWatermark" in finding.remedies[0].action
+
+
+def test_rows_of_another_year_are_late(history):
+    view = history(seconds=[1] * 5, operators=[drops(200)] * 5)
+    year_2001 = 1e9
+    [finding] = RULE.check(retold(view, lambda n, batch: {"event_time_min": year_2001, "watermark": START}))
+
+    assert finding.summary.endswith("; the oldest was 790000000 s behind the watermark")
+    assert finding.remedies[0].action == "find the producer that sends late"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.ledger_imbalance import RULE
-from tests.diagnosis.rules.conftest import observed_by_name
+from tests.diagnosis.conftest import observed_by_name
 
 
 def book(rows_in=1000, rows_out=1000, amount_in="5000.00", amount_out="5000.00"):

@@ -1,7 +1,12 @@
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.diagnosis.rules.query_failed import RULE, exception_class, first_line, place
+from ledgerops.diagnosis.facts.exception_text import exception_class, first_line, place, user_code
+from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
+from ledgerops.diagnosis.rules.query_failed import RULE
+from ledgerops.signals.query_view import QueryView
+from tests.build import batch
+from tests.build import history as remembered
 from tests.diagnosis.contradictions import contradictions
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
@@ -41,16 +46,15 @@ def test_the_file_that_cannot_be_read_is_named(history):
     message = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
     [finding] = RULE.check(history(exception=message, error_class="FAILED_READ_FILE"))
 
-    assert finding.summary == (
-        "the query failed after batch 5 (FAILED_READ_FILE): SparkException: Job aborted due to stage failure.; "
-        "at file:///in/p.json"
-    )
+    assert finding.summary == ("the query failed after batch 5 (FAILED_READ_FILE): bad file:///in/p.json.")
 
 
 def test_what_python_raised_is_told_and_not_that_there_is_a_traceback(history):
     [finding] = RULE.check(history(exception=PYTHON))
 
-    assert finding.summary == "the query failed after batch 5 (no error class): ValueError: poison t-17"
+    assert finding.summary == (
+        "the query failed after batch 5 (no error class): ValueError: poison t-17; at jobs/risk.py:12 in score"
+    )
     assert finding.component.detail == "ValueError"
 
 
@@ -68,7 +72,8 @@ def test_what_a_write_within_foreach_batch_failed_of_is_told(history):
 
     assert finding.summary == (
         "the query failed after batch 5 (MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION): SparkException: "
-        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null]."
+        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null].; "
+        "a value of a row cannot be converted to the type that the query wants; at sinks.py:91 in write_batch"
     )
     assert finding.component.detail == "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
 
@@ -118,6 +123,25 @@ def test_others_are_not(history, case):
             "java.lang.RuntimeException: bad row\n\tat x",
             "RuntimeException: bad row",
         ),
+        (
+            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, "
+            "most recent failure: Lost task 0.0 in stage 3.0 (TID 3) (host executor driver): "
+            "org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/out. "
+            "SQLSTATE: 58030\nCaused by: java.io.IOException: No space left on device\n\nDriver stacktrace:\n"
+            "Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows\n"
+            "Caused by: java.io.IOException: No space left on device",
+            "IOException: No space left on device",
+        ),
+        (
+            "java.util.concurrent.ExecutionException: x\nCaused by: org.apache.kafka.common.KafkaException: Failed to "
+            "construct kafka consumer\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable urls",
+            "ConfigException: No resolvable urls",
+        ),
+        (
+            "org.postgresql.util.PSQLException: Connection to db refused.\nCaused by: java.net.ConnectException: x",
+            "PSQLException: Connection to db refused.",
+        ),
+        ("org.apache.spark.SparkException: Writing job aborted", "SparkException: Writing job aborted"),
         ("boom", "boom"),
         (
             "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'DE89370400440532013000' of "
@@ -138,6 +162,25 @@ def test_the_first_line_says_what_happened(exception, line):
     assert first_line(exception) == line
 
 
+@pytest.mark.parametrize(
+    ("exception", "expected"),
+    [
+        (PYTHON, "jobs/risk.py:12 in score"),
+        (
+            'Traceback (most recent call last):\n  File "/opt/app/main.py", line 3, in write\n    f(row)\n'
+            '  File "/usr/lib/python3.11/site-packages/pandas/core/frame.py", line 4089, in __getitem__\n'
+            '  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1250, in process\nKeyError: 1',
+            "/opt/app/main.py:3 in write",
+        ),
+        ('  File "/srv/main.py", line 7, in <module>', "/srv/main.py:7"),
+        ('  File "<stdin>", line 7, in <module>', None),
+        (STACK, None),
+    ],
+)
+def test_the_line_of_the_application_is_told_where_python_raised(exception, expected):
+    assert user_code(exception) == expected
+
+
 def test_a_run_that_vanished_has_a_finding_that_says_so(history):
     view = history(seconds=[1.0] * 4)
     view.history.end(view.now + 25, "run-1", None, None, lost=True)
@@ -152,3 +195,39 @@ def test_a_run_that_vanished_has_a_finding_that_says_so(history):
 
 def test_a_query_that_was_stopped_has_none(history):
     assert list(RULE.check(history(seconds=[1.0] * 4, stopped=True))) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "exception", "named"),
+    [
+        pytest.param(2.0, "Job 1 cancelled because SparkContext was shut down", True, id="stopped with it"),
+        pytest.param(600.0, "Job 1 cancelled because SparkContext was shut down", False, id="stopped much later"),
+        pytest.param(2.0, "bad row", False, id="failed, too"),
+        pytest.param(2.0, None, False, id="stopped on purpose"),
+    ],
+)
+def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, seconds, exception, named):
+    failed, other = history(exception=STACK), remembered([batch(0)], "b")
+    other.end(failed.history.ended.at + seconds, other.run_id, exception, None)
+    view = QueryView(failed.history, failed.now, others=[other])
+    [finding] = RULE.check(view)
+
+    assert finding.summary.endswith("bad row; the application stopped, and with it b" if named else "bad row")
+
+
+def test_a_query_that_stopped_with_its_application_has_not_failed(history):
+    assert list(RULE.check(history(exception="java.lang.IllegalStateException: Shutdown in progress"))) == []
+
+
+def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
+    full = "org.apache.spark.SparkException: Job aborted.\nCaused by: java.io.IOException: No space left on device"
+    [finding] = RULE.check(history(seconds=[1.0], exception=full))
+
+    assert "No space left on device" in finding.summary and "full" in finding.summary
+    assert finding.remedies[0].action.startswith("free space on the disk")
+
+
+def test_a_schema_that_changed_is_no_crash_loop(history):
+    known = explain("org.apache.spark.sql.catalyst.util.UnknownFieldException: [UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS] x")
+
+    assert known is not None and known.name == SCHEMA_EVOLVED

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_stuck import RULE
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
@@ -13,6 +14,45 @@ def test_a_batch_that_runs_far_too_long_is_found(history):
     [finding] = RULE.check(history(running=31, message="Processing new data"))
 
     assert finding.summary == "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"
+
+
+def severity(view):
+    """Of the finding on the running batch; None without one."""
+    return next((finding.severity for finding in Diagnoser((RULE,))(view).findings), None)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        pytest.param({"running": 19}, None, id="a pause"),
+        pytest.param({"running": 21}, "warning", id="a long pause"),
+        pytest.param({"running": 31}, "critical", id="no pause takes so long"),
+        pytest.param({"running": 39, "warm_seconds": 4.0, "interval": 10.0}, None, id="ten times of 4 s are not over"),
+        pytest.param(
+            {"running": 45, "warm_seconds": 4.0, "interval": 10.0}, "critical", id="ten times of 4 s are over"
+        ),
+        pytest.param({"running": 49, "interval": 25.0}, None, id="two intervals have not passed"),
+        pytest.param({"running": 90, "seconds": [50.0] + [1.0] * 9}, "critical", id="one batch has hung before"),
+        pytest.param({"running": 55, "seconds": [50.0, 120.0] + [1.0] * 9}, None, id="two have taken 50 s and more"),
+        pytest.param({"running": 80, "seconds": [50.0, 120.0] + [1.0] * 9}, "critical", id="not for so long, though"),
+        pytest.param({"running": 44, "seconds": ([1.0] * 5 + [30.0]) * 4}, None, id="each sixth batch is long"),
+        pytest.param({"running": 70, "seconds": ([1.0] * 5 + [30.0]) * 4}, "critical", id="but not twice as long"),
+    ],
+)
+def test_it_is_judged_by_what_is_usual_and_one_long_batch_is_not(history, case, expected):
+    assert severity(history(**case)) == expected
+
+
+@pytest.mark.parametrize(
+    ("moved_ago", "running", "expected"),
+    [
+        pytest.param(3, 25, None, id="tasks end: it has more to do"),
+        pytest.param(15, 25, "warning", id="no task has ended lately"),
+        pytest.param(3, 31, "critical", id="it has run for far too long all the same"),
+    ],
+)
+def test_a_batch_whose_tasks_end_gets_no_early_warning(history, moved_ago, running, expected):
+    assert severity(work(history(running=running), moved_ago)) == expected
 
 
 def test_silence_is_found(history):
@@ -90,7 +130,7 @@ def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
     [
         pytest.param({"warm": 0}, id="just started"),
         pytest.param({"warm": 0, "running": 200}, id="a long first batch"),
-        pytest.param({"running": 29}, id="long, but a pause may be"),
+        pytest.param({"running": 19}, id="long, but a pause may be"),
         pytest.param({"seconds": [4, 8, 16], "running": 32}, id="batches that double under overload"),
         pytest.param({"quiet_for": 300, "idle": True}, id="idle"),
         pytest.param({"quiet_for": 900, "stopped": True}, id="stopped"),

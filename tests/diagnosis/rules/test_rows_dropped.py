@@ -17,7 +17,18 @@ def test_dropped_rows_are_found(history):
 def test_an_aggregation_says_at_least(history):
     [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, "stateStoreSave")] * 5))
 
-    assert finding.summary.startswith("at least 1,000 rows")
+    assert finding.summary == (
+        "at least 1,000 rows were dropped by stateStoreSave in the last minute; "
+        "Spark counts groups after partial aggregation, so the share is unknown"
+    )
+    assert [each.name for each in finding.evidence] == ["rows_dropped_last_minute", "rows_dropped_since_began"]
+
+
+@pytest.mark.parametrize("name", ["dedupe", "symmetricHashJoin", "applyInPandasWithState-2"])
+def test_an_operator_that_sees_every_row_tells_the_share(history, name):
+    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, name)] * 5))
+
+    assert finding.summary == f"1,000 rows (9.1% of those read) were dropped by {name} in the last minute"
 
 
 def test_all_that_was_dropped_since_it_began_is_told(history):

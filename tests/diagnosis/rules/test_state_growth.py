@@ -125,4 +125,14 @@ def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
 
     assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
     assert RULE.acquit(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
-    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) is None
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) == "the state takes 1.0 kB"
+    large = {"rows": 10, "memory_bytes": 20_000_000}
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[large] * 4, cores=None)) is None
+    assert RULE.acquit(history(seconds=[1] * 4)) is None
+
+
+def test_a_heap_of_unknown_size_is_not_filled(history):
+    """An event log has the executors without their memory."""
+    view = within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000)), heap=300 * MIB)
+
+    assert list(RULE.check(view)) == []

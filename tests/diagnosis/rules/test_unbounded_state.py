@@ -2,6 +2,7 @@ from math import exp
 
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.unbounded_state import RULE
 
 
@@ -21,7 +22,7 @@ def test_state_that_only_grows_is_found(history):
 
     assert finding.summary == (
         "the state of dedupe grew by 24,000 to 30,000 rows in 48 s and removed none: there is no watermark; "
-        "at this rate it grows by 4.0 GiB a day"
+        "at this rate it grows by 4.3 GB a day"
     )
 
 
@@ -94,3 +95,61 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+SESSIONS = "applyInPandasWithState"
+NO_TIMEOUT = {"without_timeout": (SESSIONS,)}
+
+
+def slow(count, step=60, name=SESSIONS, row=200, removed=0):
+    """A new key in each row: 30 rows a second."""
+    return [
+        {"name": name, "rows": step * (n + 1), "removed": removed, "memory_bytes": row * step * (n + 1)}
+        for n in range(count)
+    ]
+
+
+def sessions(history, plan=NO_TIMEOUT, count=24, rows=60, **more):
+    return history(warm=0, seconds=[1] * count, rows=rows, operators=slow(count, **more), plan=plan)
+
+
+def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(history):
+    [finding] = Diagnoser((RULE,))(sessions(history)).findings
+
+    assert finding.summary == (
+        "the state of applyInPandasWithState grew by 1,080 to 1,440 rows in 36 s and removed none: it has no timeout; "
+        "at this rate it grows by 2,592,000 rows and 518 MB a day"
+    )
+    assert finding.severity == "info"
+    assert finding.remedies[0].action == (
+        "find out in the function which keys are finished, and call state.remove() for them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "severity"),
+    [
+        pytest.param({"step": 10, "rows": 10}, "info", id="five new keys a second"),
+        pytest.param({"row": 20_000}, "warning", id="a heap is full in less than a day"),
+        pytest.param({"name": f"{SESSIONS}-2"}, "info", id="the second operator of a kind"),
+    ],
+)
+def test_it_is_a_warning_where_the_memory_lasts_for_less_than_a_day(history, case, severity):
+    assert [each.severity for each in Diagnoser((RULE,))(sessions(history, **case)).findings] == [severity]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"plan": {}}, id="a timeout, or a plan that was not read"),
+        pytest.param({"plan": {"without_timeout": ("flatMapGroupsWithState",)}}, id="another operator has none"),
+        pytest.param({"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, id="a watermark"),
+        pytest.param({"removed": 1}, id="the function removes rows"),
+        pytest.param({"count": 14}, id="too early to tell"),
+        pytest.param({"step": 2, "rows": 2}, id="one new key a second, so far"),
+        pytest.param({"step": 0}, id="no new keys"),
+        pytest.param({"rows": 6000}, id="few rows bring a new key"),
+    ],
+)
+def test_slow_growth_of_other_functions_is_not_told(history, case):
+    assert list(RULE.check(sessions(history, **case))) == []

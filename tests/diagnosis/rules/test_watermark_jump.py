@@ -104,3 +104,78 @@ def test_it_is_over_when_time_has_caught_up(history):
 @pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 5}])
 def test_a_query_without_event_time_has_none(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def misread(history, factor, at=20, count=26, share=1.0, drops=0):
+    """From batch `at` on a `share` of each batch's rows have the number of another unit for their event time."""
+    operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
+    view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
+    told, top = [], None
+    for n, batch in enumerate(view.history.batches):
+        newest = batch.started * (factor if n >= at else 1.0)
+        average = share * newest + (1 - share) * batch.started - 1.0
+        told.append((average - 1, average, newest, None if top is None else top - DELAY))
+        top = newest if top is None else max(top, newest)
+    names = ("event_time_min", "event_time_avg", "event_time_max", "watermark")
+    return retold(view, lambda n, batch: dict(zip(names, told[n], strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        pytest.param(1e3, "in the year 58692: milliseconds read as seconds?", id="milliseconds"),
+        pytest.param(1e6, "in the year 56724813: microseconds read as seconds?", id="microseconds"),
+        pytest.param(1e9, "in the year 56722845167: nanoseconds read as seconds?", id="nanoseconds"),
+    ],
+)
+def test_a_number_of_another_unit_is_named(history, factor, words):
+    [finding] = RULE.check(misread(history, factor, share=0.02))
+
+    assert finding.summary == (
+        f"the newest event time is {words} It is that of a row of batch 20, and the watermark follows it"
+    )
+    assert finding.remedies[0].action == "check the unit of the number that becomes the event time"
+    assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"at": 0}, id="from the first batch on"),
+        pytest.param({"at": 2}, id="with too few batches before it"),
+        pytest.param({"at": 6, "count": 30}, id="in every batch since"),
+        pytest.param({"at": 20, "count": 22}, id="with the first batch after it"),
+    ],
+)
+def test_it_needs_no_past_and_does_not_end(history, case):
+    assert len(list(RULE.check(misread(history, 1e3, **case)))) == 1
+
+
+def test_it_goes_on_when_the_batch_is_forgotten(history):
+    view = misread(history, 1e3, at=0)
+    view = retold(view, lambda n, batch: {"event_time_max": batch.started, "event_time_avg": batch.started})
+    [finding] = RULE.check(view)
+
+    assert finding.summary.endswith("It is that of a row, and the watermark follows it")
+    assert (finding.component.detail, finding.began) == (None, None)
+
+
+def test_rows_dropped_behind_it_are_not_late(history):
+    [root] = Diagnoser()(misread(history, 1e3, share=0.02, drops=900)).root_causes
+
+    assert (root.rule, root.explains) == ("watermark-jump", ("rows-dropped",))
+    assert [each.because for each in root.ruled_out if each.rule == "late-data"] == [
+        "the watermark is in the year 58692: milliseconds read as seconds? The dropped rows arrived on time"
+    ]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"factor": 1e3, "at": 25}, id="the row has just been read"),
+        pytest.param({"factor": 1e-3, "at": 0}, id="seconds read as milliseconds are behind, not ahead"),
+        pytest.param({"factor": 1.02, "at": 0}, id="event times of another year, always"),
+    ],
+)
+def test_other_times_are_no_jump(history, case):
+    assert list(RULE.check(misread(history, **case))) == []

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.diagnosis.rules.watermark_stalled import RULE
+from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
 
 DELAY = 10.0
@@ -161,3 +162,132 @@ def test_an_input_that_never_sent_a_row_is_found(history):
 )
 def test_a_watermark_that_need_not_be_there_yet_is_not_missed(history, case):
     assert list(RULE.check(joined(history, **case))) == []
+
+
+def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stray=0.0, null=False, **case):
+    """One input whose newest event time is `when(instant)` of each batch, up to batch `stands`, then that of this one
+    less up to `stray` seconds; `null`: then it is missing. `rows` may be a function of the batch's number."""
+    view = history(
+        seconds=[0.5] * (count - 6),
+        operators=[{"rows": 20}] * (count - 6),
+        plan={"watermarks": {"event_time": DELAY}},
+        **case,
+    )
+    told, top = [], None
+    batches = view.history.batches
+    for n, batch in enumerate(batches):
+        read = rows(n) if callable(rows) else rows
+        at = min(n, stands)
+        newest = (when or float)(batches[at].started) - (stray * (1 + n % 3) if n > stands else 0.0)
+        newest = 0.0 if null and n > stands else newest
+        fields = {"rows": read, "event_time_max": newest if read else None}
+        [only] = batch.sources
+        fields["sources"] = (replace(only, name=source or only.name, rows=read),)
+        fields["watermark"] = None if top is None or top - DELAY <= 0 else top - DELAY
+        told.append(fields)
+        top = newest if read and (top is None or newest > top) else top
+    return retold(view, lambda n, batch: told[n])
+
+
+def test_a_clock_that_stands_is_found(history):
+    [finding] = RULE.check(clocked(history))
+
+    assert finding.summary == (
+        "the newest event time has not moved while 9,500 rows arrived in 38 s, so no window closes: "
+        "the clock or the column stands"
+    )
+    assert (finding.component.name, finding.component.detail) == ("transactions", "event_time")
+    assert finding.remedies[0].action == (
+        "compare the event time of new rows with the clock: check the producers' clock and the column"
+    )
+    assert [each.name for each in finding.evidence] == [
+        "event_time_still_seconds", "event_time_usually_still_seconds", "rows_read_meanwhile"
+    ]  # fmt: skip
+
+
+def test_where_only_older_rows_arrive_it_says_so(history):
+    [finding] = RULE.check(clocked(history, stray=0.5))
+
+    assert finding.summary.endswith("so no window closes: only older rows arrive")
+    assert finding.remedies[0].action.startswith("find the producer that sent the newest rows")
+
+
+def minute(at):
+    return at // 60 * 60.0
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"source": "FileStreamSource"}, id="of files"),
+        pytest.param({"source": "RateStreamV2"}, id="of a rate"),
+        pytest.param({"count": 36}, id="within half a minute"),
+        pytest.param({"when": lambda at: at + 7200.0}, id="in local time that is read as UTC"),
+        pytest.param({"when": lambda at: at - 86_400.0}, id="in a replay at the pace of the clock"),
+        pytest.param({"when": lambda at: START + 60 - (START + 60 - at) * 9}, id="after a backlog of old rows"),
+        pytest.param({"rows": lambda n: 500 * (n % 2 or n == 39)}, id="with rows in every other batch"),
+        pytest.param({"when": minute, "stands": 110, "count": 180}, id="in whole minutes"),
+        pytest.param({"count": 300}, id="for longer than batches are remembered"),
+    ],
+)
+def test_it_is_found_of_any_source(history, case):
+    assert len(list(RULE.check(clocked(history, **case)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"stands": 0}, id="a replay of a file of one time"),
+        pytest.param({"stands": 0, "when": lambda at: at - 1e7}, id="a replay of a file of one old time"),
+        pytest.param({"stands": 2}, id="a time that moved twice only"),
+        pytest.param({"count": 30}, id="for less than half a minute"),
+        pytest.param({"stands": 99, "when": lambda at: START + (at - START) / 50}, id="slow event time"),
+        pytest.param({"stands": 99}, id="a clock that moves"),
+        pytest.param({"when": lambda at: START - 1e7 + (at - START) * 900}, id="a replay that stays at one time"),
+        pytest.param({"when": minute, "stands": 110, "count": 135}, id="whole minutes, for not much longer than one"),
+        pytest.param({"when": lambda at: at // 3600 * 3600.0, "stands": 99}, id="whole hours"),
+        pytest.param({"rows": lambda n: 500 * (n <= 20)}, id="an idle input, with batches that only clean up"),
+        pytest.param({"idle": True}, id="an idle query"),
+        pytest.param({"rows": lambda n: 500 * (n <= 20 or n == 39)}, id="one batch after a pause"),
+    ],
+)
+def test_other_clocks_do_not_stand(history, case):
+    assert list(RULE.check(clocked(history, **case))) == []
+
+
+def test_seconds_read_as_milliseconds_are_named(history):
+    [finding] = RULE.check(clocked(history, when=lambda at: at / 1e3, stands=99, count=16))
+
+    assert finding.summary == (
+        "the newest event time is 1970-01-21: seconds read as milliseconds? "
+        "No window closes, while 7,500 rows arrived in 30 s"
+    )
+
+
+def test_a_time_that_is_missing_in_all_rows_is_named(history):
+    [finding] = RULE.check(clocked(history, when=lambda at: 0.0, count=16))
+
+    assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
+
+
+def test_a_time_that_is_missing_from_now_on_is_named(history):
+    [finding] = RULE.check(clocked(history, null=True))
+
+    assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
+    assert [each.value for each in finding.evidence if each.name == "event_time_still_seconds"] == [38.0]
+
+
+def test_milliseconds_read_as_seconds_stop_no_window(history):
+    assert list(RULE.check(clocked(history, when=lambda at: at * 1e3, stands=99))) == []
+
+
+def test_rows_that_move_behind_one_that_is_ahead_do_not_stand(history):
+    view = clocked(history, stands=99)
+    top = view.history.batches[20].started + 200
+    ahead = {"event_time_max": top}
+
+    def fields(n, batch):
+        mark = top - DELAY if n > 20 else batch.watermark
+        return {"watermark": mark, "event_time_avg": batch.started - 1} | (ahead if n == 20 else {})
+
+    assert list(RULE.check(retold(view, fields))) == []

@@ -7,37 +7,37 @@ this finds the second. Nothing here is shared with what is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.evidence.recompute import (
+    causes,
     creep,
     event_time,
     inputs,
     ledger,
     machines,
-    resources,
-    sinks,
+    overrun,
+    profile,
     sources,
     state,
     symptoms,
-    work,
 )
 from tests.evidence.recompute.shared import Formula
 from tests.evidence.tape import SAME, Json, Tape, instant
 
-TOLERANCE = 0.05
-TINY = 0.005  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two
+TOLERANCE = 0.01
+TINY = 0.002  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two
 FORMULAS: Mapping[str, Formula] = {
     **symptoms.FORMULAS,
     **inputs.FORMULAS,
     **creep.FORMULAS,
     **event_time.FORMULAS,
-    **work.FORMULAS,
-    **sinks.FORMULAS,
+    **overrun.FORMULAS,
+    **profile.FORMULAS,
+    **causes.FORMULAS,
     **sources.FORMULAS,
     **machines.FORMULAS,
     **state.FORMULAS,
-    **resources.FORMULAS,
     **ledger.FORMULAS,
 }
 
@@ -81,9 +81,3 @@ def _value(tape: Tape, name: str, finding: Json) -> float | None:
         return formula(tape, finding) if formula is not None else None
     except (KeyError, IndexError, ValueError, ZeroDivisionError, StopIteration):
         return None  # the recording lacks what the formula needs
-
-
-def unknown(finding: Mapping[str, Any]) -> list[str]:
-    """Names of a finding's numbers for which there is no formula here."""
-    names = [evidence["name"] for evidence in finding["evidence"]]
-    return [name for name in names if f"{finding['rule']}: {name}" not in FORMULAS and name not in FORMULAS]

@@ -66,12 +66,26 @@ def _usually_ahead(tape: Tape, finding: Json) -> float | None:
 
 
 def _watermark_ahead(tape: Tape, finding: Json) -> float | None:
-    newest = next((b for b in reversed(tape.run) if b.rows > 0 and {"watermark", "avg"} <= set(b.event)), None)
-    return newest.event["watermark"] - newest.event["avg"] if newest else None
+    newest = next((b for b in reversed(tape.run) if "avg" in b.event), None)
+    return tape.run[-1].event["watermark"] - min(newest.event["avg"], newest.end) if newest else None
 
 
-def _still_since(tape: Tape) -> Batch:
-    run = tape.run
+def _newest_time(tape: Tape, finding: Json) -> float | None:
+    read = _jump_batch(tape, finding)
+    return tape.run[-1].event.get("watermark") if read is None else read.event.get("max")
+
+
+def _oldest_time(tape: Tape, finding: Json) -> float | None:
+    since = [batch for batch in tape.run if batch.start >= tape.now - 60 and _dropped(batch, tape, finding)]
+    return min((batch.event["min"] for batch in since if "min" in batch.event), default=None)
+
+
+def _whole(tape: Tape) -> list[Batch]:
+    """All batches of the run, also those that are no longer remembered."""
+    return [batch for batch in tape.all if batch.run == tape.run_id]
+
+
+def _still_since(run: list[Batch]) -> Batch:
     index = len(run) - 1
     while index > 0 and run[index - 1].event.get("watermark") == run[-1].event.get("watermark"):
         index -= 1
@@ -81,11 +95,34 @@ def _still_since(tape: Tape) -> Batch:
 def _usually_still(tape: Tape, finding: Json) -> float | None:
     """The longest time between the first batches of two watermarks, of which the newest is the one that stands."""
     firsts: list[Batch] = []
-    for batch in tape.run:
+    for batch in _whole(tape):
         if not firsts or batch.event.get("watermark") != firsts[-1].event.get("watermark"):
             firsts.append(batch)
     known = [batch for batch in firsts if "watermark" in batch.event]
     return max((later.start - earlier.start for earlier, later in pairwise(known)), default=None)
+
+
+def _rises(tape: Tape) -> list[Batch]:
+    """The batches whose newest event time was above all before."""
+    found: list[Batch] = []
+    for batch in _whole(tape):
+        if "max" in batch.event and (not found or batch.event["max"] > found[-1].event["max"]):
+            found.append(batch)
+    return found
+
+
+def _clock_since(tape: Tape) -> Batch:
+    """The last rise; where even the newest time of all is of January 1970, the first batch with one."""
+    rises = _rises(tape)
+    return rises[0] if rises[-1].event["max"] < 31 * 86_400 else rises[-1]
+
+
+def _clock_still(tape: Tape, finding: Json) -> float | None:
+    return tape.run[-1].start - _clock_since(tape).start
+
+
+def _clock_usually_still(tape: Tape, finding: Json) -> float | None:
+    return max((later.start - earlier.start for earlier, later in pairwise(_rises(tape))), default=None)
 
 
 def _advance(tape: Tape) -> float:
@@ -94,16 +131,17 @@ def _advance(tape: Tape) -> float:
 
 
 def _watermark_still(tape: Tape, finding: Json) -> float | None:
-    return tape.run[-1].start - _still_since(tape).start
+    return tape.run[-1].start - _still_since(_whole(tape)).start
 
 
 def _rows_meanwhile(tape: Tape, finding: Json) -> float | None:
-    first = _still_since(tape)
-    return float(sum(batch.rows for batch in tape.run if batch.id > first.id))
+    by_clock = any(each["name"] == "event_time_still_seconds" for each in finding["evidence"])
+    first = _clock_since(tape) if by_clock else _still_since(tape.run)
+    return float(sum(batch.rows for batch in tape.run if batch.id > max(first.id, tape.run[0].id)))
 
 
 def _silent_rows(tape: Tape, finding: Json) -> float | None:
-    first, name = _still_since(tape), str(finding["component"]["name"])
+    first, name = _still_since(tape.run), str(finding["component"]["name"])
     return float(
         sum(
             source.get("numInputRows", 0)
@@ -158,6 +196,11 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "event_time_max_usually_ahead_seconds": _usually_ahead,
     "watermark_ahead_of_rows_seconds": _watermark_ahead,
+    "newest_event_time_seconds": _newest_time,
+    "watermark-stalled: newest_event_time_seconds": plain(lambda tape: tape.run[-1].event["max"]),
+    "event_time_still_seconds": _clock_still,
+    "event_time_usually_still_seconds": _clock_usually_still,
+    "oldest_event_time_seconds": _oldest_time,
     "jump_batch_id": lambda tape, finding: (
         float(batch.id) if (batch := _jump_batch(tape, finding)) is not None else None
     ),

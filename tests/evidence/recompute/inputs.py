@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
 from tests.evidence.recompute.shared import Formula, backlog, falling_delay, head, newest_of
 from tests.evidence.tape import Json, Tape
@@ -51,14 +50,6 @@ def _result_lag(tape: Tape, finding: Json) -> float | None:
     return tape.lag() if by_batches is None else by_batches
 
 
-def _slowdown(tape: Tape, finding: Json) -> float | None:
-    latest = [batch for batch in tape.steady[-3:] if batch.rows > 0]
-    if not latest or not tape.usual:
-        return None
-    rows, usual = median(b.rows for b in latest), median(b.rows for b in tape.usual)
-    return median(b.seconds for b in latest) / (median(b.seconds for b in tape.usual) * max(1.0, rows / usual))
-
-
 def _falls_by(tape: Tape, finding: Json) -> float | None:
     run = [batch for batch in tape.run if batch.heads]  # one that is repeated after a crash has not asked for any
     before = run[-13] if len(run) >= 13 else run[0]
@@ -82,7 +73,6 @@ FORMULAS: Mapping[str, Formula] = {
     "arrival_ratio": _ratio,
     "seconds_to_breach": _breach,
     "input-overload: result_delay_seconds": falling_delay,
-    "slowdown_at_equal_rows": _slowdown,
     "backlog_falls_by": _falls_by,
     "seconds_to_drain": _drain,
     "away_seconds": _away,

@@ -2,106 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
-from typing import Any
 
-from tests.evidence.recompute.shared import Formula, plain, total_of
-from tests.evidence.tape import Json, Tape
+from tests.evidence.recompute.overrun import judged
+from tests.evidence.recompute.shared import (
+    Formula,
+    cores_by_role,
+    evidence,
+    looks_at_host,
+    median_of,
+    nearest,
+    plain,
+    total_of,
+)
+from tests.evidence.tape import Batch, Json, Tape
 
-SPAN = 4.0  # seconds that lie between two looks at least
 MINUTE = 60.0
+FIXED = ("queryPlanning", "walCommit", "commitOffsets")
 
 
-def _spanned(tape: Tape) -> list[Json]:
-    """The looks at the host from the newest one that is four seconds older than the last."""
-    last = tape.hosts[-1]["at"]
-    older = [place for place, host in enumerate(tape.hosts) if host["at"] <= last - SPAN]
-    return tape.hosts[older[-1] :] if older else []
+def _busy(tape: Tape) -> float:
+    looks = looks_at_host(tape)
+    told = sum(later["cpu_busy_ratio"] * (later["at"] - earlier["at"]) for earlier, later in pairwise(looks))
+    return float(told / (looks[-1]["at"] - looks[0]["at"]))
 
 
-def _busy(tape: Tape) -> float | None:
-    looks = _spanned(tape)
-    if len(looks) < 2:
+def _others(tape: Tape) -> float:
+    """Cores that are busy, less those that the application's own processes use."""
+    return max(0.0, _busy(tape) * tape.hosts[-1]["cpu_count"] - sum(cores_by_role(tape).values()))
+
+
+def _slower(tape: Tape) -> float | None:
+    """How much longer the newest batches take for as many rows."""
+    newest = [batch for batch in judged(tape) if batch.rows]
+    if not newest or len(tape.usual) < 5:
         return None
-    spans = [later["at"] - earlier["at"] for earlier, later in pairwise(looks)]
-    told = sum(look["cpu_busy_ratio"] * span for look, span in zip(looks[1:], spans, strict=True))
-    return float(told / sum(spans))
+    rows, usual_rows = (median_of(batch.rows for batch in some) for some in (newest, tape.usual))
+    seconds, usual = (median_of(batch.seconds for batch in some) for some in (newest, tape.usual))
+    return seconds / (usual * max(1.0, rows / usual_rows))
 
 
-def _by_role(look: Json) -> Mapping[str, float]:
-    return {process["role"]: process["cpu_seconds"] for process in look["processes"]}
+def _stretch(tape: Tape, finding: Json) -> float | None:
+    """By what the whole batch and the phases of fixed length lost; one other query may take what the batch lost, or
+    only hold the slots."""
+
+    def fixed(batches: Sequence[Batch]) -> float:
+        return median_of(sum(batch.phase(name) for name in FIXED) for batch in batches)
+
+    slower, now = _slower(tape), fixed(judged(tape))
+    by_all = max(1.0, now / 0.4 if slower is None else min(slower, now / max(0.05, fixed(tape.usual))))
+    if "stretch_by_other_processes" in evidence(finding):
+        return by_all
+    return nearest([by_all, slower or 1.0, 1.0], finding, "stretch_by_other_queries")
 
 
-ROLES = {"the driver's Python": "driver_python", "the driver's JVM": "driver_jvm", "Python workers": "python_workers"}
-
-
-def _heaviest(tape: Tape, finding: Json) -> float | None:
-    looks = _spanned(tape)
-    busy = _busy(tape)
-    if len(looks) < 2 or busy is None:
-        return None
-    span = looks[-1]["at"] - looks[0]["at"]
-    first, last = _by_role(looks[0]), _by_role(looks[-1])
-    used = {role: max(0.0, (last[role] - first.get(role, 0.0)) / span) for role in last}
-    used["others"] = max(0.0, busy * looks[-1]["cpu_count"] - sum(used.values()))
-    return float(used[ROLES.get(finding["component"]["detail"], "others")])
-
-
-def _planning(tape: Tape) -> float | None:
-    def planned(batches: Any) -> float:
-        return float(median(batch.phase("queryPlanning") for batch in batches))
-
-    return planned(tape.steady[-3:]) / max(0.05, planned(tape.usual)) if tape.usual else None
-
-
-def _observed(tape: Tape) -> tuple[Json, Json] | None:
-    """The newest look at the observer, and the oldest within a minute before it."""
-    if not tape.observers:
-        return None
-    newest = tape.observers[-1]
-    within = [look for look in tape.observers if look["at"] >= newest["at"] - MINUTE]
-    return within[0], newest
-
-
-def _grown(key: str) -> Formula:
-    def formula(tape: Tape, finding: Json) -> float | None:
-        looks = _observed(tape)
-        return float(looks[1][key] - looks[0][key]) if looks else None
-
-    return formula
-
-
-def _collectors(tape: Tape) -> float | None:
-    looks = _observed(tape)
-    if looks is None:
-        return None
-    first, last = looks
-    fresh = [look for look in tape.observers if look["at"] >= last["at"] - 20]
-    total = 0.0
-    for name, count in last["collector_errors"].items():
-        grown = count - first["collector_errors"].get(name, 0)
-        if grown >= 3 and count > fresh[0]["collector_errors"].get(name, 0):
-            total += grown
-    return total
-
-
-def _worker(tape: Tape) -> float | None:
-    looks = _observed(tape)
-    if looks is None or looks[1]["at"] <= looks[0]["at"]:
-        return None
-    return float((looks[1]["worker_seconds"] - looks[0]["worker_seconds"]) / (looks[1]["at"] - looks[0]["at"]))
-
-
-def _queue(tape: Tape) -> float | None:
-    looks = _observed(tape)
-    return float(looks[1]["queue_size"] / looks[1]["queue_limit"]) if looks else None
-
-
-def _silent(tape: Tape) -> float | None:
-    seen = [tape.observers[-1]["at"], *tape.idles[-1:], *(batch.end for batch in tape.all[-1:])]
-    return float(tape.now - max(seen))
+def _stretch_of_tasks(tape: Tape, finding: Json) -> float | None:
+    stretch = _stretch(tape, finding)
+    if stretch is None or "stretch_by_other_queries" in evidence(finding) or _slower(tape) is not None:
+        return stretch
+    return max(stretch, 1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"]))
 
 
 def _cores(tape: Tape, since: float, until: float, running: bool) -> float | None:
@@ -121,9 +81,10 @@ def _cores(tape: Tape, since: float, until: float, running: bool) -> float | Non
     return ran / spent * min(1.0, busy / (until - since))
 
 
-def _neighbour(tape: Tape, finding: Json) -> float | None:
-    other = tape.beside(finding["component"]["name"])
-    return _cores(other, tape.steady[-3].start, tape.now, running=True)
+def _cores_now(tape: Tape, of: Tape) -> float | None:
+    """Of a query while the newest batches of another one, or of its own, ran."""
+    newest = judged(tape)
+    return _cores(of, newest[0].start, tape.now if tape.running_seconds else newest[-1].end, running=True)
 
 
 def _neighbour_before(tape: Tape, finding: Json) -> float | None:
@@ -131,17 +92,69 @@ def _neighbour_before(tape: Tape, finding: Json) -> float | None:
     return _cores(other, max(tape.usual[0].start, until - MINUTE), until, running=False)
 
 
+def _task_cpu_share(tape: Tape, finding: Json) -> float | None:
+    stages = [found for batch in judged(tape) if (found := tape.stages(batch))]
+    return median_of(total_of(each, "cpu_seconds") / total_of(each, "run_seconds") for each in stages)
+
+
+def _late_queries(tape: Tape, finding: Json) -> float | None:
+    """The other queries that outlast their interval, and whose tasks use the cores."""
+    names = {line.get("query") for line in tape.lines} - {None, tape.query}
+    found = 0
+    for other in map(tape.beside, names):
+        stages = next(reversed(other.tasks.values()))["stages"] if other.tasks else []
+        computes = total_of(stages, "cpu_seconds") >= 0.3 * total_of(stages, "run_seconds")
+        fresh = other.all and other.all[-1].end >= tape.now - MINUTE and not other.ends
+        found += bool(fresh and computes and 0 < other.interval < other.all[-1].seconds)
+    return float(found)
+
+
+def _observed(tape: Tape) -> tuple[Json, Json]:
+    """The oldest look at the observer within a minute before the newest, and the newest."""
+    newest = tape.observers[-1]
+    return next(look for look in tape.observers if look["at"] >= newest["at"] - MINUTE), newest
+
+
+def _grown(key: str) -> Formula:
+    return lambda tape, finding: float(_observed(tape)[1][key] - _observed(tape)[0][key])
+
+
+def _collectors(tape: Tape) -> float:
+    first, last = _observed(tape)
+    fresh = next(look for look in tape.observers if look["at"] >= last["at"] - 20)["collector_errors"]
+    grown = {name: count - first["collector_errors"].get(name, 0) for name, count in last["collector_errors"].items()}
+    goes_on = {name for name, count in last["collector_errors"].items() if count > fresh.get(name, 0)}
+    return float(sum(count for name, count in grown.items() if count >= 3 and name in goes_on))
+
+
+def _worker(tape: Tape) -> float:
+    first, last = _observed(tape)
+    return float((last["worker_seconds"] - first["worker_seconds"]) / (last["at"] - first["at"]))
+
+
+def _silent(tape: Tape) -> float | None:
+    seen = [tape.observers[-1]["at"], *tape.idles[-1:], *(batch.end for batch in tape.all[-1:])]
+    return float(tape.now - max(seen))
+
+
 FORMULAS: Mapping[str, Formula] = {
-    "neighbour_cores": _neighbour,
+    "neighbour_cores": lambda tape, finding: _cores_now(tape, tape.beside(finding["component"]["name"])),
     "usual_neighbour_cores": _neighbour_before,
-    "own_cores": plain(lambda tape: _cores(tape, tape.steady[-3].start, tape.now, running=True)),
-    "seconds_since_last_look": plain(_silent),
-    "cpu_busy_ratio": plain(_busy),
-    "cores_of_the_heaviest": _heaviest,
-    "planning_slowdown": plain(_planning),
+    "own_cores": plain(lambda tape: _cores_now(tape, tape)),
     "slots": plain(lambda tape: float(tape.cores)),
+    "late_queries": _late_queries,
+    "slowdown_at_equal_rows": plain(_slower),
+    "task_cpu_share": _task_cpu_share,
+    "stretch_by_other_queries": _stretch,
+    "stretch_by_other_processes": _stretch,
+    "stretch_of_tasks": _stretch_of_tasks,
+    "cpu_busy_ratio": plain(_busy),
+    "cores_of_other_processes": plain(_others),
+    "cpu_pressure_ratio": plain(lambda tape: min(float(host["cpu_pressure_ratio"]) for host in tape.hosts[-2:])),
+    "runnable_threads": plain(lambda tape: min(float(host["runnable_threads"]) for host in tape.hosts[-2:])),
+    "seconds_since_last_look": plain(_silent),
     "collector_errors": plain(_collectors),
     "dropped_events": _grown("dropped"),
-    "queue_share": plain(_queue),
+    "queue_share": plain(lambda tape: float(_observed(tape)[1]["queue_size"] / _observed(tape)[1]["queue_limit"])),
     "worker_busy_ratio": plain(_worker),
 }

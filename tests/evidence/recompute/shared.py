@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
 
-from tests.evidence.tape import Batch, Json, Tape, middle
-
-OVER = 1.1  # of the trigger interval
-REMEMBERED = 200  # batches
+from tests.evidence.tape import Batch, Json, Tape, running_tasks
 
 Formula = Callable[[Tape, Json], float | None]
 
@@ -36,29 +34,50 @@ def parallel(tape: Tape, operator: Json) -> float:
     return float(max(1, min(partitions, tape.cores or partitions)))
 
 
-def phase(name: str) -> Formula:
-    def of(tape: Tape, finding: Json) -> float | None:
-        return middle(batch.phase(name) for batch in tape.late_with_tasks)
-
-    return of
+def total_of(rows: Iterable[Json], key: str) -> float:
+    return float(sum(row[key] for row in rows))
 
 
-def over_stages(of: Callable[[Tape, Batch, Sequence[Json]], float | None]) -> Formula:
-    """The median over the late batches with tasks."""
-
-    def formula(tape: Tape, finding: Json) -> float | None:
-        told = [of(tape, batch, tape.stages(batch)) for batch in tape.late_with_tasks]
-        return middle(each for each in told if each is not None)
-
-    return formula
+def median_of(values: Iterable[float]) -> float:
+    return float(median(values))
 
 
-def total_of(stages: Sequence[Json], key: str) -> float:
-    return float(sum(stage[key] for stage in stages))
+def evidence(finding: Json) -> Mapping[str, float]:
+    return {each["name"]: each["value"] for each in finding["evidence"]}
 
 
-def python(tape: Tape, batch: Batch) -> float:
-    return float(tape.tasks[(batch.run, batch.id)].get("python_seconds") or 0.0)
+def offsets_read(batch: Batch) -> float:
+    return float(sum(end - batch.began_at_offsets.get(place, end) for place, end in batch.ended_at_offsets.items()))
+
+
+def looks_at_host(tape: Tape) -> list[Json]:
+    """From the newest one that is four seconds older than the last."""
+    known = [host for host in tape.hosts if host.get("cpu_busy_ratio") is not None]
+    older = [place for place, host in enumerate(known) if host["at"] <= known[-1]["at"] - 4.0]
+    return known[older[-1] :] if older else []
+
+
+def cores_by_role(tape: Tape) -> Mapping[str, float]:
+    """Cores that the application's own processes use."""
+    looks = looks_at_host(tape)
+    if len(looks) < 2 or looks[-1]["at"] < tape.now - 25:
+        return {}
+    first, last = ({each["role"]: each["cpu_seconds"] for each in look["processes"]} for look in (looks[0], looks[-1]))
+    span = looks[-1]["at"] - looks[0]["at"]
+    return {role: max(0.0, seconds - first.get(role, 0.0)) / span for role, seconds in last.items()}
+
+
+def collecting(tape: Tape) -> float | None:
+    """Of the executors' run time of the last half minute the share in which they collected garbage."""
+    looks = [host for host in tape.hosts if running_tasks(host)]
+    looks = [host for host in looks if host["at"] >= looks[-1]["at"] - 30]
+    if len(looks) < 2 or looks[-1]["at"] < tape.now - 30:
+        return None
+    gc, run = (
+        total_of(running_tasks(looks[-1]), key) - total_of(running_tasks(looks[0]), key)
+        for key in ("gc_seconds", "run_seconds")
+    )
+    return gc / run if run > 0 and gc >= 0 else None
 
 
 def falling_delay(tape: Tape, finding: Json) -> float | None:
@@ -106,8 +125,3 @@ def heap(tape: Tape) -> float:
 
 def plain(value: Callable[[Tape], float | None]) -> Formula:
     return lambda tape, finding: value(tape)
-
-
-def slots(tape: Tape, tasks: int) -> float:
-    """How many of so many tasks run at once."""
-    return float(max(1, min(tasks, tape.cores or tasks)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 
 from tests.evidence.recompute.shared import (
     Formula,
@@ -12,125 +11,16 @@ from tests.evidence.recompute.shared import (
     file_wait,
     file_wait_growth,
     file_waits,
+    offsets_read,
     plain,
-    slots,
 )
-from tests.evidence.tape import Batch, Json, Place, Tape, instant, middle
-
-
-def _latest(tape: Tape, finding: Json) -> list[Batch]:
-    """The newest in a row that took a third longer than the interval, or a little if all do, three at most; where tasks
-    count, only those that have them."""
-    told = {each["name"] for each in finding["evidence"]}
-    newest = tape.steady[-3:]
-    if tape.interval:
-        latest = [batch for batch in tape.steady if batch.end >= tape.now - 20]
-        over = sum(batch.seconds > 1.05 * tape.interval for batch in latest)
-        always = len(latest) >= 3 and latest[0].start <= tape.now - 20 and over >= 0.8 * len(latest)
-        longest = max((batch.seconds for batch in latest), default=0.0)
-        always = always and max(batch.seconds for batch in latest[-2:]) >= 0.8 * longest
-        limit = (1.05 if always else 1.33) * tape.interval
-        in_time = [place for place, batch in enumerate(newest) if batch.seconds <= limit]
-        newest = newest[in_time[-1] + 1 :] if in_time else newest
-    newest = newest or tape.without_first()[-3:]
-    known = [batch for batch in newest if tape.stages(batch)]
-    return known if "reading_wait_seconds_median" in told else newest
-
-
-def _usual(tape: Tape) -> list[Batch]:
-    """Those in time; where they are fewer than five, the half of the older ones that took the least time."""
-    if len(tape.usual) >= 5:
-        return tape.usual
-    older = sorted((batch for batch in tape.steady[:-4] if batch.rows > 0), key=lambda batch: batch.seconds)
-    return older[: (len(older) + 1) // 2]
-
-
-def _source_phases(batch: Batch) -> float:
-    return batch.phase("latestOffset") + batch.phase("getBatch")
-
-
-def _reading_wait(tape: Tape, batch: Batch) -> float | None:
-    reading = [stage for stage in tape.stages(batch) if not stage["reads_shuffle"] and stage["records"]]
-    if not reading:
-        return None
-    stage = reading[0]
-    python = tape.tasks[(batch.run, batch.id)].get("python_seconds") or 0.0
-    at_work = (
-        (stage["cpu_seconds"] + stage["gc_seconds"] + python) / stage["run_seconds"] if stage["run_seconds"] else 1
-    )
-    return float((stage["ended"] - stage["started"]) * max(0.0, 1 - at_work))
-
-
-def _waits(tape: Tape, batches: Sequence[Batch]) -> float | None:
-    return middle(wait for batch in batches if (wait := _reading_wait(tape, batch)) is not None)
-
-
-def _source_share(tape: Tape, finding: Json) -> float | None:
-    told = {each["name"] for each in finding["evidence"]}
-    waits = "reading_wait_seconds_median" in told
-
-    def share(batch: Batch) -> float:
-        wait = _reading_wait(tape, batch) if waits else None
-        return (_source_phases(batch) + (wait or 0.0)) / batch.seconds
-
-    return middle(share(batch) for batch in _latest(tape, finding))
-
-
-def _answers(tape: Tape) -> list[float]:
-    return [data["seconds"] for _, data in tape.asked if data.get("seconds") is not None]
+from tests.evidence.tape import Batch, Json, Place, Tape, instant
 
 
 def _place(finding: Json) -> Place:
     """The partition that a finding names: `topic/2`, or a name and a detail."""
     topic, _, number = str(finding["component"]["name"]).replace("-", "/").rpartition("/")
     return (topic, number) if topic else ("", str(finding["component"]["name"]))
-
-
-WINDOWS = (15.0, 60.0)  # seconds; anything else is the duration of one batch
-
-
-def _window(finding: Json) -> float:
-    return next((float(each["value"]) for each in finding["evidence"] if each["name"] == "window_seconds"), 60.0)
-
-
-def _read_by(tape: Tape, finding: Json) -> Mapping[Place, float]:
-    """By place what came in the minute, or in as much of it as the finding says."""
-    minute = [batch for batch in tape.steady if batch.start >= tape.now - 60] or tape.steady[-3:]
-    minute = [batch for batch in minute if batch.end >= tape.now - _window(finding)]
-    alone = _window(finding) not in WINDOWS
-    if alone:
-        minute = tape.all[-1:]
-    first, last = minute[0], minute[-1]
-    if first.heads and last.heads and not alone:
-        return {place: float(last.heads[place] - first.heads.get(place, 0)) for place in last.heads}
-    found: dict[Place, float] = {}
-    for batch in minute:
-        for place, end in batch.ended_at_offsets.items():
-            found[place] = found.get(place, 0.0) + end - batch.began_at_offsets.get(place, end)
-    return found
-
-
-def _partition_rows(tape: Tape, finding: Json) -> float | None:
-    return _read_by(tape, finding).get(_place(finding))
-
-
-def _partition_share(tape: Tape, finding: Json) -> float | None:
-    topic, _ = place = _place(finding)
-    read = {each: rows for each, rows in _read_by(tape, finding).items() if each[0] == topic}
-    total = sum(read.values())
-    return read[place] / total if place in read and total else None
-
-
-def _partition_factor(tape: Tape, finding: Json) -> float | None:
-    share = _partition_share(tape, finding)
-    topic, _ = _place(finding)
-    partitions = sum(each[0] == topic for each in _read_by(tape, finding))
-    return share * slots(tape, partitions) if share is not None else None
-
-
-def _partition_backlog(tape: Tape, finding: Json) -> float | None:
-    newest, place = tape.all[-1], _place(finding)
-    return float(newest.heads[place] - newest.ended_at_offsets[place]) if place in newest.heads else None
 
 
 def _gaps(tape: Tape) -> float | None:
@@ -147,18 +37,14 @@ def _lost(tape: Tape, finding: Json) -> float | None:
         batch = _leaping(tape, told)
         if batch is None:
             return None
-        before = [b for b in tape.run if b.id < batch.id and _offsets_read(b) > 0][-20:]
-        usual = max((b.rows / _offsets_read(b) for b in before), default=1.0) if len(before) >= 5 else 1.0
-        return _offsets_read(batch) - batch.rows / usual
+        before = [b for b in tape.run if b.id < batch.id and offsets_read(b) > 0][-20:]
+        usual = max((b.rows / offsets_read(b) for b in before), default=1.0) if len(before) >= 5 else 1.0
+        return offsets_read(batch) - batch.rows / usual
     return _gaps(tape)
 
 
-def _offsets_read(batch: Batch) -> float:
-    return float(sum(end - batch.began_at_offsets.get(place, end) for place, end in batch.ended_at_offsets.items()))
-
-
 def _leaping(tape: Tape, told: Mapping[str, float]) -> Batch | None:
-    same = [b for b in tape.run if b.rows == told["batch_rows"] and _offsets_read(b) == told["batch_offsets"]]
+    same = [b for b in tape.run if b.rows == told["batch_rows"] and offsets_read(b) == told["batch_offsets"]]
     return same[-1] if same else None
 
 
@@ -170,18 +56,10 @@ def _of_leap(value: Callable[[Batch], float]) -> Formula:
     return formula
 
 
-def _usual_phases(tape: Tape) -> float | None:
-    return middle(_source_phases(batch) for batch in _usual(tape))
-
-
-def _newest_median(tape: Tape, finding: Json) -> float | None:
-    return middle(batch.seconds for batch in tape.steady[-5:])
-
-
 def _offsets_of_newest(tape: Tape, finding: Json) -> float | None:
     if finding["rule"] == "data-loss":
-        return _of_leap(_offsets_read)(tape, finding)
-    return _offsets_read(tape.all[-1])
+        return _of_leap(offsets_read)(tape, finding)
+    return offsets_read(tape.all[-1])
 
 
 def _unanswered(tape: Tape, finding: Json) -> float | None:
@@ -299,22 +177,9 @@ def _was_head(tape: Tape, place: Place, offset: int) -> float:
 HEADROOM = "ledgerops_retention_headroom_seconds"
 
 FORMULAS: Mapping[str, Formula] = {
-    "source_phases_seconds_median": lambda tape, finding: middle(map(_source_phases, _latest(tape, finding))),
-    "usual_source_phases_seconds": plain(_usual_phases),
-    "reading_wait_seconds_median": lambda tape, finding: _waits(tape, _latest(tape, finding)),
-    "usual_reading_wait_seconds": plain(lambda tape: _waits(tape, _usual(tape))),
-    "source_share": _source_share,
-    "broker_answer_seconds": plain(lambda tape: middle(_answers(tape)[-3:])),
-    "usual_broker_answer_seconds": plain(lambda tape: median(_answers(tape)[-60:-15])),
-    "partition_rows": _partition_rows,
-    "window_seconds": lambda tape, finding: _window(finding) if _window(finding) in WINDOWS else tape.all[-1].seconds,
-    "partition_share": _partition_share,
-    "slower_than_even": _partition_factor,
-    "source-partition-skew: ledgerops_source_backlog_offsets": _partition_backlog,
     "offsets_lost": _lost,
     "batch_rows": _of_leap(lambda batch: float(batch.rows)),
     "batch_offsets": _offsets_of_newest,
-    "rate-limited: batch_seconds_median": _newest_median,
     "batch_files": plain(lambda tape: float(file_waits(tape)[-1][0])),
     "ledgerops_source_file_age_seconds": file_wait,
     "file_age_growth_seconds": file_wait_growth,

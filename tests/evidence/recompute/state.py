@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from statistics import median
+from collections.abc import Mapping
 
-from tests.evidence.recompute.shared import Formula, heap, newest_of, operator_of, parallel, plain
+from tests.evidence.recompute.shared import Formula, heap, newest_of, operator_of, parallel
 from tests.evidence.tape import Batch, Json, Tape, middle
 
 
@@ -92,33 +91,6 @@ def _to_limit(tape: Tape, finding: Json) -> float | None:
     return max(0.0, room) / growth if room is not None and growth else None
 
 
-def _commit_wall(tape: Tape, batches: Sequence[Batch]) -> float | None:
-    return middle(
-        sum(each["commitTimeMs"] / 1000 / parallel(tape, each) for each in batch.operators) for batch in batches
-    )
-
-
-def _commit_share(tape: Tape, finding: Json) -> float | None:
-    wall = _commit_wall(tape, tape.steady[-3:])
-    return wall / median(batch.seconds for batch in tape.steady[-3:]) if wall is not None else None
-
-
-def _custom(name: str) -> Formula:
-    def of(tape: Tape, finding: Json) -> float | None:
-        latest = tape.steady[-3:]
-        return middle(operator_of(tape, finding, b).get("customMetrics", {}).get(name, 0) / 1e9 for b in latest)
-
-    return of
-
-
-def _stall_share(tape: Tape, finding: Json) -> float | None:
-    stall = _custom("rocksdbWriterStallLatencyMs")(tape, finding)
-    operator = operator_of(tape, finding, newest_of(tape))
-    if stall is None:
-        return None
-    return min(1.0, stall / parallel(tape, operator) / median(b.seconds for b in tape.steady[-3:]))
-
-
 def _storm(tape: Tape, finding: Json) -> Batch:
     """The newest of the latest three that removed as many rows as the finding tells."""
     told = next(each["value"] for each in finding["evidence"] if each["name"] == "state_rows_removed")
@@ -159,25 +131,17 @@ def _snapshot_age(tape: Tape, finding: Json) -> float | None:
     return newest_of(tape).end - (made.end if made else tape.run[0].start)
 
 
-def _usual_before(tape: Tape) -> list[Batch]:
-    return [batch for batch in tape.steady[:-3] if batch.rows > 0 and not tape.overran(batch)]
-
-
 FORMULAS: Mapping[str, Formula] = {
     "ledgerops_state_rows": lambda tape, finding: float(operator_of(tape, finding, newest_of(tape))["numRowsTotal"]),
     "state_rows_growth_per_second": _growth_per_second,
     "unbounded-state: state_rows_removed": _removed,
     "state_rows_kept_per_row_read": _kept,
     "state_bytes_in_a_day": _bytes_a_day,
+    "state_rows_in_a_day": lambda tape, finding: (_growth_per_second(tape, finding) or 0.0) * 86_400,
     "state_bytes": _state_bytes,
     "state_bytes_growth_per_second": _bytes_growth,
     "room_bytes": _room,
     "seconds_to_limit": _to_limit,
-    "state_commit_wall_seconds": plain(lambda tape: _commit_wall(tape, tape.steady[-3:])),
-    "state_commit_share": _commit_share,
-    "usual_state_commit_wall_seconds": plain(lambda tape: _commit_wall(tape, _usual_before(tape))),
-    "rocksdb_writer_stall_seconds": _custom("rocksdbWriterStallLatencyMs"),
-    "rocksdb_writer_stall_share": _stall_share,
     "eviction-storm: state_rows_removed": lambda tape, finding: float(
         operator_of(tape, finding, _storm(tape, finding))["numRowsRemoved"]
     ),

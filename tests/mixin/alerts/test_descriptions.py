@@ -17,7 +17,7 @@ CAUSE = (
 
 
 def described(folder, *series):
-    """The description and the link of LedgerQueryDown for `orders`, which ended, by application."""
+    """Description, cause and link of LedgerQueryDown for `orders`, which ended, by application."""
     for name, text in rule_files(Site()).items():
         (folder / name).write_text(text, "utf-8")
     ended = {
@@ -38,13 +38,17 @@ def described(folder, *series):
     done = subprocess.run(
         [needed("promtool"), "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
     )
-    got = re.findall(r'Labels:\{(.*?)\}\s+Annotations:\{.*?description="(.*?)", runbook', done.stdout + done.stderr)
-    links = re.findall(r'dashboard_url="(.*?)"', done.stdout + done.stderr)
-    return {"a" if 'app="a"' in labels else "": (text, link) for (labels, text), link in zip(got, links, strict=True)}
+    pattern = (
+        r'Labels:\{(.*?)\}\s+Annotations:\{dashboard_url="(.*?)", description="(.*?)", root_cause="(.*?)", runbook'
+    )
+    return {
+        "a" if 'app="a"' in labels else "": (text, cause, link)
+        for labels, link, text, cause in re.findall(pattern, done.stdout + done.stderr)
+    }
 
 
-DOWN = "orders has no active run, so its results are getting older. "
-NAMED = "Root cause: Writing to the sink is slow. First step: Time one write at the target. (slow-sink)"
+DOWN = "orders has no active run, so its results are getting older."
+NAMED = "Writing to the sink is slow. First step: Time one write at the target. (slow-sink)"
 
 
 @pytest.mark.parametrize(
@@ -59,8 +63,8 @@ NAMED = "Root cause: Writing to the sink is slow. First step: Time one write at 
 def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tmp_path, series, first, second):
     found = described(tmp_path, *series)
 
-    assert {app: text for app, (text, _) in found.items()} == {"": DOWN + first, "a": DOWN + second}
-    assert "&var-app=" not in found[""][1] and "&var-app=a&var-query=orders&" in found["a"][1]
+    assert {app: texts[:2] for app, texts in found.items()} == {"": (DOWN, first), "a": (DOWN, second)}
+    assert "&var-app=" not in found[""][2] and "&var-app=a&var-query=orders&" in found["a"][2]
 
 
 def observer_said(folder, series, alert, after="6m"):

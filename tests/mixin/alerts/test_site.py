@@ -43,8 +43,10 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
          "scrape_tls, scrape_ca_file, "
          "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
          "scrape_secret, kubernetes_labels, kubernetes_namespaces, kubernetes_monitoring, "
-         "kubernetes_driver_hosts, "
+         "kubernetes_workers, kubernetes_workers_max, kubernetes_driver_hosts, "
          "notify_url, notify_token_file, notify_ca_file"),
+        ("kubernetes_workers = 'spark'", "render: kubernetes_workers is application=Deployment,..., not 'spark'"),
+        ("kubernetes_workers_max = 0", "render: kubernetes_workers_max must be above 0"),
         ("job = 3", "{file}: render.job must be text, not 3"),
     ],
 )  # fmt: skip

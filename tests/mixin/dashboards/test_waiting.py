@@ -1,4 +1,4 @@
-"""A panel that waits for a fault names the drill that has it, and shows data there; so does every target somewhere."""
+"""A panel that waits for a fault names a recording that has it, and shows data; so does every target somewhere."""
 
 import re
 
@@ -18,13 +18,20 @@ VARIABLES = {
 PANELS = [(page, panel) for page in PAGES for row in page.rows for panel in row.panels]
 WAITING = [(page, panel) for page, panel in PANELS if panel.waits is not None]
 LOAD = "load"  # a plan that runs, and no drill: see test_generator
+TABLES = "delta"  # a recording of tests/e2e/delta_app, and no drill
 NAMES = sorted({panel.drill for _, panel in WAITING} - {LOAD})
 # what no recording holds, and where it is shown to speak
 ELSEWHERE = re.compile(
     r"ledgerops_load_"  # test_generator
     r"|ledgerops_(callback|worker)_seconds|ledgerops_scrape_seconds|ledgerops_listener_events"  # tests/e2e/test_stack
+    r"|ledgerops_source_unread_rows"  # tests/metrics/test_connectors
     r"|ledgerops_rejected_rows"  # tests/ledger/run/test_run, with records of a broker that are no rows
 )
+
+
+def recording_of(name):
+    """The recording that a waiting panel names."""
+    return RECORDED / "delta.jsonl.zst" if name == TABLES else DRILLS / name / "recording"
 
 
 def asked(panel):
@@ -48,16 +55,14 @@ def test_alerts_and_restarts_are_marked_in_a_crash_loop_and_not_in_a_control(tmp
 
 def test_every_waiting_panel_names_a_drill_that_is_recorded():
     for page, panel in WAITING:
-        assert panel.drill == LOAD or (DRILLS / panel.drill / "recording").is_dir(), f"{page.uid}: {panel.title}"
+        assert panel.drill == LOAD or (panel.drill and recording_of(panel.drill).exists()), f"{page.uid}: {panel.title}"
     assert [panel.title for _, panel in PANELS if panel.drill and panel.waits is None] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_waiting_panel_shows_data_in_its_drill(tmp_path, name):
     panels = [(page, panel) for page, panel in WAITING if panel.drill == name]
-    found = evaluated(
-        tmp_path, pages_of(DRILLS / name / "recording"), [each for _, panel in panels for each in asked(panel)]
-    )
+    found = evaluated(tmp_path, pages_of(recording_of(name)), [each for _, panel in panels for each in asked(panel)])
 
     assert [f"{page.uid}: {panel.title}" for page, panel in panels if not found & set(asked(panel))] == []
 
@@ -75,7 +80,7 @@ def test_nothing_is_shown_of_faults_where_there_is_none(tmp_path):
 def test_every_target_of_every_panel_shows_data_in_some_recording(tmp_path):
     left = {each for _, panel in PANELS for each in asked(panel)}
     recordings = [
-        *(DRILLS / name / "recording" for name in (*NAMES, "backlog", "conflicting-duplicates")),
+        *(recording_of(name) for name in (*NAMES, "backlog", "conflicting-duplicates")),
         RECORDED / "spark-3.5.7.jsonl",
     ]
     for number, recording in enumerate(recordings):

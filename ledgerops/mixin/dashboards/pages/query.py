@@ -15,7 +15,7 @@ from ledgerops.mixin.dashboards.model import (
     counted,
     q,
 )
-from ledgerops.mixin.dashboards.pages import query_data, query_rare
+from ledgerops.mixin.dashboards.pages import query_data, query_rare, query_tables
 from ledgerops.mixin.dashboards.panels import OPEN_RULE
 from ledgerops.mixin.dashboards.status import (
     FOUND,
@@ -173,5 +173,5 @@ PAGE = Page(
     title="ledgerops / Query",
     help="One query: the verdict with what to do, whether it keeps up, where the batch time goes, and what is behind.",
     single=True,
-    rows=(WRONG, *query_data.ROWS, query_rare.ROW),
+    rows=(WRONG, *query_data.ROWS, query_tables.ROW, query_rare.ROW),
 )

@@ -1,0 +1,315 @@
+"""Where the wall time of one batch went: parts that add up to its duration.
+
+`DESCRIBED` says what each part is.
+
+A stage's wall time is its share of the time in which any stage is at work. On `slots` cores (at most its tasks) it
+needs its longest task, or (run - longest) / slots + longest where not all run at once; what it takes beyond that is
+`launch`.
+What it needs beyond an even split is uneven: by rows (`uneven_keys` behind a shuffle, `uneven_source` where the source
+is read: run / slots would do), by executor, or by one task without more rows (the others' pace would do).
+
+The even time of all stages is shared out like the tasks' run time: `python` (Spark's "time to run Python workers"),
+`gc`, the state's times, `shuffle` (waits for blocks, writing them), `cpu` beyond `state_update`, which Spark counts
+with the rows' way to the operator; each at most what is left. In stages that spilled, what would be `cpu` or `waiting`
+is `spill`. The rest waits: in the stage that reads, the one that writes, or elsewhere (`waiting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
+
+PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
+DRIVER = ("driver_before", "driver_between", "after_tasks")
+UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
+TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
+STAGES = ("launch", "many_tasks", "few_rows", "source_wait", *TASKS, "sink_wait", *UNEVEN)
+CONTENTION = ("other_queries", "other_processes")
+PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
+
+DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which readers see them
+    # the source
+    "latest_offset": "durationMs.latestOffset: asking the sources for their newest offsets",
+    "get_batch": "durationMs.getBatch: asking the sources for the rows of the batch",
+    "source_wait": "a stage that reads, while its tasks neither compute nor report what they do",
+    # fixed cost
+    "query_planning": "durationMs.queryPlanning: planning the batch",
+    "wal_commit": "durationMs.walCommit: writing the offsets to the checkpoint before the batch",
+    "commit_offsets": "durationMs.commitOffsets: writing to the checkpoint after it",
+    "launch": "what stages take beyond their tasks: starting these and collecting their results",
+    "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
+    "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer",
+    # the driver
+    "driver_before": "of durationMs.addBatch, what passes before the first stage",
+    "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
+    "after_tasks": "of durationMs.addBatch, what passes after the last stage",
+    # tasks
+    "python": "the time that Spark reports of Python workers",
+    "gc": "garbage collection of the tasks; in local mode at least the share that the executors' totals show",
+    "state_commit": "commitTimeMs of the state operators: saving the state",
+    "state_stall": "rocksdbWriterStallLatencyMs of the state operators, in nanoseconds: stalled writes of RocksDB",
+    "state_update": "allUpdatesTimeMs and allRemovalsTimeMs of the state operators, less stalls and Python's time",
+    "shuffle": "waiting for the blocks of a shuffle, and writing them",
+    "spill": "computing and waiting in stages that spilled, of batches that spill at least 16 MiB",
+    "cpu": "CPU time of tasks that is in no other part",
+    "waiting": "tasks that neither compute nor report what they do, in a stage that neither reads nor writes",
+    # the sink
+    "sink_wait": "the last stage, while its tasks neither compute nor report what they do",
+    # uneven
+    "uneven_keys": "what a stage behind a shuffle takes beyond an even split, where one task has far more rows",
+    "uneven_source": "what a stage that reads takes beyond an even split, where one task has far more rows",
+    "uneven_task": "what a stage takes longer because one task, or those of one executor, take twice as long as others",
+    "uneven_executors": "what a stage takes beyond an even split, where one executor has far too many of its tasks",
+    # contention
+    "other_queries": "what other queries of the driver, which have the cores, take of all other parts",
+    "other_processes": "what other processes, which have the cores, take of all other parts",
+    # unknown
+    "tasks_unknown": "durationMs.addBatch of batches whose tasks, or those of some of their stages, were not read",
+    "unattributed": "the duration less all phases",
+}
+
+MAX_READ_STAGES = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state operators that run Python
+STALL = "rocksdbWriterStallLatencyMs"  # nanoseconds, whatever its name says (RocksDBStateStoreProvider, 3.2 to 4.2)
+
+MIN_SPILL_BYTES = 16 * 2**20  # of a batch: less is written and read in a moment
+MIN_TASKS_PER_CORE = 10  # of tiny tasks; Spark's tuning guide recommends 2 to 3
+ENOUGH_TASKS_PER_CORE = 3
+MAX_TINY_SECONDS = 0.25  # Spark's tuning guide still calls 0.2 s efficient; here a task may also commit a state store
+MAX_TINY_RECORDS = 500  # per task; with more the work is in the rows
+MIN_BLATANT_TASKS_PER_CORE, MAX_BLATANT_RECORDS = 50, 50.0  # so many, with so few rows each, are too many at any pace
+
+FEW_RECORDS = 100  # of a task; with more the work may be in the rows
+
+MAX_EVEN_RECORDS_RATIO = 1.5  # of the largest task over the mean of the others: beyond it the rows are uneven
+MIN_UNEVEN_RECORDS = 200  # fewer records of a stage fall on few tasks unevenly by chance
+MIN_TIMES_OTHERS = 2.0  # of a slow task's seconds over the others'; less is within the noise of a machine
+MIN_TIMES_EVEN_SHARE = 1.6  # an executor's tasks over an even share; Dr. Elephant calls 1.78 of the time moderate
+
+
+class Facts(NamedTuple):
+    """What is known of the query beside its batches: `cores` by executor; `alone` is what tasks wait for that both read
+    the source and write: `source_wait`, `sink_wait`, or `waiting` where nothing tells."""
+
+    cores: Mapping[str, int]
+    alone: str = "waiting"
+    sink_waits: bool = True  # False for a sink that keeps nothing
+
+    @property
+    def slots(self) -> int | None:
+        """Tasks that can run at once; None while no executor was seen."""
+        return sum(self.cores.values()) or None
+
+
+class StageSplit(NamedTuple):
+    """The wall seconds of one stage: beyond its tasks, for their number, uneven (with the part), and even."""
+
+    stage: StageSummary
+    launch: float
+    many: float
+    uneven_part: str
+    uneven: float
+    even: float
+
+
+class Split(NamedTuple):
+    """One batch by parts; `stages` is empty where its tasks are not known."""
+
+    batch: Progress
+    seconds: Mapping[str, float]
+    stages: Sequence[StageSplit]
+
+    def worst(self, part: str) -> StageSummary | None:
+        """The stage that contributes most to an uneven part; None without one."""
+        own = [each for each in self.stages if each.uneven_part == part and each.uneven > 0]
+        return max(own, key=lambda each: each.uneven).stage if own else None
+
+
+def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
+    """The batch by parts. A part of which nothing is known is absent."""
+    parts = {phase: max(0.0, batch.phases[phase]) for phase in (*PHASES, "add_batch") if phase in batch.phases}
+    total = sum(parts.values())
+    if total > batch.duration:  # by rounding
+        parts = {phase: seconds * batch.duration / total for phase, seconds in parts.items()}
+    parts["unattributed"] = max(0.0, batch.duration - sum(parts.values()))
+    adding = parts.pop("add_batch", None)
+    if adding is None:
+        return Split(batch, parts, ())
+    work = stage_time(tasks) if tasks is not None else None
+    if tasks is None or work is None:
+        return Split(batch, parts | {"tasks_unknown": adding}, ())
+    busy = min(work.seconds, adding)
+    began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
+    outside = adding - busy
+    after = min(max(0.0, began + adding - work.ended), outside)
+    before = min(max(0.0, work.began - began), outside - after)
+    parts |= {"driver_before": before, "driver_between": outside - before - after, "after_tasks": after}
+    stages = tuple(_stages(tasks, busy, facts))
+    return Split(batch, parts | _inside(batch, tasks, stages, facts), stages)
+
+
+class StageTime(NamedTuple):
+    """Wall seconds in which at least one stage of a batch was running, and when the first began and the last ended."""
+
+    seconds: float
+    began: float
+    ended: float
+
+
+def stage_time(tasks: TaskSummary) -> StageTime | None:
+    """The time in which the stages of a batch were running; None unless all of them are known."""
+    spans = [(s.started, s.ended) for s in tasks.stages if s.started is not None and s.ended is not None]
+    if not spans or len(spans) < len(tasks.stages) or len(spans) >= MAX_READ_STAGES:
+        return None
+    total, until = 0.0, float("-inf")
+    for started, ended in sorted(spans):
+        total += max(0.0, ended - max(started, until))
+        until = max(until, ended)
+    return StageTime(total, min(started for started, _ in spans), until)
+
+
+def _stages(tasks: TaskSummary, busy: float, facts: Facts) -> Iterator[StageSplit]:
+    walls = sum(stage.wall_seconds or 0.0 for stage in tasks.stages)
+    for stage in tasks.stages:
+        wall = (stage.wall_seconds or 0.0) / walls * busy if walls > 0 else busy / len(tasks.stages)
+        yield _stage(stage, wall, facts)
+
+
+def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
+    if facts.slots is None:
+        return StageSplit(stage, 0.0, 0.0, "", 0.0, wall)
+    many = wall * (1 - ENOUGH_TASKS_PER_CORE * facts.slots / stage.tasks) if _tiny(stage, facts.slots) else 0.0
+    wall -= many
+    if many or wall <= 0:
+        return StageSplit(stage, 0.0, many, "", 0.0, wall)
+    slots = max(1, min(stage.tasks, facts.slots))
+    ran, longest = stage.run_seconds, stage.seconds_max
+    needed = longest if stage.tasks <= facts.slots else (ran - longest) / slots + longest
+    part, even = _even(stage, slots, facts)
+    busiest = _busiest_seconds(stage, facts)
+    if busiest is not None:
+        needed, part, even = max(longest, busiest), "uneven_executors", ran / facts.slots
+    needed = min(wall, needed)
+    even = min(needed, even) if part else needed
+    return StageSplit(stage, wall - needed, 0.0, part, needed - even, even)
+
+
+def _tiny(stage: StageSummary, slots: int) -> bool:
+    per_task = stage.records / stage.tasks
+    if stage.tasks >= MIN_BLATANT_TASKS_PER_CORE * slots and per_task < MAX_BLATANT_RECORDS:
+        return True
+    quick = stage.seconds_median <= MAX_TINY_SECONDS and per_task < MAX_TINY_RECORDS
+    return stage.tasks >= MIN_TASKS_PER_CORE * slots and quick
+
+
+def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
+    """What makes the stage uneven, and the wall seconds that it would take without that."""
+    ran, longest, count = stage.run_seconds, stage.seconds_max, stage.tasks
+    fair = ran / slots
+    if count < 2:
+        return "", longest
+    others = (ran - longest) / (count - 1)
+    rows = (stage.records - stage.records_max) / (count - 1)
+    if stage.records_max > MAX_EVEN_RECORDS_RATIO * max(1.0, rows):
+        enough = stage.records >= MIN_UNEVEN_RECORDS
+        part = "uneven_keys" if stage.reads_shuffle else "uneven_source"
+        return (part, fair) if enough else ("", longest)
+    if stage.records > 0 and longest >= MIN_TIMES_OTHERS * others:
+        return "uneven_task", max(others, (ran - longest + others) / slots)
+    slow = _slow_executor(stage, facts)
+    return ("uneven_task", slow) if slow is not None else ("", longest)
+
+
+def _busiest_seconds(stage: StageSummary, facts: Facts) -> float | None:
+    """Wall seconds that the executor with far more than its share of the tasks needs for them; None without one."""
+    if len(facts.cores) < 2 or stage.tasks < len(facts.cores):
+        return None
+    name = max(stage.executors, key=lambda each: stage.executors[each].tasks, default=None)
+    if name is None or name not in facts.cores:
+        return None
+    share, even = stage.executors[name].tasks / stage.tasks, facts.cores[name] / sum(facts.cores.values())
+    uneven = share >= min(0.95, MIN_TIMES_EVEN_SHARE * even)
+    return stage.executors[name].run_seconds / max(1, facts.cores[name]) if uneven else None
+
+
+def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
+    """Wall seconds of the stage if the slowest executor were as fast as the others, where it takes twice as long."""
+    known = {name: share for name, share in stage.executors.items() if share.tasks and name in facts.cores}
+    if len(known) < 2:
+        return None
+    slow = max(known, key=lambda name: known[name].run_seconds / known[name].tasks)
+    rest = [share for name, share in known.items() if name != slow]
+    others = sum(share.run_seconds for share in rest) / sum(share.tasks for share in rest)
+    if known[slow].run_seconds < MIN_TIMES_OTHERS * others * known[slow].tasks:
+        return None
+    excess = known[slow].run_seconds - known[slow].tasks * others
+    return max(0.0, stage.seconds_max - excess / max(1, facts.cores[slow]))
+
+
+def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], facts: Facts) -> dict[str, float]:
+    """The seconds in which stages ran, by part."""
+    even = sum(each.even for each in stages)
+    parts: dict[str, float] = {}
+    if facts.slots is not None:
+        parts = dict.fromkeys(UNEVEN, 0.0)
+        parts |= {"launch": sum(each.launch for each in stages), "many_tasks": sum(each.many for each in stages)}
+        for each in stages:
+            if each.uneven_part:
+                parts[each.uneven_part] = parts.get(each.uneven_part, 0.0) + each.uneven
+    ran = tasks.run_seconds
+    if ran <= 0:
+        return parts | {"waiting": even}
+    known, left = {}, ran
+    for part, seconds in _wanted(batch, tasks).items():
+        known[part] = min(max(0.0, seconds), left)
+        left -= known[part]
+    spilled = _spilled(tasks)
+    for part, role, share in _rest(tasks, known.pop("cpu"), left, facts):
+        parts_of = "spill" if role in spilled else part
+        known[parts_of] = known.get(parts_of, 0.0) + share
+    return parts | {part: seconds / ran * even for part, seconds in known.items()}
+
+
+def _wanted(batch: Progress, tasks: TaskSummary) -> dict[str, float]:
+    """Task seconds by part, in the order in which they are subtracted; `cpu` is always there."""
+    python = min(tasks.python_seconds or 0.0, tasks.run_seconds)
+    update = sum(each.update_seconds + each.removal_seconds for each in batch.operators)
+    if any(sign in each.name.lower() for each in batch.operators for sign in PYTHON_OPERATORS):
+        update = max(0.0, update - python)  # these times contain that of the workers
+    wanted = {"python": python} if tasks.python_seconds is not None else {}
+    wanted["gc"] = tasks.gc_seconds
+    if batch.operators:
+        stall = sum(each.custom.get(STALL, 0.0) for each in batch.operators) * 1e-9
+        wanted["state_commit"] = sum(each.commit_seconds for each in batch.operators)
+        wanted["state_stall"] = stall
+        wanted["state_update"] = max(0.0, update - stall)
+    shuffled = [stage.shuffle_seconds for stage in tasks.stages if stage.shuffle_seconds is not None]
+    if shuffled:
+        wanted["shuffle"] = sum(shuffled)
+    wanted["cpu"] = tasks.cpu_seconds - wanted.get("state_update", 0.0)
+    return wanted
+
+
+def _spilled(tasks: TaskSummary) -> frozenset[int]:
+    """The stages that spilled, where a batch spills so much that it matters."""
+    size = sum(stage.spill_bytes for stage in tasks.stages)
+    return frozenset(s.stage_id for s in tasks.stages if s.spill_bytes) if size >= MIN_SPILL_BYTES else frozenset()
+
+
+def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Iterator[tuple[str, int, float]]:
+    """The task seconds of computing and of waiting by what each stage does: (part, stage id, seconds)."""
+    computed = sum(stage.cpu_seconds for stage in tasks.stages)
+    idle = {s.stage_id: max(0.0, s.run_seconds - s.cpu_seconds - s.gc_seconds) for s in tasks.stages}
+    total = sum(idle.values())
+    last = tasks.stages[-1]
+    for stage in tasks.stages:
+        share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
+        few = stage.records <= FEW_RECORDS * stage.tasks
+        yield "few_rows" if few else "cpu", stage.stage_id, cpu * share
+        reads, writes = not stage.reads_shuffle and stage.records > 0, stage is last
+        part = facts.alone if reads and writes else "source_wait" if reads else "sink_wait" if writes else "waiting"
+        if part == "sink_wait" and not facts.sink_waits:
+            part = "waiting"
+        yield part, stage.stage_id, waiting * (idle[stage.stage_id] / total if total > 0 else 1 / len(tasks.stages))

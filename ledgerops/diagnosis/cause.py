@@ -1,0 +1,220 @@
+"""A cause of time as data, and the one check that serves them all.
+
+A cause owns parts of the profile. Its saving is what a batch would take less without it: the seconds of its parts
+beyond the usual, or all of them where no healthy past says what is usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
+from ledgerops.diagnosis.facts.context import ANY as ANY
+from ledgerops.diagnosis.facts.context import contexts
+from ledgerops.diagnosis.harm import examined, harm
+from ledgerops.diagnosis.profile import Profile, profile
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.runbook import with_evidence
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.query_view import QueryView
+
+MIN_SECONDS = 0.5  # of a batch; less is within the noise of a few batches
+MIN_SHARE = 0.25  # of a harmed query's batch, from which a cause is worth naming beside a larger one
+MIN_SHARE_BORN = 1 / 3  # the same where no past shows that it grew
+MAIN_SHARE = 1 / 3  # of the batch of a query without harm, from which one thing is worth knowing
+QUOTED_SHARE = 0.02  # of the batch, from which a part is quoted as evidence
+STEADY_BATCHES = 3  # from which more batches make a finding no surer
+FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
+    "profile_seconds": "typical batch: median of durationMs.triggerExecution / 1000 over the batches that the finding "
+    "names. The seconds of a part are the median of its shares of these batches, scaled so that all parts add up to it",
+    "saving_seconds": "the seconds of the cause's parts, less the same of the usual batches that the finding names; "
+    "parts that grow with the rows are compared for as many rows",
+    "stretch_by_<part>": "where others have the cores: how many times as long the work takes. What the newest batches "
+    "lost at equal rows, for other processes at most what queryPlanning, walCommit and commitOffsets lost together; "
+    "without a healthy past these three over 0.4 s",
+    "stretch_of_tasks": "the same for tasks that work; without a healthy past at least 1 over the share of the cores "
+    "that other processes leave, which is at least 0.1",
+}
+
+
+class Cost(NamedTuple):
+    """What a cause takes of a typical batch, in seconds; `usual` is None without a healthy past."""
+
+    seconds: float
+    usual: float | None
+    duration: float
+    normal: float  # that its parts take of any query's batch
+
+    @property
+    def saving(self) -> float:
+        """Seconds that a batch would take less without the cause."""
+        return max(0.0, self.seconds - (self.normal if self.usual is None else self.usual))
+
+    @property
+    def share(self) -> float:
+        """The saving as a share of the batch, 0 to 1."""
+        return min(1.0, self.saving / self.duration) if self.duration > 0 else 0.0
+
+
+def _always(view: QueryView, found: Profile) -> bool:
+    return True
+
+
+def _nothing(view: QueryView, found: Profile) -> Mapping[str, str]:
+    return {}
+
+
+def _no_more(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a person reads of a cause: what happened, one safe step to do first, what is riskier, and why.
+
+    `happened` may use {seconds} and {batch}, and what `details` of the cause gives. `first` is by context: "source
+    kafka", "sink foreach_batch", or ANY.
+    """
+
+    happened: str
+    first: Mapping[str, Remedy]
+    then: tuple[Remedy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause of time.
+
+    `grown` are parts that count only beyond a known usual: without a past nothing tells whose they are. `born` are
+    those that count only without one: what is there from the first batch does not grow by itself. `holds` is the
+    context in which it can be true, `more` gives evidence beside the parts and `formulas` how each of it is computed,
+    `min_share` is what it must take where MIN_SHARE does not fit, `normal` the seconds that any query spends on them.
+    """
+
+    slug: str
+    runbook: str
+    parts: tuple[str, ...]
+    words: Words
+    component: Callable[[QueryView, Profile], Component]
+    explains: tuple[str, ...] = ("falling-behind", "trigger-overrun")
+    grown: tuple[str, ...] = ()
+    born: tuple[str, ...] = ()
+    min_share: float | None = None
+    normal: float = 0.0
+    holds: Callable[[QueryView, Profile], bool] = _always
+    details: Callable[[QueryView, Profile], Mapping[str, str]] = _nothing
+    more: Callable[[QueryView, Profile], tuple[Evidence, ...]] = _no_more
+    formulas: Mapping[str, str] = field(default_factory=dict)
+    remedies: Callable[[QueryView, Profile], tuple[Remedy, ...]] | None = field(default=None)
+
+    def rule(self) -> Rule:
+        """The cause as a rule of the catalogue."""
+        return Rule(
+            self.slug,
+            "warning",
+            lambda view: check(self, view),
+            with_evidence(self.runbook, self.evidence()) if self.runbook else "",  # -OO removes docstrings
+            self.explains,
+            lambda view: ruled_out(self, view),
+            needs_harm=True,
+        )
+
+    def evidence(self) -> Mapping[str, str]:
+        """How each number of its findings is computed, by name."""
+        parts = {
+            **dict.fromkeys(self.parts, ""),
+            **dict.fromkeys(self.grown, "; counts only beyond the usual, so not without a healthy past"),
+            **dict.fromkeys(self.born, "; counts only without a healthy past"),
+        }
+        of_parts = {f"{part}_seconds": f"{DESCRIBED[part]}{condition}" for part, condition in parts.items()}
+        saving = FORMULAS["saving_seconds"]
+        if self.normal:
+            saving += f"; without a healthy past less {self.normal:g} s, which any query may spend on them"
+        return {**of_parts, **FORMULAS, "saving_seconds": saving, **self.formulas}
+
+
+def cost(cause: Cause, found: Profile) -> Cost:
+    """What the cause takes of the profile's batch."""
+    parts = [found.parts[name] for name in _names(cause, found) if name in found.parts]
+    usual = sum(part.usual or 0.0 for part in parts) if found.has_past else None
+    return Cost(sum(part.now for part in parts), usual, found.duration, cause.normal)
+
+
+def _names(cause: Cause, found: Profile) -> tuple[str, ...]:
+    return (*cause.parts, *(cause.grown if found.has_past else cause.born))
+
+
+def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
+    """The finding, where the query is worth a look and the cause takes enough of its batches."""
+    found = profile(view) if examined(view) else None
+    if found is None or view.last is None:
+        return
+    taken, least = cost(cause, found), _least(cause, found, harm(view) is not None)
+    if taken.saving < MIN_SECONDS or taken.share < least or not cause.holds(view, found):
+        return
+    yield Finding(
+        _happened(cause, view, found, taken),
+        cause.component(view, found),
+        (*_evidence(cause, found, taken, least), *cause.more(view, found)),
+        cause.remedies(view, found) if cause.remedies is not None else _steps(cause.words, view),
+        confidence=_confidence(found, taken),
+        began=found.splits[0].batch.started,
+        share=taken.share,
+        saving_seconds=taken.saving,
+        batches=found.batches,
+        usual_batches=found.usual_batches,
+    )
+
+
+def ruled_out(cause: Cause, view: QueryView) -> str | None:
+    """What the cause takes of a batch, where that is measured and too little; None otherwise."""
+    found = profile(view)
+    if found is None or not any(name in found.parts for name in cause.parts):
+        return None
+    if any(name in (*DRIVER, *STAGES) for name in cause.parts) and not found.knows_tasks:
+        return None
+    taken = cost(cause, found)
+    large = taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS
+    if large and cause.holds(view, found):
+        return None
+    return f"{taken.seconds:.1f} s of {taken.duration:.1f} s ({taken.seconds / taken.duration:.0%})"
+
+
+def _least(cause: Cause, found: Profile, harmed: bool) -> float:
+    """The share of a batch that the cause must take."""
+    if cause.min_share is not None:
+        return cause.min_share if harmed else max(cause.min_share, MAIN_SHARE)
+    return (MIN_SHARE if found.has_past else MIN_SHARE_BORN) if harmed else MAIN_SHARE
+
+
+def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
+    values = {"seconds": f"{taken.seconds:.1f} s", "batch": f"{taken.duration:.1f} s"}
+    usually = f"; usually {taken.usual:.1f} s" if taken.usual is not None else ""
+    return cause.words.happened.format(**values, **cause.details(view, found)) + usually
+
+
+def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterator[Evidence]:
+    """Each part that matters, and the batch that they are parts of."""
+    at = found.at
+    for name in _names(cause, found):
+        part = found.parts.get(name)
+        if part is not None and part.now >= QUOTED_SHARE * found.duration:
+            limit = f"about {part.usual:.2f}" if part.usual is not None else f"< {least * found.duration:.2f}"
+            yield Evidence(f"{name}_seconds", part.now, "seconds", limit, at)
+    usual = f"the usual {found.usual_duration:.1f}" if found.usual_duration is not None else "all parts together"
+    yield Evidence("profile_seconds", found.duration, "seconds", usual, at)
+    yield from found.stretches
+
+
+def _steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
+    """The first step that fits the query's source or sink, then the riskier ones."""
+    first = next((words.first[context] for context in contexts(view) if context in words.first), None)
+    return words.then if first is None else (first, *words.then)
+
+
+def _confidence(found: Profile, taken: Cost) -> float:
+    """Surer with a larger share, a healthy past, known tasks, and more batches."""
+    batches = min(len(found.splits), STEADY_BATCHES) / STEADY_BATCHES
+    return min(0.95, 0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches)

@@ -1,0 +1,40 @@
+"""Checkpoint slow: writing the checkpoint takes a large part of each batch.
+
+Meaning: Spark writes a small file with the offsets before each batch (`wal_commit`) and another one after it
+    (`commit_offsets`). These writes take much longer than they should, or than they used to.
+Impact: every batch takes longer, however few rows it has, so batches outlast the trigger interval. The state store and
+    file sinks often write to the same storage and slow down as well.
+Diagnosis: 1. `sum by (phase)
+    (rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided by
+    `rate(ledgerops_batches_total{query="QUERY"}[5m])` gives the seconds of each write. Well above 0.5 s means that the
+    storage is slow.
+    2. Time the writing of a small file to the checkpoint folder by hand. If it is slow too, the storage is the cause:
+    on an object store check for throttling, on HDFS check the name node, on a disk check its queue (`iostat -x`). If it
+    is fast, the driver is: look for garbage collection and a busy CPU there.
+    3. Check whether other queries have the same finding. If they do, they share the storage and its limits.
+Mitigation: make the trigger interval longer if results may be that old: fewer batches write fewer files. Then move the
+    checkpoint to storage with low latency (a local disk or HDFS rather than an object store), raise its rate limit, or
+    clear a full disk. For a stateless query with a Kafka sink, `asyncProgressTrackingEnabled` writes the offsets in
+    parallel with the batch. More cores do not help.
+"""
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.model.finding import Component, Remedy
+
+STORAGE = Remedy(
+    "check the storage of the checkpoint: latency of small writes, throttling, free space",
+    "two small files are written for each batch; more cores do not help",
+)
+RARER = Remedy("make the trigger interval longer if results may be that old", "fewer batches write fewer files")
+
+CAUSE = Cause(
+    slug="checkpoint-slow",
+    runbook=__doc__,
+    parts=("wal_commit", "commit_offsets"),
+    normal=0.5,  # an object store takes 0.1 to 0.3 s for each of the two files, a busy disk 0.7 s for both
+    words=Words(
+        happened="{seconds} of a batch of {batch} pass writing the checkpoint", first={ANY: STORAGE}, then=(RARER,)
+    ),
+    component=lambda view, found: Component("query", view.query, "checkpoint"),
+    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+)

@@ -1,0 +1,67 @@
+"""GC pressure: garbage collection stops the tasks for much of their time.
+
+Meaning: long-lived objects nearly fill the heap (state of the HDFS-backed store, caches, broadcasts), or tasks create
+    garbage faster than it can be collected. The collector runs again and again, and all tasks wait for it.
+Impact: every batch takes longer, and the query falls behind. Executors may soon be lost with an OutOfMemoryError.
+Diagnosis: 1. `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
+    share of run time by executor. If one executor is far above the others, it holds more data: see `key-skew`.
+    2. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, the state fills it: see
+    `state-growth` and `unbounded-state`.
+    3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
+    driver share its heaps.
+Mitigation: give the executors more memory or fewer cores each; this needs only a restart. Then bound the state with a
+    watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
+    changing it needs a new checkpoint.
+"""
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.facts.state_cost import gc_goes_on, heap_bytes, off_heap
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.signals.query_view import QueryView
+
+# share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and reported a
+# quarter of it where values were large
+MIN_HEAP_SHARE = 0.1
+MORE_MEMORY = Remedy(
+    "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
+    "the collector then runs less often; this needs a restart",
+    safe=False,
+)
+OFF_HEAP = Remedy(
+    "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
+    "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, so this "
+    "needs a new one",
+    safe=False,
+)
+LOOK = Remedy("look at the heap after a collection, in the executors' log or the Spark UI", "what stays there fills it")
+
+
+def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    """The part of the heap that the state takes, where it matters."""
+    heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.last.operators) if view.last else 0
+    if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
+        return ()
+    return (Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at),)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    return (LOOK, OFF_HEAP, MORE_MEMORY) if _state(view, found) else (LOOK, MORE_MEMORY)
+
+
+CAUSE = Cause(
+    slug="gc-pressure",
+    runbook=__doc__,
+    parts=("gc",),
+    min_share=0.1,  # of the batch: Spark's executors page highlights more than that
+    words=Words(happened="garbage collection takes {seconds} of a batch of {batch}", first={ANY: LOOK}),
+    component=lambda view, found: Component("executor", "all", "heap"),
+    explains=("query-stuck", "falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
+    holds=lambda view, found: gc_goes_on(view),
+    more=_state,
+    formulas={
+        "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
+        "all executors (maxMemory / 0.6 + 300 MiB each)",
+    },
+    remedies=_remedies,
+)

@@ -1,0 +1,95 @@
+"""Key skew: one key holds so many rows that one task does most of the work.
+
+Meaning: all rows of one key go to the same task. If one key has the share s of the rows, its task processes at least
+    that share, so the stage can never run more than 1/s times faster than on a single core.
+Impact: one task still runs when the others are done. Batches take longer, and adding cores does not help.
+Diagnosis: 1. `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (if the query uses
+    `ledgerops.instrument`). Above 0.3, one key is the cause.
+    2. `ledgerops_skew_ratio{query="QUERY",kind="task_records"}` shows how uneven the tasks of the longest stage are
+    (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
+    3. Without `ledgerops.instrument`, open the stage in the Spark UI and compare median and maximum of "Shuffle Read
+    Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
+    frequent cause.
+Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
+    (a salt) and aggregate twice, first with the salt and then without. More cores, more shuffle partitions and adaptive
+    execution do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without
+    adaptive execution.
+"""
+
+from collections.abc import Mapping
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.skew import HOT_KEY
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.observed_metrics import HotKey
+from ledgerops.signals.query_view import QueryView
+
+MIN_HOT_SHARE = 0.3  # of the rows; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
+SALT = Remedy(
+    "salt the key and aggregate in two steps, or process the hot key separately",
+    "only splitting the key spreads its rows over several tasks",
+    safe=False,
+)
+LOOK = Remedy("find the hot key, and see whether it is a default value", "a key stays in one task")
+NO_USE = Remedy(
+    "do not add cores or shuffle partitions to fix this",
+    "a key stays in one task, and the checkpoint fixes the partitions of a stateful query",
+)
+
+
+def _column(view: QueryView) -> str | None:
+    return view.skew.key_column or ", ".join(view.plan.keys[:2]) or None
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    """Stage ids and hot keys change from batch to batch, what is shuffled by does not."""
+    keys = ", ".join(view.plan.keys[:2])
+    return Component("stage", f"shuffle by {keys}" if keys else "shuffle", _column(view))
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    stage, hot = found.splits[-1].worst("uneven_keys"), _hot(view)
+    parts = []
+    if hot is not None:
+        of = f" of {_column(view)}" if _column(view) else ""
+        parts.append(
+            f"key {hot.key}{of} has {hot.share:.0%} of the rows; more tasks cannot make this stage more than "
+            f"{1 / hot.share:.2f}x faster"
+        )
+    if stage is not None:
+        share = stage.records_max / max(1, stage.records)
+        parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records")
+    return {"who": "; ".join(parts) or "one task reads most of the records"}
+
+
+def _hot(view: QueryView) -> HotKey | None:
+    hot = view.skew.hot_key
+    return hot if hot is not None and hot.share >= MIN_HOT_SHARE else None
+
+
+def _key(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    hot = _hot(view)
+    if hot is None:
+        return ()
+    return (
+        Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", view.last.ended if view.last else view.now),
+    )
+
+
+CAUSE = Cause(
+    slug="key-skew",
+    runbook=__doc__,
+    parts=("uneven_keys",),
+    min_share=0.15,  # it is measured row by row, and nothing else takes it
+    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}", first={ANY: LOOK}),
+    component=_component,
+    explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
+    details=_details,
+    more=_key,
+    formulas={
+        HOT_KEY.name: "rows of the most frequent key divided by all rows, of the newest of the last 5 batches in which "
+        "`ledgerops.instrument` counted 100 rows of a key with at least 0.3 of them",
+    },
+    remedies=lambda view, found: (LOOK, SALT, NO_USE) if view.run.stateful else (LOOK, SALT),
+)

@@ -1,0 +1,72 @@
+"""Memory spill: tasks run out of execution memory and sort or aggregate on disk.
+
+Meaning: the rows that a sort, an aggregation or a join holds at once do not fit into the task's share of the execution
+    memory. Spark writes them to local disk and reads them back, some of them several times.
+Impact: a stage takes many times as long as in memory, and the query falls behind when the batches of a peak spill.
+Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" and "Spill (Disk)" by task. If only one
+    task spills, see `key-skew`; if all of them do, memory is too small for the rows of a batch.
+    2. `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` shows the time in tasks and the
+    sink. If other phases take longer, spilling is not what makes the batch slow.
+    3. `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` shows the load. If it rose before the spill began,
+    limit the rows of a batch; if it did not, the plan or the memory settings changed.
+Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches spill less, and the backlog then waits
+    in the source. At the next restart give each task more memory: fewer cores per executor, more
+    `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task smaller; for a
+    stateful query the checkpoint fixes their number.
+"""
+
+from statistics import median
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.records import StageSummary
+from ledgerops.signals.query_view import QueryView
+
+MEMORY = Remedy(
+    "give each task more memory: fewer cores an executor, more spark.executor.memory or spark.memory.fraction",
+    "rows that fit into memory are not written to disk; this needs a restart",
+    safe=False,
+)
+MORE_TASKS = Remedy(
+    "raise spark.sql.shuffle.partitions and restart",
+    "each task then holds fewer rows at once; this query has no state that fixes their number",
+    safe=False,
+)
+LOOK = Remedy("compare the rows of a batch with the memory of a task", "a batch that is large for once spills for once")
+
+
+def _spilling(found: Profile) -> StageSummary | None:
+    stages = [each.stage for split in found.splits for each in split.stages]
+    return max(stages, key=lambda stage: stage.spill_bytes, default=None)
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    stage = _spilling(found)
+    name = stage.name.partition(" at ")[0] if stage is not None else ""
+    return Component("stage", name or "stage that spills")
+
+
+def _size(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    return (Evidence("spilled_bytes", _bytes(found), "bytes", "0", found.at),)
+
+
+def _bytes(found: Profile) -> float:
+    """Median over the batches, in memory and on disk."""
+    return float(median(sum(each.stage.spill_bytes for each in split.stages) for split in found.splits))
+
+
+CAUSE = Cause(
+    slug="memory-spill",
+    runbook=__doc__,
+    parts=("spill",),
+    words=Words(
+        happened="tasks spill {size} per batch; {seconds} of a batch of {batch} pass in stages that do",
+        first={ANY: LOOK},
+    ),
+    component=_component,
+    details=lambda view, found: {"size": f"{_bytes(found) / 2**20:,.0f} MiB"},
+    more=_size,
+    formulas={"spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk"},
+    remedies=lambda view, found: (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS),
+)

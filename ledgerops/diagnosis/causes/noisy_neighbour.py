@@ -1,0 +1,60 @@
+"""Noisy neighbour: another query of the same driver takes the cores that this one needs.
+
+Meaning: all queries of a driver share its task slots. Another query runs its tasks on most of them, more than it used
+    to or since this query began, and the stages of this query wait for slots or compute slowly.
+Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
+Diagnosis: 1. Check the findings of the query that is named: its cause is the cause here. `ledgerops diagnose` lists all
+    queries of the driver.
+    2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
+    named query is not the highest any more, it has calmed down: wait.
+    3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,
+    the scheduler mode is FIFO: fair pools help.
+Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`), or stop it if it is less important.
+    Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
+    `spark.scheduler.pool`) keep one query from taking all slots.
+"""
+
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts import contention
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.signals.query_view import QueryView
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    who = found.contention.who if found.contention else "the other query"
+    return (
+        Remedy(
+            f"look at the batches of {who}: limit what it reads in a batch (maxOffsetsPerTrigger)",
+            "this query would keep up if it had the cores",
+        ),
+        Remedy(
+            "put both queries into fair scheduling pools, or into separate drivers",
+            "with FIFO scheduling the tasks of one query can fill all slots",
+            safe=False,
+        ),
+    )
+
+
+CAUSE = Cause(
+    slug="noisy-neighbour",
+    runbook=__doc__,
+    parts=("other_queries",),
+    words=Words(happened="{held}: that takes {seconds} of a batch of {batch} of this query", first={}),
+    component=lambda view, found: Component(
+        "query", found.contention.who if found.contention else "another query", "shares the driver's cores"
+    ),
+    explains=(
+        "falling-behind",
+        "trigger-overrun",
+        "freshness-breach",
+        "cpu-saturated",
+        "slow-sink",
+        "intermittent-sink",
+        "small-batch-overhead",
+    ),
+    details=lambda view, found: {"held": found.contention.summary if found.contention else ""},
+    more=lambda view, found: found.contention.evidence if found.contention else (),
+    formulas=contention.FORMULAS,
+    remedies=_remedies,
+)

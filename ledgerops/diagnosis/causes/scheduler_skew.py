@@ -1,0 +1,68 @@
+"""Scheduler skew: one executor does most of the work while others are idle.
+
+Meaning: the tasks of a stage are not spread over all executors. Most often they wait for the executor that has their
+    state store or their cached data (locality). After an executor was lost, all state is on the others, and it stays
+    there when a new executor has started.
+Impact: batches take as long as the busiest executor needs, while the cores of the others are idle.
+Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` with `ledgerops_executor_cores`. If
+    tasks are in proportion to cores, they are spread evenly: see `straggler`.
+    2. In the Spark UI, open the stage and read the column "Locality Level" of its tasks. PROCESS_LOCAL for nearly all
+    of them means that they wait for their data.
+    3. In "Aggregated Metrics by Executor" compare the time for each task. If the busiest executor has fast tasks,
+    locality is the cause; if it has slow ones, see `straggler`.
+Mitigation: restart the query from its checkpoint: a new run spreads its state over all executors. For a query without
+    state, or with a small one, set `spark.locality.wait` to 0s. Do not add executors: the existing ones are idle.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.signals.query_view import QueryView
+
+
+def _busiest(found: Profile) -> tuple[str, float]:
+    """The executor with most tasks of the uneven stages, and its share of them."""
+    tasks = Counter[str]()
+    for split in found.splits:
+        stage = split.worst("uneven_executors")
+        tasks.update({name: share.tasks for name, share in stage.executors.items()} if stage is not None else {})
+    [(name, count)] = tasks.most_common(1) or [("unknown", 0)]
+    return name, count / max(1, tasks.total())
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    name, share = _busiest(found)
+    cores = {each.executor_id: each.cores for each in view.cluster.executors}
+    even = cores.get(name, 0) / max(1, sum(cores.values()))
+    return {"who": f"executor {name} runs {share:.0%} of the tasks with {even:.0%} of the cores"}
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    if view.run.stateful:
+        again = Remedy(
+            "start the query again from its checkpoint",
+            "a new run spreads the state stores over all executors",
+            safe=False,
+        )
+    else:
+        again = Remedy(
+            "set spark.locality.wait to 0s",
+            "tasks then take any free core instead of waiting for the executor with their data",
+            safe=False,
+        )
+    return again, Remedy("do not add executors to fix this", "the existing ones are idle")
+
+
+CAUSE = Cause(
+    slug="scheduler-skew",
+    runbook=__doc__,
+    parts=("uneven_executors",),
+    min_share=0.2,  # it is measured task by task, and nothing else takes it
+    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}", first={}),
+    component=lambda view, found: Component("executor", _busiest(found)[0]),
+    details=_details,
+    remedies=_remedies,
+)

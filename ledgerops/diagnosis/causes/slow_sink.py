@@ -1,0 +1,60 @@
+"""Slow sink: a batch spends most of its time writing, not computing.
+
+Meaning: the phase `add_batch` takes long, and the run time of Spark's tasks does not explain it. The time is spent in
+    the driver while the sink writes (`foreachBatch`, a commit), or in writing tasks that wait instead of computing.
+Impact: batches outlast the trigger interval and the query falls behind, although cores are free.
+Diagnosis: 1. Compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` with the run time
+    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`. If the first is high and the second is low, the
+    batch waits for the sink.
+    2. Time one write by hand (`\\timing` in psql, `time hadoop fs -put`). If it is slow too, the target is the cause:
+    check it for locks and rate limits.
+    3. If one write is fast, the query makes too many of them: look for a row-by-row write, a new connection for each
+    batch, or a write from the driver.
+Mitigation: repair or scale the target, and stop other work that blocks it. Then write larger batches, from the
+    executors rather than the driver, with a limited number of connections. More cores do not help while all tasks wait
+    for the same target.
+"""
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.facts.context import function_computes, sink_name
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.signals.query_view import QueryView
+
+LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
+
+IN_DRIVER = Remedy(
+    "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process",
+    "the driver's Python computes meanwhile, so it is the function and not the target",
+)
+MIN_UNKNOWN_SHARE = 0.5  # of a batch, by which all of it must have grown where no tasks are known
+
+
+def _holds(view: QueryView, found: Profile) -> bool:
+    unknown = found.parts.get("tasks_unknown")
+    return found.knows_tasks or unknown is None or unknown.excess >= MIN_UNKNOWN_SHARE * found.duration
+
+
+CAUSE = Cause(
+    slug="slow-sink",
+    runbook=__doc__,
+    parts=("after_tasks", "sink_wait"),
+    grown=("driver_before", "driver_between", "tasks_unknown"),
+    words=Words(
+        happened="{seconds} of a batch of {batch} pass in {place} while no task computes",
+        first={
+            ANY: Remedy("time one write at the target of the sink", "more cores do not help while the write waits"),
+            "sink function": IN_DRIVER,
+            "sink kafka": Remedy(
+                "check the request latency of the broker that is written to", "a batch ends with its slowest send"
+            ),
+            "sink table": Remedy(
+                "look at the files and versions that each batch writes", "many small files make a commit slow"
+            ),
+        },
+        then=(LARGER,),
+    ),
+    component=lambda view, found: Component("sink", sink_name(view)),
+    holds=_holds,
+    details=lambda view, found: {"place": "the function of foreachBatch" if function_computes(view) else "the sink"},
+)

@@ -1,0 +1,71 @@
+"""Slow source: a batch spends its time asking the source and waiting for its rows.
+
+Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, and
+    this explains why the batch takes longer. The rest of the query is as fast as before. Without a healthy past, these
+    phases take most of each batch.
+Impact: batches outlast the trigger interval although the cores are idle, and the query falls behind.
+Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows where the time goes.
+    A long `latest_offset` or `get_batch` means that the broker answers slowly. A long `add_batch` with reading tasks
+    that hardly use CPU means slow fetching.
+    2. Check the request latency of the broker and its quotas (`kafka-configs.sh --describe --entity-type clients`). A
+    quota that is reached throttles this query alone; high latency affects all clients.
+    3. If the broker is fast, test the network between it and the query (`ping`, a transfer of a large file). Each task
+    sends several requests, so the latency of one request adds up.
+Mitigation: make the trigger interval longer if results may be that old: the query then sends fewer requests. Then
+    reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
+"""
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.facts.context import source_names
+from ledgerops.diagnosis.facts.source_wait import slow_answers
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.signals.query_view import QueryView
+
+RARER = Remedy("make the trigger interval longer if results may be that old", "the query then sends fewer requests")
+
+
+def _answers(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    """How long the source takes to answer ledgerops itself, where that is slow."""
+    answer = slow_answers(view)
+    if answer is None:
+        return ()
+    return (
+        Evidence("broker_answer_seconds", answer.now, "seconds", f"about {answer.usual:.2f}", found.at),
+        Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", found.at),
+    )
+
+
+CAUSE = Cause(
+    slug="slow-source",
+    runbook=__doc__,
+    parts=("latest_offset", "get_batch"),
+    grown=("source_wait",),
+    words=Words(
+        happened="{seconds} of a batch of {batch} pass waiting for the source",
+        first={
+            ANY: Remedy("time one request to the source", "more cores do not help while the query waits for it"),
+            "source kafka": Remedy(
+                "check the broker's request latency, its quotas for this client, and the network to it",
+                "more cores do not help while the query waits for the source",
+            ),
+            "source files": Remedy(
+                "count the files in the folder of the source, and time one listing of it",
+                "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
+            ),
+            "source table": Remedy(
+                "count the versions and files that the table has gained since the position of the query",
+                "each batch reads the log of the table from there",
+            ),
+        },
+        then=(RARER,),
+    ),
+    component=lambda view, found: Component("source", source_names(view)),
+    explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
+    more=_answers,
+    formulas={
+        "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "
+        "(`seconds` of the `offsets` records)",
+        "usual_broker_answer_seconds": "the same median over all answers but the newest 15",
+    },
+)

@@ -1,0 +1,51 @@
+"""Small batch overhead: the fixed cost of each batch takes most of it.
+
+Meaning: planning the query, compiling its code, starting its stages and writing the checkpoint take the same time for
+    one row as for thousands. Here they take nearly the whole batch.
+Impact: the query runs without a pause at a low load, and results are later than the interval suggests. It takes cores
+    and driver time from other queries.
+Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{query="QUERY"}` with
+    `ledgerops_trigger_interval_seconds{query="QUERY"}`. If the overhead is smaller, the rows take the time: see
+    `trigger-overrun`.
+    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows which cost it is. Much
+    `query_planning` means a large plan; much `add_batch` with tasks that hardly run means many stages.
+    3. Check `ledgerops_host_cpu_busy_ratio`. Near 1, the driver itself waits for a core: see `cpu-saturated`.
+Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes.
+    Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
+    does this work.
+"""
+
+from math import ceil
+
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.signals.query_view import QueryView
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            f"set the trigger interval to {ceil(ROOM * found.duration):g} s or more, if results may be that old",
+            "fewer, larger batches pay the same cost less often",
+        ),
+        Remedy("do not add cores to fix this", "planning and scheduling take as long on any number"),
+    )
+
+
+FIXED = ("query_planning", "driver_before", "launch", "few_rows")
+ROOM = 1.5  # times the batch, so that it ends well within the interval
+
+CAUSE = Cause(
+    slug="small-batch-overhead",
+    runbook=__doc__,
+    parts=("query_planning", "launch", "few_rows"),
+    born=("driver_before",),
+    min_share=0.5,
+    words=Words(
+        happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks", first={}
+    ),
+    component=lambda view, found: Component("query", view.query, max(FIXED, key=found.now)),
+    explains=("trigger-overrun",),
+    remedies=_remedies,
+)

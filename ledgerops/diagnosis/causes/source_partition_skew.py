@@ -1,0 +1,116 @@
+"""Source partition skew: one partition of the source gets most of the rows.
+
+Meaning: one task reads each source partition. The task of the largest partition still runs when the others are done.
+Impact: the batch takes as long as its largest partition, and more cores do not help. The backlog of that partition
+    grows while the others are up to date.
+Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` shows which
+    partitions are behind. If all of them are, the load is too high: see `input-overload`.
+    2. `ledgerops_skew_ratio{query="QUERY",kind="source_partition"}` shows how uneven the rows of a batch are. Near 1
+    means that the producer is even again, and only the old backlog is left.
+    3. Find out how the producer chooses the partition: by a key with few distinct values, or always the same one by
+    mistake.
+Mitigation: repair how the producer chooses the partition, then wait until the backlog of the partition is processed.
+    Until then repartition after reading, if the work after reading takes long. More partitions help only new rows, and
+    only if their keys differ.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.records import Partition, Progress
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.query_view import QueryView
+
+MIN_PARTITION_SHARE = 0.5  # of the topic's rows in one partition
+
+
+class Heaviest(NamedTuple):
+    """The partition that got most rows of its topic, in offsets, over the batches of the profile."""
+
+    partition: Partition
+    rows: int
+    total: int
+    partitions: int
+
+    @property
+    def share(self) -> float:
+        """Of the topic's rows, 0 to 1."""
+        return self.rows / self.total
+
+
+def heaviest(batches: Sequence[Progress]) -> Heaviest | None:
+    """Of all topics with several partitions; None where nothing was read."""
+    read = Counter[Partition]()
+    for batch in batches:
+        read.update(read_by_partition(batch))
+    found = []
+    for topic in {topic for topic, _ in read}:
+        own = {partition: rows for partition, rows in read.items() if partition[0] == topic}
+        most = max(own, key=lambda partition: own[partition])
+        if len(own) > 1 and own[most] > 0:
+            found.append(Heaviest(most, own[most], sum(own.values()), len(own)))
+    return max(found, key=lambda each: each.share, default=None)
+
+
+def _heaviest(found: Profile) -> Heaviest | None:
+    worst = heaviest([split.batch for split in found.splits])
+    return worst if worst is not None and worst.share >= MIN_PARTITION_SHARE else None
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    worst = _heaviest(found)
+    return Component(
+        "partition", "-".join(worst.partition) if worst else "unknown", worst.partition[0] if worst else None
+    )
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    worst = _heaviest(found)
+    if worst is None:
+        return {"who": "one partition"}
+    topic, number = worst.partition
+    return {
+        "who": f"partition {number} of {topic} got {worst.share:.0%} of {worst.total:,} rows; an even share would be "
+        f"{1 / worst.partitions:.0%}"
+    }
+
+
+def _share(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    worst = _heaviest(found)
+    if worst is None:
+        return ()
+    return (
+        Evidence("partition_rows", float(worst.rows), "offsets", f"~ {worst.total / worst.partitions:,.0f}", found.at),
+        Evidence("partition_share", worst.share, "ratio", f"< {MIN_PARTITION_SHARE:g}", found.at),
+    )
+
+
+CAUSE = Cause(
+    slug="source-partition-skew",
+    runbook=__doc__,
+    parts=("uneven_source",),
+    words=Words(
+        happened="{who}, which costs {seconds} of a batch of {batch}",
+        first={
+            ANY: Remedy(
+                "repair how the producer chooses the partition",
+                "only one task reads a partition, however many cores there are",
+            )
+        },
+        then=(
+            Remedy("repartition after reading", "spreads the work after reading, at the cost of a shuffle", safe=False),
+        ),
+    ),
+    component=_component,
+    holds=lambda view, found: _heaviest(found) is not None,
+    details=_details,
+    more=_share,
+    formulas={
+        "partition_rows": "endOffset - startOffset of the partition, over the batches",
+        "partition_share": "that divided by the same of all partitions of its topic",
+    },
+)

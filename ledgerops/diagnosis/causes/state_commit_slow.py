@@ -1,0 +1,52 @@
+"""State commit slow: saving the state takes most of a batch, or most of its extra time.
+
+Meaning: after its rows are processed, a batch saves the changes of its state for each partition: RocksDB flushes and
+    uploads files or a changelog, the HDFS-backed store writes a delta file. This now takes a large part of the batch.
+Impact: batches outlast the trigger interval although few rows arrive and the tasks hardly compute.
+Diagnosis: 1. `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the
+    number of tasks that run at once. If the result is a small part of the batch, saving the state is no longer the
+    cause.
+    2. For RocksDB compare `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{query="QUERY"}[5m])` (the upload to
+    the checkpoint) with `rate(ledgerops_rocksdb_commit_flush_seconds_total{query="QUERY"}[5m])` and
+    `rate(ledgerops_rocksdb_commit_compact_seconds_total{query="QUERY"}[5m])` (the local disk). The larger one names the
+    slow storage.
+    3. Time the writing of a file of 1 MB to the checkpoint folder. If it is fast, there are too many state partitions:
+    see `too-many-tasks`.
+Mitigation: stop other work that loads that storage. At the next restart of a query with RocksDB, set
+    `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off. Then move
+    the checkpoint to a faster file system (local or regional, not remote). Fewer state partitions make fewer files, but
+    the checkpoint fixes their number.
+"""
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.facts.state_cost import off_heap
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.signals.query_view import QueryView
+
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+PLACE = Remedy(
+    "time the writing of a 1 MB file to the checkpoint folder, and move the folder to a faster file system",
+    "each batch waits until its state is saved there; more cores do not help",
+)
+ONLY_CHANGES = Remedy(
+    f"set {CHANGELOG}=true, leave compactOnCommit off, and restart",
+    "a batch then saves only its changes, and full snapshots are uploaded in the background",
+    command=f'spark.conf.set("{CHANGELOG}", "true")',
+)
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    operators = view.last.operators if view.last is not None else ()
+    slowest = max(operators, key=lambda each: each.commit_seconds, default=None)
+    return Component("operator", slowest.name if slowest is not None else "state")
+
+
+CAUSE = Cause(
+    slug="state-commit-slow",
+    runbook=__doc__,
+    parts=("state_commit",),
+    words=Words(happened="saving the state takes {seconds} of a batch of {batch}", first={ANY: PLACE}),
+    component=_component,
+    remedies=lambda view, found: (PLACE, ONLY_CHANGES) if off_heap(view) else (PLACE,),
+)

@@ -1,0 +1,91 @@
+"""Straggler: one task, or all tasks of one executor, take far longer than the others without more data.
+
+Meaning: a stage ends with its last task, so one slow task delays the whole batch. The amount of data is not the reason:
+    the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused machine,
+    a bad executor, or a row that is expensive to process.
+Impact: batches take as long as their slowest task while the other cores wait.
+Diagnosis: 1. Compare `ledgerops_skew_ratio{query="QUERY",kind="task_time"}` with
+    `ledgerops_skew_ratio{query="QUERY",kind="task_records"}`. If both are high, the slow task has more records: see
+    `key-skew`.
+    2. `rate(ledgerops_executor_run_seconds_total[5m]) / rate(ledgerops_executor_tasks_total[5m])` is the time for a
+    task by executor. If one executor is far above the rest, check its machine for CPU steal, disk latency and other
+    processes.
+    3. If executors are alike, check in the Spark UI whether it is always the same partition. If it is, inspect its rows
+    for one that is expensive.
+Mitigation: remove the slow machine (decommission the executor, exclude its node): Spark repeats its tasks elsewhere. If
+    the rest of the cluster is healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a
+    sink that must not write twice.
+"""
+
+from collections.abc import Mapping
+
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.records import StageSummary
+from ledgerops.signals.query_view import QueryView
+
+
+def _slow(found: Profile) -> StageSummary | None:
+    return found.splits[-1].worst("uneven_task") or next(
+        (stage for split in reversed(found.splits) if (stage := split.worst("uneven_task")) is not None), None
+    )
+
+
+def _executor(view: QueryView, found: Profile) -> str | None:
+    """The executor with the slowest tasks in each of the batches, if there are several and it is always the same."""
+    names = set()
+    for split in found.splits:
+        stage = split.worst("uneven_task")
+        shares = (
+            {} if stage is None else {name: s.run_seconds / s.tasks for name, s in stage.executors.items() if s.tasks}
+        )
+        if shares:
+            names.add(max(shares, key=lambda name: shares[name]) if len(shares) > 1 else None)
+    return names.pop() if len(names) == 1 else None
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    executor, stage = _executor(view, found), _slow(found)
+    if executor:
+        return Component("executor", executor)
+    which = f"task {stage.slowest_task}" if stage is not None and stage.slowest_task is not None else None
+    return Component("stage", (stage.name if stage is not None else "") or "stage", which)
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    stage, executor = _slow(found), _executor(view, found)
+    if stage is None:
+        return {"who": "one task"}
+    which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
+    where = f" on executor {executor}" if executor else ""
+    return {
+        "who": f"{which} of stage {stage.stage_id}{where} takes {stage.seconds_max:.1f} s, the median task "
+        f"{stage.seconds_median:.1f} s for as many records"
+    }
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    executor = _executor(view, found)
+    look = "find out on which executor and for which partition it happens"
+    return (
+        Remedy(
+            f"check the machine of executor {executor}" if executor else look, "a stage ends only with its slowest task"
+        ),
+        Remedy(
+            "set spark.speculation=true at the next start",
+            "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
+            safe=False,
+        ),
+    )
+
+
+CAUSE = Cause(
+    slug="straggler",
+    runbook=__doc__,
+    parts=("uneven_task",),
+    words=Words(happened="{who}: the others wait {seconds} of a batch of {batch}", first={}),
+    component=_component,
+    details=_details,
+    remedies=_remedies,
+)

@@ -1,0 +1,101 @@
+"""Too many tasks: a batch has so many tiny tasks that starting them takes longer than their work.
+
+Meaning: each shuffle partition and each source partition is a task, however few rows it has. Starting and ending a task
+    takes some milliseconds; a task with state also loads and commits its store. With far more tasks than cores, this
+    overhead takes most of the batch.
+Impact: batches outlast the trigger interval at low load, and more rows would hardly make them longer.
+Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total[5m]))` divided by
+    `sum(rate(ledgerops_batches_total{query="QUERY"}[5m]))` is the number of tasks per batch. Two or three for each core
+    (`sum(ledgerops_executor_cores)`) are enough; ten or more are too many.
+    2. `ledgerops_state_partitions{query="QUERY"}` is the number of partitions of the state. If it explains the tasks,
+    the checkpoint fixes them; if the query has no state, `spark.sql.shuffle.partitions` does.
+    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
+    source or `minPartitions` are the cause.
+Mitigation: for a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the
+    source, reduce its partitions or `minPartitions`. A stateful query with a checkpoint location needs a
+    new one with the lower number, or its state repartitioned offline (`ledgerops state` shows what it holds).
+"""
+
+from collections.abc import Mapping
+
+from ledgerops.common.format import counted
+from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.records import StageSummary
+from ledgerops.signals.query_view import QueryView
+
+
+def _tiny(found: Profile) -> list[StageSummary]:
+    """The stages of the newest batch that have too many tasks."""
+    return [each.stage for each in found.splits[-1].stages if each.many > 0]
+
+
+def _of_source(found: Profile) -> bool:
+    tiny = _tiny(found)
+    return sum(s.tasks for s in tiny if not s.reads_shuffle) > sum(s.tasks for s in tiny) / 2
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    return Component("stage", "tasks of the source" if _of_source(found) else "shuffle")
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    tiny = _tiny(found)
+    tasks = sum(stage.tasks for stage in tiny)
+    records = sum(stage.records for stage in tiny) / max(1, tasks)
+    return {
+        "tasks": f"{tasks:,}",
+        "cores": counted(view.cluster.cores or 0, "core"),
+        "records": counted(round(records), "record"),
+    }
+
+
+def _count(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
+    tasks, cores = sum(stage.tasks for stage in _tiny(found)), view.cluster.cores or 1
+    return (Evidence("tasks", float(tasks), "count", f"<= {ENOUGH_TASKS_PER_CORE * cores}", found.at),)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    cores = view.cluster.cores or 1
+    few = f"{2 * cores} to {ENOUGH_TASKS_PER_CORE * cores}"
+    if _of_source(found):
+        return (
+            Remedy(f"read the source in {few} partitions", "each of its partitions is a task, however few its rows"),
+        )
+    if view.run.stateful and not view.plan.temporary_checkpoint:
+        return (
+            Remedy(
+                f"start with a new checkpoint and spark.sql.shuffle.partitions={ENOUGH_TASKS_PER_CORE * cores}, or "
+                "repartition the state",
+                "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
+                safe=False,
+            ),
+        )
+    return (
+        Remedy(
+            f"set spark.sql.shuffle.partitions to {few} and start the query again",
+            "two or three tasks per core keep all cores busy",
+        ),
+    )
+
+
+CAUSE = Cause(
+    slug="too-many-tasks",
+    runbook=__doc__,
+    parts=("many_tasks",),
+    words=Words(
+        happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each", first={}
+    ),
+    component=_component,
+    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    holds=lambda view, found: bool(_tiny(found)),
+    details=_details,
+    more=_count,
+    formulas={
+        "tasks": "tasks of the newest batch's stages that have at least 10 for each core, with a median of 0.25 s and "
+        "fewer than 500 records each, or at least 50 for each core with fewer than 50 records each",
+    },
+    remedies=_remedies,
+)

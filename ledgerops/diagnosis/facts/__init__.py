@@ -1,0 +1,1 @@
+"""What is measured of a query before anything judges it: one fact a module, each a pure function of a view."""

@@ -1,0 +1,303 @@
+"""Who else has the cores that a query wants, and how much longer its work takes for it.
+
+`stretch` is how many times as long work on a CPU takes: by the phases that take the same few tenths of a second in
+every batch on a free machine, or by the share of the cores that other processes leave. It explains growth up to that
+factor and nothing beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Literal, NamedTuple
+
+from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour, slots_taken
+from ledgerops.diagnosis.harm import VERY_LONG_SECONDS, examined, harm, judged
+from ledgerops.model.finding import Evidence
+from ledgerops.model.records import Host, Progress
+from ledgerops.signals.baseline import Slowdown
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+MIN_SPAN_SECONDS = 4.0  # between two compared samples of the machine: less is noise
+MAX_AGE_SECONDS = 25.0  # with one sample every 10 s the newest is younger
+MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of them stays far below
+MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
+MIN_MOSTLY_OTHERS_SHARE = 0.5  # of all cores, where no past shows how much slower the query became
+MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
+PRESSED_SAMPLES = 2  # newest samples, all of which must show it
+MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
+MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
+MIN_LEFT_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
+MIN_STRETCH = 1.5  # a machine with a few other threads makes planning take that long now and then
+MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
+FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
+FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
+MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
+MAX_MORE_CPU = 1.5  # CPU time of the tasks over the usual, at equal rows: above it they have more to do
+
+OTHER = "other processes"
+ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
+
+FORMULAS: Mapping[
+    str, str
+] = {  # of its evidence; the newest batches are at most 5, of a query that owes time late ones
+    "neighbour_cores": "cores that the tasks of the other query use while the newest batches of this one run: "
+    "run_seconds divided by the seconds of the batches whose tasks were read, times the share of the time in which it "
+    "has a batch",
+    "own_cores": "the same of this query",
+    "slots": "cores of the active executors",
+    "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query",
+    "late_queries": "other queries that outlast their interval, and whose tasks compute for 0.3 of their time or more",
+    "slowdown_at_equal_rows": "median duration of the newest batches divided by the usual one, and by their rows over "
+    "the usual where these are more",
+    "task_cpu_share": "median over the newest batches of cpu_seconds / run_seconds of their tasks",
+    "cpu_busy_ratio": "busy share of all cores since the newest sample at least 4 s before the last",
+    "cores_of_other_processes": "busy cores in that time less those of the driver's Python, JVM and Python workers",
+    "cpu_pressure_ratio": "the smaller of the newest two samples of Linux PSI: the share of time in which some thread "
+    "waits for a core",
+    "runnable_threads": "where PSI is not known: the smaller of the newest two samples of threads that run or wait",
+}
+
+
+class Contention(NamedTuple):
+    """What takes the cores: `part` of the profile that it fills, who, and how much longer work takes."""
+
+    part: Literal["other_queries", "other_processes"]
+    who: str
+    stretch: float
+    since: float
+    summary: str
+    evidence: tuple[Evidence, ...]
+    of_tasks: float | None = None  # the same of tasks, where only the cores that are left tell it
+
+    @property
+    def task_stretch(self) -> float:
+        """How many times as long a task takes that computes."""
+        return self.stretch if self.of_tasks is None else self.of_tasks
+
+
+class CpuUse(NamedTuple):
+    """CPU use of the driver's machine between two samples. `cores_by` says who uses how many."""
+
+    at: float
+    seconds: float
+    cores: int
+    busy: float  # share of all cores
+    cores_by: Mapping[str, float]
+
+    @property
+    def own(self) -> Mapping[str, float]:
+        """What the application's own processes use, in cores."""
+        return {who: cores for who, cores in self.cores_by.items() if who != OTHER}
+
+    @property
+    def others_share(self) -> float:
+        """What other processes use of all cores, 0 to 1."""
+        return self.cores_by[OTHER] / self.cores
+
+
+@once
+def cpu_use(view: QueryView) -> CpuUse | None:
+    """CPU use since the newest sample at least MIN_SPAN_SECONDS before the last; None without two recent samples."""
+    samples = [sample for sample in view.hosts if sample.at <= view.now and sample.cpu_busy_ratio is not None]
+    if len(samples) < 2 or samples[-1].at < view.now - MAX_AGE_SECONDS:
+        return None
+    newest = samples[-1]
+    base = next(
+        (place for place in range(len(samples) - 2, -1, -1) if newest.at - samples[place].at >= MIN_SPAN_SECONDS), None
+    )
+    if base is None or not newest.cpu_count:
+        return None
+    steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(samples[base:-1], samples[base + 1 :], strict=True)]
+    seconds = newest.at - samples[base].at
+    busy = sum(span * ratio for span, ratio in steps) / seconds
+    by = _by_role(samples[base], newest, seconds)
+    by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
+    return CpuUse(newest.at, seconds, newest.cpu_count, busy, by)
+
+
+def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
+    first = {process.role: process.cpu_seconds for process in before.processes}
+    return {
+        name: max(0.0, process.cpu_seconds - first.get(role, 0.0)) / seconds
+        for role, name in ROLES.items()
+        for process in after.processes
+        if process.role == role
+    }
+
+
+@once
+def contention(view: QueryView) -> Contention | None:
+    """What takes the cores that the query wants: another query, several of them, or other processes."""
+    found = neighbour(view)
+    if found is not None:
+        return _by_query(view, found)
+    if view.last is None or not examined(view):
+        return None
+    return _by_processes(view) or _by_crowd(view) or _unsampled(view)
+
+
+def _by_query(view: QueryView, found: Neighbour) -> Contention:
+    lost = None if found.holds else view.baseline.slowdown_of(judged(view))
+    took = "" if found.took is None else f", {found.took:.1f} before"
+    at = view.now
+    evidence = [
+        Evidence("neighbour_cores", found.takes, "cores", "fewer", at),
+        Evidence("own_cores", found.own, "cores", "more", at),
+        Evidence("slots", float(found.slots), "cores", "more than both need", at),
+    ]
+    if found.took is not None:
+        evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
+    if lost is not None and view.last is not None:
+        evidence.append(_slowdown(lost, view.last))
+    return Contention(
+        "other_queries",
+        found.query,
+        lost.factor if lost is not None else 1.0,
+        found.since,
+        f"{found.query} takes {found.takes:.1f} of {found.slots} cores{took}",
+        tuple(evidence),
+    )
+
+
+def _by_processes(view: QueryView) -> Contention | None:
+    """Other processes have a good part of a machine without a free core."""
+    use, lost = cpu_use(view), view.baseline.slowdown_of(judged(view))
+    if use is None or view.last is None or use.busy < MIN_BUSY_SHARE or use.others_share < MIN_OTHERS_SHARE:
+        return None
+    stretch, pressed = _stretch(view), pressure(view)
+    of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_LEFT_SHARE, 1 - use.others_share))
+    evidence = list(_of_machine(use))
+    if lost is None:
+        young = view.now - view.batches[0].started < MIN_RUN_SECONDS
+        if harm(view) is None or use.others_share < MIN_MOSTLY_OTHERS_SHARE or (pressed is None and young):
+            return None
+    else:
+        evidence.append(_slowdown(lost, view.last))
+    if pressed is not None:
+        evidence.append(pressed)
+    if of_tasks < MIN_STRETCH:
+        return None
+    words = _words(use, pressed)
+    return Contention("other_processes", OTHER, stretch, _since(view), words, tuple(evidence), of_tasks)
+
+
+def first_batch(view: QueryView) -> Contention | None:
+    """The same while the first batch runs: it takes long in any case, and how long on a free machine is not known."""
+    use, pressed, running = cpu_use(view), pressure(view), view.run.unfinished_seconds or 0.0
+    if view.last is not None or use is None or pressed is None or running <= VERY_LONG_SECONDS:
+        return None
+    if use.busy < MIN_BUSY_SHARE or use.others_share < MIN_MOSTLY_OTHERS_SHARE:
+        return None
+    words = f"{_words(use, pressed)}; the first batch has run for {running:.0f} s"
+    return Contention("other_processes", OTHER, 1.0, view.now - running, words, (*_of_machine(use), pressed))
+
+
+def _by_crowd(view: QueryView) -> Contention | None:
+    """As many other queries as there are cores outlast their interval and use the cores, and this one's work takes
+    longer than it should."""
+    late, stretch = crowd(view), _stretch(view)
+    if view.cluster.cores is None or len(late) < view.cluster.cores or stretch < MIN_STRETCH:
+        return None
+    evidence = (Evidence("late_queries", float(len(late)), "count", f"< {view.cluster.cores}", view.now),)
+    words = f"{len(late)} other queries outlast their intervals on the same {view.cluster.cores} cores"
+    return Contention("other_queries", f"{len(late)} other queries", stretch, _since(view), words, evidence)
+
+
+def _unsampled(view: QueryView) -> Contention | None:
+    """An event log has no figures of the machine: there, all of a batch takes longer, and its tasks wait for a core.
+
+    Tasks that wait for a service have grown alone, and those that have more to do compute.
+    """
+    lost, last = view.baseline.slowdown_of(judged(view)), view.last
+    if lost is None or last is None or any(sample.cpu_busy_ratio is not None for sample in view.hosts):
+        return None
+    now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-40:]))
+    more_rows = max(1.0, lost.rows / max(1.0, lost.usual_rows))
+    stretch = _stretch(view)
+    if (
+        now is None
+        or before is None
+        or stretch < MIN_STRETCH
+        or now[1] > MAX_STARVED_CPU_SHARE
+        or now[0] > MAX_MORE_CPU * before[0] * more_rows
+        or slots_taken(view)
+    ):
+        return None
+    evidence = (
+        _slowdown(lost, last),
+        Evidence("task_cpu_share", now[1], "ratio", f"> {MAX_STARVED_CPU_SHARE:g}", last.ended),
+    )
+    words = (
+        f"all parts of a batch take longer, and its tasks compute for {now[1]:.0%} of their time: they wait for cores"
+    )
+    return Contention("other_processes", "what else runs on the machine", stretch, _since(view), words, evidence)
+
+
+def _task_cpu(view: QueryView, batches: Sequence[Progress]) -> tuple[float, float] | None:
+    """Medians over batches: CPU seconds of their tasks, and the share of the tasks' time that they computed."""
+    known = [tasks for batch in batches if (tasks := view.history.tasks_of(batch)) is not None and tasks.run_seconds]
+    if len(known) < 2:
+        return None
+    return median(each.cpu_seconds for each in known), median(each.cpu_seconds / each.run_seconds for each in known)
+
+
+@once
+def _stretch(view: QueryView) -> float:
+    """How many times as long work on a CPU takes as on a free machine.
+
+    Missing cores slow down all of a batch: with a past it is the smaller of what the whole batch lost at equal rows and
+    what its fixed phases lost; without one, the fixed phases against what they take on a free machine.
+    """
+    lost, usual = view.baseline.slowdown_of(judged(view)), view.baseline.usual
+    now = _fixed(judged(view))
+    if lost is None or not usual:
+        return max(1.0, now / FIXED_SECONDS)
+    return max(1.0, min(lost.factor, now / max(_fixed(usual), MIN_PHASE_SECONDS)))
+
+
+def _fixed(batches: Sequence[Progress]) -> float:
+    seconds = [sum(batch.phases.get(phase, 0.0) for phase in FIXED_PHASES) for batch in batches]
+    return median(seconds) if seconds else 0.0
+
+
+def _since(view: QueryView) -> float:
+    return judged(view)[0].started if judged(view) else view.now
+
+
+def _slowdown(lost: Slowdown, last: Progress) -> Evidence:
+    return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_STRETCH:g}", last.ended)
+
+
+def _of_machine(use: CpuUse) -> tuple[Evidence, ...]:
+    limit = f"< {MIN_OTHERS_SHARE * use.cores:g}"
+    return (
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
+        Evidence("cores_of_other_processes", use.cores_by[OTHER], "cores", limit, use.at),
+    )
+
+
+def _words(use: CpuUse, pressed: Evidence | None) -> str:
+    waits = ""
+    if pressed is not None:
+        waits = f"; threads wait for a core {pressed.value:.0%} of the time"
+        if pressed.unit != "ratio":
+            waits = f"; {pressed.value:.0f} threads run or wait for a core"
+    return f"other processes use {use.cores_by[OTHER]:.1f} of {use.cores} cores, {use.busy:.0%} are busy{waits}"
+
+
+def pressure(view: QueryView) -> Evidence | None:
+    """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
+    samples = [sample for sample in view.hosts if sample.at <= view.now][-PRESSED_SAMPLES:]
+    shares = [sample.cpu_pressure_ratio for sample in samples if sample.cpu_pressure_ratio is not None]
+    if len(shares) == PRESSED_SAMPLES and min(shares) >= MIN_PRESSURE_SHARE:
+        return Evidence("cpu_pressure_ratio", min(shares), "ratio", f"< {MIN_PRESSURE_SHARE:g}", samples[-1].at)
+    queue = [float(threads) for s in samples if (threads := s.runnable_threads or 0) >= _queue_limit(s)]
+    if not shares and len(queue) == PRESSED_SAMPLES:
+        return Evidence("runnable_threads", min(queue), "count", "about one for each core", samples[-1].at)
+    return None
+
+
+def _queue_limit(sample: Host) -> float:
+    return MIN_QUEUED_PER_CORE * (sample.cpu_count or 1)

@@ -1,0 +1,78 @@
+"""What a query reads from and writes to, as far as advice differs by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
+from ledgerops.model.records import SourceProgress
+from ledgerops.signals.query_view import QueryView
+
+SourceKind = Literal["kafka", "files", "table", "rate", "other"]
+SinkKind = Literal["foreach_batch", "foreach", "kafka", "files", "table", "none", "other"]
+
+ANY = ""  # the context of a first step that fits every source and sink
+MIN_DRIVER_CORES = 0.5  # of the driver's Python, from which it computes rather than waits for an answer
+TABLES = ("delta", "iceberg")  # kinds of sources of `model.sources`
+FILES = ("files", "autoloader")
+MADE_UP = ("ratestream", "ratepermicrobatch")  # in Spark's description of a source that makes its rows itself
+SINKS: Mapping[str, SinkKind] = {
+    "foreachbatch": "foreach_batch",
+    "foreachwriter": "foreach",
+    "kafka": "kafka",
+    "filesink": "files",
+    "delta": "table",
+    "iceberg": "table",
+    "noop": "none",
+    "memory": "none",
+}
+
+
+def source_kind(view: QueryView) -> SourceKind:
+    """The kind of all sources; `other` where it is not known, or they differ."""
+    kinds = {_source(source) for source in (view.last.sources if view.last is not None else ())}
+    return kinds.pop() if len(kinds) == 1 else "other"
+
+
+def _source(source: SourceProgress) -> SourceKind:
+    if source.kind == "kafka":
+        return "kafka"
+    if any(sign in source.description.lower() for sign in MADE_UP):
+        return "rate"
+    return "table" if source.kind in TABLES else "files" if source.kind in FILES else "other"
+
+
+def sink_kind(view: QueryView) -> SinkKind:
+    """The kind of the sink, by the plan, else by the newest batch."""
+    text = view.plan.sink or (view.last.sink if view.last is not None else "")
+    return _kind(text, SINKS)
+
+
+def sink_name(view: QueryView) -> str:
+    """The sink without its options."""
+    text = view.plan.sink or (view.last.sink if view.last is not None else "")
+    return text.partition("[")[0].partition("(")[0] or "sink"
+
+
+def source_names(view: QueryView) -> str:
+    """The names of the sources of the newest batch."""
+    names = [source.name for source in view.last.sources] if view.last is not None else []
+    return ",".join(names) or view.query
+
+
+def function_computes(view: QueryView) -> bool:
+    """Whether the function of `foreachBatch` computes in the driver's Python rather than waits for its target."""
+    use = cpu_use(view) if sink_kind(view) == "foreach_batch" else None
+    return use is not None and use.cores_by.get(ROLES["driver_python"], 0.0) >= MIN_DRIVER_CORES
+
+
+def contexts(view: QueryView) -> tuple[str, ...]:
+    """What first steps are chosen by, the most special first: the sink, then the source, then any."""
+    function = ("sink function",) if function_computes(view) else ()
+    return (*function, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
+
+
+def _kind(text: str, signs: Mapping[str, SinkKind]) -> SinkKind:
+    lower = text.lower()
+    return next((kind for sign, kind in signs.items() if sign in lower), "other")

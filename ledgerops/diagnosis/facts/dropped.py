@@ -1,0 +1,85 @@
+"""Rows that state operators dropped as late in the last minute, for the rules on late rows and on watermarks."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import NamedTuple
+
+from ledgerops.common.format import counted
+from ledgerops.model.finding import Evidence
+from ledgerops.model.records import Progress
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
+
+MIN_ROWS = 50  # in the last minute; fewer are stragglers after a rebalance or a restart
+MIN_SHARE = 0.001  # of the rows read in that time; as in the alert on dropped rows
+CLEARED_SECONDS = 20.0  # without another dropped row, or
+CLEARED_INTERVALS = 4.0  # trigger intervals without one: then it is over
+AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSave")  # they see groups, after partial aggregation
+
+
+class Dropped(NamedTuple):
+    """What was dropped in the last minute."""
+
+    operator: str  # that dropped most
+    rows: int  # by that operator: rows, or groups of rows
+    total: int  # by all operators
+    read: int  # rows read in the same time
+    since: float  # when the first of the last minute's batches that dropped began
+    at: float  # end of the newest batch
+
+    @property
+    def share(self) -> float | None:
+        """Of the rows that were read; None where Spark counts groups."""
+        return None if self.of_groups else min(1.0, self.rows / self.read)
+
+    @property
+    def of_groups(self) -> bool:
+        """Whether Spark counted groups of rows: each may stand for any number of them."""
+        return self.operator.split("-")[0] in AGGREGATING
+
+    @property
+    def words(self) -> str:
+        """Such as `1,000 rows (9.1% of those read)`."""
+        if self.share is None:
+            return f"at least {counted(self.rows, 'row')}"
+        return f"{counted(self.rows, 'row')} ({self.share:.1%} of those read)"
+
+    @property
+    def note(self) -> str:
+        """What the end of a sentence with `words` must say."""
+        return "; Spark counts groups after partial aggregation, so the share is unknown" if self.of_groups else ""
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The number of rows or groups, and its share where that is known."""
+        number = Evidence("rows_dropped_last_minute", float(self.rows), "rows", f"< {MIN_ROWS}", self.at)
+        if self.share is None:
+            return (number,)
+        return number, Evidence("dropped_share", self.share, "ratio", f"< {MIN_SHARE:g}", self.at)
+
+
+@once
+def dropped(view: QueryView) -> Dropped | None:
+    """None where too few rows were dropped to matter, or none lately."""
+    if view.last is None or not view.last.operators:
+        return None
+    fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW_SECONDS, reversed(view.batches)))
+    with_drops = [batch for batch in fresh if dropped_by_all(batch)]
+    over = max(CLEARED_SECONDS, CLEARED_INTERVALS * (view.trigger.interval or 0.0))
+    read = sum(batch.rows for batch in fresh)
+    if not with_drops or with_drops[0].ended < view.now - over or read <= 0:
+        return None
+    counts: dict[str, int] = {}
+    for batch in with_drops:
+        for operator in batch.operators:
+            counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
+    worst = max(counts, key=lambda name: counts[name])
+    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended)
+    return found if found.total >= max(MIN_ROWS, MIN_SHARE * read) else None
+
+
+def dropped_by_all(batch: Progress) -> int:
+    """Rows, or groups of them, that the batch's operators dropped."""
+    return sum(operator.dropped_rows for operator in batch.operators)

@@ -1,0 +1,97 @@
+"""What the text of an exception says: the line for a person, the class, the line of the user, the place it blames."""
+
+from __future__ import annotations
+
+import re
+
+TASK = re.compile(r"Lost task .*? executor \S+?\): ")
+JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
+CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)\b")
+FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+")
+PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b([\w.]+-\d+)\s+(?:at|offset)\b", re.I)
+OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
+# what an exception quotes of a row: "The value 'x' of the type", "string to float: 'x'", "base 10: 'x'"
+VALUE = re.compile(r"(\b(?:values?|input|string to \w+:|base \d+:) )'[^']*'", re.IGNORECASE)
+MAX_LINE_CHARACTERS = 160  # of the exception's first line that are shown
+CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and not what
+# exceptions that only say that another one was raised, and which comes after them as their cause
+WRAPPERS = re.compile(
+    r"\bTask failed while writing rows\b|\bWriting job aborted\b|\bJob aborted(?: due to|\.|$)|\[STREAM_FAILED\]"
+    r"|\[(?:TASK_WRITE_FAILED|FAILED_EXECUTE_UDF|FOREACH_BATCH_USER_FUNCTION_ERROR|FOREACH_USER_FUNCTION_ERROR)\]"
+    r"|\bException thrown in awaitResult\b|\bFailed to (?:construct kafka|create new Kafka)"
+    r"|\b(?:ExecutionException|InvocationTargetException|UndeclaredThrowableException|CompletionException)\b"
+)
+CAUSE = "Caused by: "
+CODE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?$')
+LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib/python[\d.]+/|\bpyspark(?:\.zip)?/|\bpy4j\b")
+BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon
+TRACEBACK = "Traceback (most recent call last):"
+
+
+def first_line(exception: str) -> str:
+    """The line that says what happened: without the stack, the package of the class, and a row's values in quotes."""
+    lines = [line.strip() for line in exception.splitlines() if line.strip()]
+    line = lines[0] if lines else exception.strip()
+    lost = TASK.search(line)  # Spark 3.5 tells the real exception only after the task that it killed
+    line = line[lost.end() :] if lost and line[lost.end() :] else line
+    if WRAPPERS.search(line) and not line.endswith(TRACEBACK):
+        line = _cause(lines) or line
+    if line.endswith(TRACEBACK):
+        line = _python_line(lines) or line
+        lost = TASK.search(line)
+        line = line[lost.end() :] if lost and line[lost.end() :] else line
+    name, colon, rest = line.partition(": ")
+    if colon and rest and " " not in name:
+        line = f"{name.rsplit('.', 1)[-1]}: {rest}"
+    line = VALUE.sub(r"\1'...'", line)
+    return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 3] + "..."
+
+
+def _cause(lines: list[str]) -> str | None:
+    """The outermost cause that is more than a wrapper; the innermost where all of them are."""
+    causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+    return next((cause for cause in causes if not WRAPPERS.search(cause)), causes[-1] if causes else None)
+
+
+def user_code(exception: str) -> str | None:
+    """Where Python raised: `app.py:9 in process`, the innermost line outside Spark and the libraries."""
+    frames = [found for line in exception.splitlines() if (found := CODE.match(line.strip()))]
+    own = [each for each in frames if not LIBRARY.search(each["file"])]
+    if not own:
+        return None
+    file, line, function = own[-1].group("file", "line", "function")
+    return f"{file}:{line}" + (f" in {function}" if function and function != "<module>" else "")
+
+
+def error_class(reported: str | None, line: str) -> str | None:
+    """Spark's error class; where that is only the wrapper of `foreachBatch`, the one that the exception in it names."""
+    inner = CONDITION.search(line) if reported is None or reported == WRAPPER else None
+    return inner[1] if inner else reported
+
+
+def exception_class(exception: str) -> str | None:
+    """The class of the exception that `first_line` shows, without its package; None when the text begins with none."""
+    found = CLASS.match(first_line(exception))
+    return found[0].rsplit(".", 1)[-1] if found else None
+
+
+def place(exception: str) -> tuple[str | None, str | None, int | None]:
+    """The file, the topic partition and the offset that the exception blames, each where it names one."""
+    text = "\n".join(line for line in exception.splitlines() if not JAVA_FRAME.match(line.strip()))
+    path, partition, offset = FILE.search(text), PARTITION.search(text), OFFSET.search(text)
+    return (
+        path[0].rstrip(".:") if path else None,
+        (partition[1] or partition[2]) if partition else None,
+        int(offset[1]) if offset else None,
+    )
+
+
+def _python_line(lines: list[str]) -> str | None:
+    """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
+    named last."""
+    raised = [n for n, line in enumerate(lines) if CLASS.match(line) and not line.endswith(TRACEBACK)]
+    if not raised:
+        return None
+    newest, after = lines[raised[-1]], lines[raised[-1] + 1 : raised[-1] + 2]
+    return after[0].removeprefix(": ") if newest.startswith(BRIDGE) and after else newest

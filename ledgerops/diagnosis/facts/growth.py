@@ -1,0 +1,231 @@
+"""Whether and since when a query falls behind, and how many rows arrive against those it can process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, MIN_PEAK_SHARE, file_wait
+from ledgerops.model import head_table
+from ledgerops.model.history import backlog
+from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.theil_sen import fit_line
+
+MIN_GROWTH_RATIO = 1.2  # batch time over the time in which its rows arrived: the next batch will have more rows
+MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the machine also makes a few batches longer
+SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
+SERIES_BATCHES = 12  # newest batches that are checked for growth
+MIN_SERIES = 4
+TREND_BATCHES, MIN_TREND_BATCHES = 5, 4  # newest batches, and how many of them must agree
+FEW_SECONDS = 22.0  # that two batches must add up to, where the run has no more
+MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
+MIN_LEFT_SHARE = 0.1  # share of the arrived offsets that is left over; less is noise on a large backlog
+CHAIN_BATCHES = 3  # longer batches in a row, the running one included; a pause of the machine makes one or two
+MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
+CHAIN_SECONDS = 20.0  # that they must add up to
+MIN_SLOWDOWN = 2.0  # of the time for as many rows
+MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
+# one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
+MIN_LONE_BATCH_SECONDS = 15.0
+
+
+class Growth(NamedTuple):
+    """How a query falls behind. `form` is "backlog" where rows are left in the source, "files" where files are,
+    "batches" where each batch takes all there is and so gets longer and longer. `lag` is how late results are, in
+    seconds."""
+
+    form: str
+    since: float
+    batches: int
+    first: float  # offsets, seconds that a file waited, or seconds of batch duration
+    last: float
+    lag: float
+
+
+@once
+def growth(view: QueryView) -> Growth | None:
+    """How the query falls behind; None when it does not, or when there are too few batches to tell."""
+    if view.history.idle_since is not None or view.plan.trigger in SELF_ENDING_TRIGGERS:
+        return None
+    return _growing_backlog(view) or _waiting_files(view) or _growing_batches(view) or _rising_trend(view)
+
+
+def _growing_backlog(view: QueryView) -> Growth | None:
+    """The backlog has risen in most batches since its lowest point and is at its highest now."""
+    series = [(batch, left) for batch in view.baseline.steady[-SERIES_BATCHES:] if (left := backlog(batch)) is not None]
+    if len(series) < MIN_SERIES:
+        return None
+    lefts = [left for _, left in series]
+    lowest = len(lefts) - 1 - lefts[::-1].index(min(lefts))
+    rising = lefts[lowest:]
+    steps = [later > earlier for earlier, later in pairwise(rising)]
+    if len(rising) < MIN_SERIES or sum(steps) < MIN_RISING_SHARE * len(steps):
+        return None
+    came_in = _head(series[-1][0]) - _head(series[lowest][0])
+    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < MIN_LEFT_SHARE * came_in:
+        return None
+    lag = view.lag.seconds
+    if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
+        return None
+    return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
+
+
+def _waiting_files(view: QueryView) -> Growth | None:
+    wait = file_wait(view)
+    return wait and Growth("files", wait.since, wait.batches, wait.first, wait.last, wait.last)
+
+
+def _head(batch: Progress) -> int:
+    return sum(head for source in batch.sources for head in source.latest.values())
+
+
+def _growing_batches(view: QueryView) -> Growth | None:
+    """Without a limit on its batches a query reads all there is: overload shows as batches that get longer.
+
+    The batch that runs now counts with the time it has run, as soon as that is long enough to say something; until
+    then what the batches before it proved still holds.
+    """
+    interval = view.trigger.interval or 0.0
+    if not view.batches or view.batches[-1].rows == 0:
+        return None
+    settled = view.baseline.settled[-SERIES_BATCHES:]
+    # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
+    times = [
+        Turn(batch.started, batch.duration, head_table.offsets_read_at(batch))
+        for batch in (settled if len(settled) > CHAIN_BATCHES else view.batches[-CHAIN_BATCHES - 1 :])
+    ]
+    running = view.run.unfinished_seconds
+    if running is not None:
+        ended = view.history.ended
+        began = max((ended.at if ended is not None else view.now) - running, view.batches[-1].ended)
+        if running >= max(interval, began - times[-1].began):  # and it still runs
+            grown = _chain(view, [*times, Turn(began, running, None)], unfinished=True)
+            if grown is not None:
+                return grown
+    return _chain(view, times)
+
+
+def _rising_trend(view: QueryView) -> Growth | None:
+    """Batches that each take a little longer than their rows took to come, and will go on until results are too old.
+
+    Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
+    arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
+    """
+    batches = [batch for batch in view.baseline.settled[-SERIES_BATCHES:] if batch.rows > 0]
+    if len(batches) <= RECENT_BATCHES or view.last is None or view.last.rows == 0:
+        return None
+    if view.trigger.interval and view.baseline.usual:
+        return None  # the interval and the batches that kept it say more
+    turns = [Turn(batch.started, batch.duration, head_table.offsets_read_at(batch)) for batch in batches]
+    interval = view.trigger.interval or 0.0
+    came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
+    ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
+    several = len(ratios) == TREND_BATCHES and sum(each > 1 for each in ratios) >= MIN_TREND_BATCHES
+    newest = ratios if several else ratios[-RECENT_BATCHES:]
+    chain = turns[-len(newest) :]
+    few = len(newest) == RECENT_BATCHES and min(newest) > 1 and sum(each.seconds for each in chain) >= MIN_FEW_SECONDS
+    if not (several or few) or median(newest) < OVER_RATIO:
+        return None
+    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
+    if line is None or line.slope <= 0:
+        return None
+    arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
+    spare = 1 - arrival * line.slope
+    if spare > 0 and 2 * line.overhead / spare <= view.freshness:
+        return None  # it settles before anybody has to wait too long
+    lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])
+    if lag < MIN_LAG_SECONDS or chain[-1].seconds < MIN_GROWTH_RATIO * chain[0].seconds:
+        return None  # short batches that are all alike take as long as their rows take to come, give or take a moment
+    return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
+
+
+class Turn(NamedTuple):
+    """When a batch began, how long it took, and when it read the heads; None for the running one."""
+
+    began: float
+    seconds: float
+    asked: float | None
+
+    def came_in(self, before: Turn) -> float:
+        """Seconds in which its rows came."""
+        if self.asked is None or before.asked is None:
+            return self.began - before.began
+        return self.asked - before.asked
+
+
+def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> Growth | None:
+    """The newest batches of which every one took longer than its rows took to come."""
+    interval = view.trigger.interval or 0.0
+    ratios: list[float] = []
+    for before, turn in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
+        came_in = max(interval, turn.came_in(before))
+        if came_in <= 0 or turn.seconds < (1.0 if unfinished and not ratios else MIN_GROWTH_RATIO) * came_in:
+            break
+        ratios.append(turn.seconds / came_in)
+    if not ratios:
+        return None
+    chain = times[-len(ratios) :]
+    # without an interval no rhythm was promised, so a burst must be over before it counts; rows that take longer than
+    # they used to are not a burst
+    lost = view.baseline.slowdown
+    patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_SLOWDOWN) else 2.0
+    several = (
+        len(chain) >= CHAIN_BATCHES
+        and prod(ratios) >= 2
+        and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
+    )
+    # of a run of few batches two are enough, once more proof would take minutes: it has no past to return to
+    several = several or (
+        len(view.baseline.settled) < CHAIN_BATCHES
+        and len(chain) >= 2
+        and prod(ratios) >= 2 * patience
+        and sum(each.seconds for each in chain) >= FEW_SECONDS
+    )
+    alone = (
+        ratios[0] >= 1.5 and chain[-1].seconds >= MIN_LONE_BATCH_SECONDS * patience and _swelled(view, chain[-1].began)
+    )
+    before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets
+    lag = max(view.now, view.batches[-1].ended) - (before.began if before.asked is None else before.asked)
+    if not (several or alone) or lag < MIN_BATCH_LAG_SECONDS * patience:
+        return None
+    return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
+
+
+def _swelled(view: QueryView, began: float) -> bool:
+    """Whether the newest batch is the one that began then, had twice the rows of the one before it, and did not crawl.
+
+    A batch that is merely held up (a busy machine, a pause) does fewer rows a second than the others.
+    """
+    if len(view.batches) < 2 or view.batches[-1].started != began:
+        return False
+    before, newest = view.batches[-2:]
+    crawls = newest.rows * before.duration < MAX_RATE_RATIO * before.rows * newest.duration
+    return newest.rows >= 2 * max(1, before.rows) and not crawls
+
+
+class Load(NamedTuple):
+    """Rows per second that arrive, and that are processed at full load."""
+
+    arrival: float
+    processed: float
+
+
+def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
+    """Over the latest batches. A batch that waits for its trigger counts with the whole interval."""
+    latest = view.batches[-count:]
+    if len(latest) < 2:
+        return None
+    interval = view.trigger.interval or 0.0
+    spent = sum(max(batch.duration, interval) for batch in latest)
+    if spent <= 0:
+        return None
+    arrival = view.rates.arrival_over(latest)
+    if arrival is None and not view.plan.rate_limits:
+        arrival = view.rates.read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
+    return None if arrival is None else Load(arrival, sum(batch.rows for batch in latest) / spent)

@@ -1,0 +1,119 @@
+"""How long a batch may run before it counts as hanging, by what is usual for the query."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis.facts.contention import cpu_use
+from ledgerops.model.records import LONG_RUNNING
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+# anything may pause for that long: a full garbage collection, a broker that elects a leader
+MIN_STUCK_SECONDS = 30.0
+MIN_WARNING_SECONDS = 20.0  # of a batch whose tasks have stopped ending
+MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
+MIN_TIMES_USUAL_BATCH = 10.0  # over the median batch
+MIN_TIMES_LASTING = 4.0  # over what two batches in a row took lately; under overload each may take twice the one before
+MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are remembered: some batches are long in turns
+# the first batch of a run may read a long backlog, restore state and start executors
+MAX_FIRST_BATCH_SECONDS = 300.0
+MIN_WAITING_SECONDS = (
+    60.0  # of a batch without a past and without a running job: planning it would take the driver's CPU
+)
+MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
+MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
+# between the start of a batch and a sample of its source that shows what it reads
+MAX_SAMPLE_DISTANCE_SECONDS = 5.0
+MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
+LATEST_BATCHES = 10
+
+
+class Limits(NamedTuple):
+    """Seconds from which a running batch is worth a warning, and from which it is stuck."""
+
+    warning: float
+    stuck: float
+
+
+@once
+def limits(view: QueryView) -> Limits:
+    """By the trigger, the usual batches and the rows that wait; one long batch is not the usual."""
+    if view.plan.trigger in LONG_RUNNING:
+        return _same(max(2 * MAX_FIRST_BATCH_SECONDS, 3 * (view.trigger.interval or 0.0)))
+    if view.plan.trigger in ("available_now", "once"):
+        return _same(MAX_ONE_BATCH_SECONDS)
+    interval, usual = view.trigger.interval or 0.0, view.baseline.usual_duration
+    if usual is None:
+        return _same(_without_past(view, interval))
+    expected = max(
+        MIN_TIMES_USUAL_BATCH * usual,
+        MIN_TIMES_LASTING * _lasting(view),
+        MIN_TIMES_REPEATED * _second_longest(view),
+        2 * interval,
+        MIN_TIMES_EXPECTED * usual * _times_usual_rows(view),
+    )
+    stuck = max(MIN_STUCK_SECONDS, expected)
+    return Limits(stuck if _moves(view, MOVING_SECONDS) else max(MIN_WARNING_SECONDS, expected), stuck)
+
+
+def _same(seconds: float) -> Limits:
+    return Limits(seconds, seconds)
+
+
+def _without_past(view: QueryView, interval: float) -> float:
+    """Of the first batches of a run: nothing is usual yet."""
+    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
+    if nothing_moves(view):
+        return max(MIN_WAITING_SECONDS, 2 * interval, longest)
+    return max(MAX_FIRST_BATCH_SECONDS, MIN_TIMES_USUAL_BATCH * interval, longest)
+
+
+def _lasting(view: QueryView) -> float:
+    """The most seconds that each of two latest batches in a row took: one that hung is followed by a quick one."""
+    latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
+    return max((min(pair) for pair in pairwise(latest)), default=0.0)
+
+
+def _second_longest(view: QueryView) -> float:
+    """Seconds; the run's first batch is left out, for it pays for warm-up."""
+    return sorted((batch.duration for batch in view.baseline.settled), reverse=True)[1]
+
+
+def first_batch_moves(view: QueryView) -> bool:
+    """Whether a first batch, however long, has finished a task or begun a job lately."""
+    return not view.batches and not nothing_moves(view) and _moves(view, MAX_FIRST_BATCH_SECONDS)
+
+
+def _moves(view: QueryView, seconds: float) -> bool:
+    running = view.history.running
+    return running is not None and running.moved is not None and view.now - running.moved <= seconds
+
+
+def nothing_moves(view: QueryView) -> bool:
+    """Whether no job is at work or was begun for a minute, and the driver computes nothing either: it waits."""
+    running, use = view.history.running, cpu_use(view)
+    if running is None or running.tasks != 0 or running.moved is None or use is None:
+        return False
+    return view.now - running.moved >= MIN_WAITING_SECONDS and sum(use.own.values()) <= MAX_STILL_CORES
+
+
+def _times_usual_rows(view: QueryView) -> float:
+    """How many times the usual rows the running batch reads, if its source was sampled when it began; else 0.
+
+    A producer that was delayed may send the rows of several minutes at once, which then take long to process.
+    """
+    running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
+    if running is None or not rows or view.plan.rate_limits:
+        return 0.0
+    samples = [
+        heads
+        for heads in view.history.heads
+        if heads.error is None and abs(heads.at - running.since) <= MAX_SAMPLE_DISTANCE_SECONDS
+    ]
+    if not samples:
+        return 0.0
+    left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
+    return left / median(rows)

@@ -1,0 +1,274 @@
+"""Known exceptions: what happened, and one safe first step. `explain` finds the one that an exception's text is about.
+
+A pattern names classes, error conditions and texts that their authors keep; never words of a sentence. Wrappers, such
+as TASK_WRITE_FAILED, have no entry: they say where an exception passed and not what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ledgerops.model.finding import Remedy
+
+FRAME = re.compile(r"\s*(at |\.\.\. \d+ (more|common))")
+CAUSE = "Caused by: "
+SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
+RESUME = "start the query again with the same checkpoint"
+REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop.
+
+    `restart_cures`: the query continues when it is started again, so that restarts are no crash loop. `rows_lost`: the
+    source no longer has rows that the query had not read.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    happened: str
+    first_step: Remedy
+    restart_cures: bool = False
+    rows_lost: bool = False
+
+
+def _known(
+    name: str,
+    pattern: str,
+    happened: str,
+    action: str,
+    why: str,
+    *,
+    safe: bool = True,
+    cured: bool = False,
+    lost: bool = False,
+) -> Known:
+    return Known(name, re.compile(pattern), happened, Remedy(action, why, safe=safe), cured, lost)
+
+
+KNOWN = (
+    _known(
+        "checkpoint-shared",
+        r"DELTA_CONCURRENT_TRANSACTION|ConcurrentTransactionException|CONCURRENT_STREAM_LOG_UPDATE|CONCURRENT_QUERY"
+        r"|[Mm]ultiple streaming queries are concurrently using",
+        "another query writes with the same checkpoint",
+        "find the other run that uses this checkpoint and stop it before you start the query again",
+        "two runs with one checkpoint commit the same batches and stop each other",
+    ),
+    _known(
+        "concurrent-append",
+        r"DELTA_CONCURRENT_(APPEND|WRITE)|Concurrent(Append|Write)Exception",
+        "another writer added rows to the table while the batch was being committed",
+        RESUME,
+        f"{REPEATED}; if it happens again, give each writer partitions of its own",
+        cured=True,
+    ),
+    _known(
+        "concurrent-delete",
+        r"DELTA_CONCURRENT_DELETE_(READ|DELETE)|ConcurrentDelete(Read|Delete)Exception",
+        "another writer deleted or rewrote files that the batch had read",
+        RESUME,
+        f"{REPEATED}; if it happens again, run DELETE, MERGE and OPTIMIZE on other partitions or at another time",
+        cured=True,
+    ),
+    _known(
+        "metadata-changed",
+        r"DELTA_(METADATA|PROTOCOL)_CHANGED|(Metadata|Protocol)ChangedException",
+        "the schema or the properties of the table changed while the batch was being committed",
+        RESUME,
+        f"{REPEATED}, with the table as it is now",
+        cured=True,
+    ),
+    _known(
+        "iceberg-commit-conflict",
+        r"iceberg\.exceptions\.(CommitFailed|CommitStateUnknown|Validation)Exception",
+        "another writer committed to the Iceberg table first, or the outcome of the commit is unknown",
+        RESUME,
+        "the sink skips a batch that its table already has; if it happens again, raise commit.retry.num-retries",
+        cured=True,
+    ),
+    _known(
+        "history-gone",
+        r"DELTA_(TRUNCATED_TRANSACTION_LOG|MISSING_FILES_UNEXPECTED_VERSION|STREAMING_TRAILING_COMMIT_MISSING"
+        r"|LOG_FILE_NOT_FOUND|VERSION_NOT_FOUND|MISSING_CHANGE_DATA)",
+        "the table no longer has the versions that the query wants to read next",
+        "raise delta.logRetentionDuration of the source table and keep the checkpoint",
+        "no more versions expire; compare the table with the output to find the rows that were not read",
+        lost=True,
+    ),
+    _known(
+        "snapshot-expired",
+        r"the snapshot was expired or removed|Cannot find (the )?(next )?snapshot",
+        "the Iceberg table no longer has the snapshot that the query wants to read next",
+        "raise history.expire.max-snapshot-age-ms of the source table and keep the checkpoint",
+        "no more snapshots expire; compare the table with the output to find the rows that were not read",
+        lost=True,
+    ),
+    _known(
+        "file-gone",
+        r"FAILED_READ_FILE\.(DBR_)?FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|FileNotFoundException: .*\.(parquet|orc|avro)\b"
+        r"|FileNotFoundException: File (?!.*_delta_log does).* does not exist",
+        "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
+        "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
+        "each run of them can remove more files that the query has not read",
+        lost=True,
+    ),
+    _known(
+        "kafka-records-gone",
+        r"KAFKA_DATA_LOSS|OffsetOutOfRangeException|failOnDataLoss",
+        "the topic no longer has the records that the query wants to read next",
+        "raise the retention of the topic",
+        "no more records are deleted before they are read",
+        lost=True,
+    ),
+    _known(
+        "source-rewritten",
+        r"DELTA_SOURCE_(IGNORE_DELETE|TABLE_IGNORE_CHANGES)|Cannot process (delete|overwrite) snapshot",
+        "rows of the source table were deleted or updated, and the query reads appended rows only",
+        "find out what changed the rows, and whether the output must change with them",
+        "only then skip such commits (skipChangeCommits; Iceberg: streaming-skip-overwrite-snapshots), "
+        "or read the change feed",
+    ),
+    _known(
+        SCHEMA_EVOLVED,
+        r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_METADATA_EVOLUTION|UnknownFieldException|UNKNOWN_FIELD_EXCEPTION"
+        r"|NEW_FIELDS_IN_(FILE|RECORD)",
+        "the schema of the source changed, and the query stopped to continue with the new one",
+        RESUME,
+        "it reads the new schema at its start; let the scheduler restart it",
+        cured=True,
+    ),
+    _known(
+        "schema-incompatible",
+        r"DELTA_STREAMING_(SCHEMA_MISMATCH_ON_RESTART|INCOMPATIBLE_SCHEMA_CHANGE|CHECK_COLUMN_MAPPING_NO_SNAPSHOT"
+        r"|CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION)",
+        "a column of the source table was renamed, dropped or changed its type",
+        "find out which column changed, and change the query to fit",
+        "a restart alone fails again; Delta's option schemaTrackingLocation lets a query read across such changes",
+    ),
+    _known(
+        "sink-schema-differs",
+        r"DELTA_(METADATA_MISMATCH|FAILED_TO_MERGE_FIELDS)|[Ss]chema mismatch detected when writing"
+        r"|INCOMPATIBLE_DATA_FOR_TABLE",
+        "the rows have columns or types that the table of the sink does not have",
+        "compare the columns of the query with those of the table",
+        "if the new columns are wanted, the option mergeSchema of the sink adds them",
+    ),
+    _known(
+        "state-schema-changed",
+        r"STATE_STORE_(KEY|VALUE)_SCHEMA_NOT_COMPATIBLE|StateSchemaNotCompatible",
+        "the query was changed so that its state no longer fits the checkpoint",
+        "start the previous version of the query with this checkpoint",
+        "the state was written by that version; the new one needs a checkpoint of its own",
+    ),
+    _known(
+        "table-replaced",
+        r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+        "the source table was dropped and created again; the checkpoint belongs to the old one",
+        "restore the old table, or start with a new checkpoint after you know which rows of the new table were read",
+        "positions of the old table mean nothing in the new one",
+        safe=False,
+    ),
+    _known(
+        "table-gone",
+        r"TABLE_OR_VIEW_NOT_FOUND|DELTA_(TABLE|PATH)_(NOT_FOUND|DOES_NOT_EXIST)|\bPATH_NOT_FOUND|NoSuch(Iceberg)?TableException"
+        r"|UnknownTopicOrPartitionException|_delta_log does not exist",
+        "a table, path or topic that the query uses does not exist",
+        "check whether it was renamed, dropped or never created, and keep the checkpoint",
+        "the query continues where it stopped once the name leads to the same data again",
+    ),
+    _known(
+        "throttled",
+        r"ProvisionedThroughputExceededException|LimitExceededException|SlowDownException|Slow Down|ServerBusyException"
+        r"|TooManyRequestsException|ThrottlingException",
+        "the service refuses requests because there are too many of them",
+        "count the consumers of this stream or store, and lengthen the trigger interval",
+        "each batch asks once for each shard or folder; fewer batches and fewer consumers ask less often",
+        safe=False,
+    ),
+    _known(
+        "disk-full",
+        r"No space left on device|Disk quota exceeded|DSQuotaExceededException",
+        "a disk is full",
+        "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir",
+        "the batch that failed is repeated at the next start; nothing that was committed is lost",
+        safe=False,
+    ),
+    _known(
+        "out-of-memory",
+        r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY)_OUT_OF_MEMORY|\bMemoryError\b"
+        r"|[Kk]illed by YARN for exceeding|OOMKilled",
+        "a process ran out of memory",
+        "find out which process it was (driver, executor, Python worker), and give it more memory",
+        "the batch is repeated with the same rows and fails again with the same memory",
+        safe=False,
+    ),
+    _known(
+        "credential-expired",
+        r"ExpiredToken|ExpiredCredentials|[Tt]oken (has|is) expired|token included in the request is expired"
+        r"|SaslAuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId",
+        "a credential expired or is not accepted",
+        "renew the credential, then start the query again with the same checkpoint",
+        "the query resumes where it stopped",
+    ),
+    _known(
+        "no-permission",
+        r"AccessDenied(Exception)?\b|AccessControlException|(Topic|Group|Cluster)AuthorizationException"
+        r"|Permission denied|INSUFFICIENT_PERMISSIONS|ForbiddenException|NotAuthorizedException|\b403 Forbidden"
+        r"|not authorized to perform",
+        "the query's user has no permission for what the exception names",
+        "compare the permissions of that user with those of yesterday, and grant what is missing",
+        "the query resumes where it stopped",
+        safe=False,
+    ),
+    _known(
+        "missing-column",
+        r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|UNRESOLVED_FIELD",
+        "the query uses a column that its input does not have",
+        "compare the columns that the query names with those of its input",
+        "a renamed or dropped column has to be changed in the query too",
+    ),
+    _known(
+        "bad-value",
+        r"CAST_INVALID_INPUT|CAST_OVERFLOW|CANNOT_PARSE_TIMESTAMP|NUMERIC_VALUE_OUT_OF_RANGE|ARITHMETIC_OVERFLOW"
+        r"|MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH",
+        "a value of a row cannot be converted to the type that the query wants",
+        "read the rows of the failed batch and find the value",
+        "the row comes again with each start; try_cast, or the mode PERMISSIVE, lets the others pass",
+    ),
+    _known(
+        "state-unreadable",
+        r"CANNOT_LOAD_STATE_STORE|STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+        "files of the checkpoint are missing or damaged",
+        "stop everything that deletes files of the checkpoint, and restore them from a copy",
+        "a new checkpoint would lose the state and repeat or lose rows",
+        safe=False,
+    ),
+    _known(
+        "unreachable",
+        r"ConnectException|Connection refused|UnknownHostException|NoRouteToHostException",
+        "a server that the query needs cannot be reached",
+        "try to connect from the machine of the driver to the address that the exception names",
+        "once it answers, the query resumes with the same checkpoint",
+    ),
+)
+
+
+def explain(text: str) -> Known | None:
+    """The known failure that an exception is about, by its innermost cause that is known; None for any other.
+
+    `text` is the whole exception: with its causes, with or without the frames of its stack.
+    """
+    for cause in reversed(_causes(text)):
+        for known in KNOWN:
+            if known.pattern.search(cause):
+                return known
+    return None
+
+
+def _causes(text: str) -> list[str]:
+    """The exception and its causes, outermost first, without the frames of their stacks."""
+    lines = "\n".join(line for line in text.splitlines() if not FRAME.match(line))
+    return lines.split(CAUSE)

@@ -1,0 +1,209 @@
+"""Other queries of the driver that take the cores: one that holds the slots, one that takes more, or a crowd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledgerops.diagnosis.harm import examined, judged
+from ledgerops.model.history import History
+from ledgerops.model.records import Host
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
+
+OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
+NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
+MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
+MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
+MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
+BEFORE_SECONDS = 60.0  # before the harm, which show what the other query used to take
+MIN_SLOWDOWN = 1.5  # how much longer the query takes for its rows
+MIN_COMPUTING_SHARE = 0.3  # of their time, of tasks that use the cores rather than wait
+
+# batches that wait for their first task while another query holds the slots
+MIN_WAITS, MAX_WAITS = 2, 5
+WAIT_LOOKBACK_BATCHES = 30  # newest batches; the tasks of some of them are read
+MAX_WAIT_AGE_SECONDS = 25.0  # of the newest of them
+MIN_WAIT_SHARE = 0.5  # of a batch
+MIN_WAIT_SECONDS = 1.0
+MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
+
+
+class Neighbour(NamedTuple):
+    """Another query of the driver that takes the cores. Figures are in cores."""
+
+    query: str
+    takes: float
+    took: float | None  # before; None when it was not there
+    own: float
+    slots: int
+    since: float
+    holds: bool = False  # its tasks had the slots while batches of this query waited for their first task
+
+
+def cores_per_batch_second(history: History, since: float, until: float) -> float | None:
+    """Cores that the tasks of a query use in a second of its batches: of those that ended between two instants and have
+    tasks, else of the newest one before."""
+    ran = spent = 0.0
+    for batch in reversed(history.run):
+        if batch.ended > until or batch.duration <= 0:
+            continue
+        if batch.ended < since and spent:
+            break
+        tasks = history.tasks_of(batch)
+        if tasks is not None and tasks.stages:
+            ran += tasks.run_seconds
+            spent += batch.duration
+    return ran / spent if spent else None
+
+
+def _spans(history: History, since: float, until: float, running: bool = True) -> list[tuple[float, float]]:
+    """From when to when its batches ran that touch the time between two instants, with the one that runs now."""
+    spans = [(each.started, each.ended) for each in history.run if each.ended >= since and each.started <= until]
+    if running and history.running is not None and history.running.since < until:
+        spans.append((max(history.running.since, history.last_progress or 0.0), until))
+    return spans
+
+
+def cores_taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
+    """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
+
+    Its tasks are read of some batches only; the others, and the one that runs now, count with what these use.
+    """
+    spans = _spans(history, since, until, running=not earlier)
+    if not spans or until <= since:
+        return 0.0
+    rate = cores_per_batch_second(history, since, until)
+    if rate is None:
+        return None
+    busy = sum(max(0.0, min(end, until) - max(start, since)) for start, end in spans)
+    return rate * min(1.0, busy / (until - since))
+
+
+@once
+def slots_taken(view: QueryView) -> bool:
+    """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
+    part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
+    width, full = view.cluster.cores, _full_slots(view)
+    if not width or not sum(full) > len(full) / 2:
+        return False
+    since = list(view.hosts)[-NEWEST_SAMPLES:][0].at
+    others = (cores_taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    return sum(others) >= OTHERS_SHARE * width
+
+
+def _full_slots(view: QueryView) -> list[bool]:
+    """Of each of the newest samples of the executors whether tasks had every slot."""
+    newest: Sequence[Host] = list(view.hosts)[-NEWEST_SAMPLES:]
+    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
+    return [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
+
+
+@once
+def crowd(view: QueryView) -> Sequence[History]:
+    """The other queries of the driver that outlast their interval and use the cores.
+
+    Queries that all wait for one slow database are late together and leave the cores free.
+    """
+    fresh = view.now - WINDOW_SECONDS
+    return [
+        other
+        for other in view.others
+        if (other.ended is None or other.ended.at >= fresh)
+        and other.idle_since is None
+        and other.last is not None
+        and other.last.ended >= fresh
+        and other.plan is not None
+        and other.plan.trigger_interval
+        and other.last.duration > other.plan.trigger_interval
+        and _computes(other)
+    ]
+
+
+def _computes(other: History) -> bool:
+    """Whether the tasks of its newest batch with tasks used the cores; taken for granted where none is known."""
+    newest = other.tasks[-1] if other.tasks else None
+    return newest is None or newest.cpu_seconds >= MIN_COMPUTING_SHARE * newest.run_seconds
+
+
+@once
+def neighbour(view: QueryView) -> Neighbour | None:
+    """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
+    rows than usual, needs much longer for them. Without a past, all slots must be taken. Or its batches ran whenever
+    this one's waited for their first task."""
+    if not view.others:
+        return None
+    holder = _holder(view)
+    newest, width = judged(view), view.cluster.cores
+    lost = view.baseline.slowdown_of(newest)
+    slower = holder is not None or (
+        examined(view) and (lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view))
+    )
+    until = view.now if view.run.unfinished_seconds else newest[-1].ended if newest else view.now
+    own = cores_taken(view.history, newest[0].started, until) if newest else None
+    if not width or own is None or not slower:
+        return None
+    since, total, found = newest[0].started, own, list[Neighbour]()
+    for other in view.others:
+        takes = cores_taken(other, since, until) if other.ended is None or other.ended.at >= since else None
+        if takes is None:
+            continue
+        total += takes
+        took = _before(other, view)
+        if other.query == holder:
+            return Neighbour(other.query, takes, None, own, width, since, holds=True)
+        if takes >= max(MIN_TAKING_SHARE * width, MIN_TIMES_OWN * own, MIN_TIMES_OWN * (took or 0.0)):
+            found.append(Neighbour(other.query, takes, took, own, width, since))
+    return max(found, key=lambda each: each.takes, default=None) if total >= MIN_TAKEN_SHARE * width else None
+
+
+def _holder(view: QueryView) -> str | None:
+    """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
+    width = view.cluster.cores
+    waits = _waits(view)
+    if not width or len(waits) < MIN_WAITS or waits[0][1] < view.now - MAX_WAIT_AGE_SECONDS:
+        return None
+    slots = _full_slots(view)
+    if len(slots) == NEWEST_SAMPLES and not any(slots):
+        return None
+    total = sum(until - since for since, until in waits)
+    for other in view.others:
+        rate = cores_per_batch_second(other, waits[-1][0], view.now)
+        if rate is None or rate < MIN_TAKEN_SHARE * width:
+            continue
+        spans = _spans(other, waits[-1][0], view.now)
+        held = sum(max(0.0, min(b, until) - max(a, since)) for since, until in waits for a, b in spans)
+        if held >= MIN_HELD_SHARE * total:
+            return other.query
+    return None
+
+
+def _waits(view: QueryView) -> list[tuple[float, float]]:
+    """From the start of `add_batch` to the first task, newest first, of batches that mostly wait so."""
+    found = []
+    for batch in reversed(view.baseline.settled[-WAIT_LOOKBACK_BATCHES:]):
+        tasks = view.history.tasks_of(batch)
+        if tasks is None or "add_batch" not in batch.phases:
+            continue
+        began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
+        first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
+        if first - began >= MIN_WAIT_SHARE * batch.duration:
+            found.append((began, min(first, batch.ended)))
+            if len(found) == MAX_WAITS:
+                break
+        elif batch.duration > MIN_WAIT_SECONDS:
+            break  # it waits no longer, or did not yet
+    return found
+
+
+def _before(other: History, view: QueryView) -> float | None:
+    """What the other query took while this one had its usual batches."""
+    usual = view.baseline.usual
+    if not usual:
+        return None
+    until = usual[-1].ended
+    since = max(usual[0].started, until - BEFORE_SECONDS)
+    if not any(since <= batch.ended <= until for batch in other.run):
+        return None
+    return cores_taken(other, since, until, earlier=True)

@@ -1,0 +1,132 @@
+"""Times in which rows arrived and the watermark, or the event time that it follows, did not advance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledgerops.diagnosis.facts.misread_time import Misread, misread
+from ledgerops.diagnosis.facts.watermark_ahead import jump
+from ledgerops.model.advance import Advance
+from ledgerops.model.records import Progress
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+MIN_STILL_SECONDS = 8.0  # an input may be silent for a batch or two
+MIN_TIMES_USUAL_STAND = 2.0  # over the longest earlier time without an advance: an input with few rows is often silent
+MIN_BATCHES = 4  # with rows, after the first that had this watermark: that takes four intervals, too
+MIN_MOVES = 2  # of the watermark before, which show how it usually moves
+NO_WATERMARK_SECONDS = 15.0  # after the first rows: Spark sets the first watermark one batch after them
+# a producer that was away may send old rows for some time, before its newest
+MIN_CLOCK_SECONDS = 30.0
+MIN_CLOCK_MOVES = 3  # of the newest event time before
+# event seconds for each second of the clock. A replay has another pace, and may well stay at one time
+MIN_PACE, MAX_PACE = 0.5, 2.0
+MAX_LIVE_AGE_SECONDS = 300.0  # newest event times that are younger are live, whatever pace a backlog gave them
+
+
+class Stall(NamedTuple):
+    """A time in which rows arrived and the watermark did not advance."""
+
+    batches: Sequence[Progress]  # with rows, since the watermark stopped
+    seconds: float
+    rows: int  # that arrived
+    usual: float  # longest seconds without an advance before
+    ahead: float | None  # of the newest row before what the watermark would have to be
+    never: bool = False  # the run never had one: `ahead` is how far the event time of its rows has come
+
+
+class StandingClock(NamedTuple):
+    """A newest event time that does not move, or is none, while rows arrive."""
+
+    batches: Sequence[Progress]  # with rows, since it stands
+    seconds: float
+    rows: int
+    usual: float
+    limit: float  # on the seconds
+    older: bool  # the rows have other times, all before the newest
+    misread: Misread | None  # what the time in the rows probably is
+
+
+def limit(usual: float, least: float = MIN_STILL_SECONDS) -> float:
+    """Seconds from which a time without an advance is too long."""
+    return max(least, MIN_TIMES_USUAL_STAND * usual)
+
+
+@once
+def stall(view: QueryView) -> Stall | None:
+    """The time without an advance of the watermark, if it is longer than ever before and rows arrived throughout."""
+    last, known = view.last, view.history.watermark
+    if last is None or last.rows == 0 or view.history.idle_since is not None:
+        return None
+    if known is None:
+        return _never_began(view, last)
+    seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
+    if known.moves < MIN_MOVES or len(_with_rows(standing)) < MIN_BATCHES or len(standing) <= MIN_BATCHES:
+        return None
+    if seconds < limit(known.longest):
+        return None
+    delay = max(view.plan.watermarks.values(), default=0.0)
+    ahead = last.event_time_max - known.value - delay if last.event_time_max is not None else None
+    if ahead is not None and ahead < MIN_STILL_SECONDS:
+        return None  # the event time of the rows does not advance: see standing_clock
+    return Stall(_with_rows(standing), seconds, sum(batch.rows for batch in standing[1:]), known.longest, ahead)
+
+
+@once
+def standing_clock(view: QueryView) -> StandingClock | None:
+    """The time in which rows arrived and their newest event time, which had kept pace with the clock, did not move."""
+    last, known = view.last, view.history.newest_event
+    if last is None or known is None or last.rows == 0 or view.history.idle_since is not None:
+        return None
+    if jump(view) is not None:  # one row is ahead of all others, which may well move
+        return None
+    wrong = _far_behind(last.event_time_max, last)
+    if _far_behind(known.value, last) is not None:  # never a time: it moves a thousand times slower than the clock
+        since, usual, least = known.began, 0.0, MIN_STILL_SECONDS
+    elif known.moves >= MIN_CLOCK_MOVES and _was_live(known):
+        since, usual, least = known.moved_at, known.longest, MIN_CLOCK_SECONDS
+    else:
+        return None
+    seconds, standing = last.started - since, _from(view, since)
+    with_rows = _with_rows(standing)
+    most = limit(usual, least)
+    if len(with_rows) < MIN_BATCHES or seconds < most:
+        return None
+    rows = sum(batch.rows for batch in standing[1:])
+    older = any(batch.event_time_max != known.value for batch in with_rows)
+    return StandingClock(with_rows, seconds, rows, usual, most, older, wrong)
+
+
+def _far_behind(at: float | None, last: Progress) -> Misread | None:
+    found = misread(at, last.ended)
+    return found if found is not None and not found.ahead else None
+
+
+def _was_live(known: Advance) -> bool:
+    """Whether event time was near the clock, or moved as fast."""
+    if abs(known.moved_at - known.value) <= MAX_LIVE_AGE_SECONDS:
+        return True
+    return known.pace is not None and MIN_PACE <= known.pace <= MAX_PACE
+
+
+def _from(view: QueryView, at: float) -> Sequence[Progress]:
+    """The remembered batches from the one that began at an instant on."""
+    return [batch for batch in view.batches if batch.started >= at]
+
+
+def _with_rows(batches: Sequence[Progress]) -> Sequence[Progress]:
+    return [batch for batch in batches if batch.rows > 0]
+
+
+def _never_began(view: QueryView, last: Progress) -> Stall | None:
+    """Rows with event times arrive, and no batch had a watermark: Spark sets it by the batch after the first rows."""
+    known = view.history.newest_event
+    timed = [batch for batch in view.batches if batch.rows > 0 and batch.event_time_max is not None]
+    if known is None or len(timed) <= MIN_BATCHES or last.event_time_max is None:
+        return None
+    if last.started - timed[0].started < NO_WATERMARK_SECONDS:
+        return None
+    rows = sum(batch.rows for batch in view.batches[1:])
+    since = last.started - view.batches[0].started
+    return Stall(timed, since, rows, 0.0, last.event_time_max - (timed[0].event_time_max or 0.0), never=True)

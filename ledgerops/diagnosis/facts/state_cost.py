@@ -1,0 +1,115 @@
+"""The cost of a query's state and its growth, for the rules on state, memory and garbage collection.
+
+Spark sums the times of a state operator over its tasks. Wall time is that sum over the tasks that run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledgerops.model.records import Host, Progress, StateOperator
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+# operators that keep time themselves, with timers, timeouts or a time to live
+OWN_TIME_OPERATORS = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
+RESERVED_BYTES = 300 * 2**20  # of a heap, which Spark keeps for itself (docs, "Memory Management Overview")
+UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of the rest of the heap
+# of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
+MIN_GC_SHARE = 0.10
+GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
+GC_WINDOW_SECONDS = 30.0  # the newest four
+WATERMARK_BATCHES = 10  # newest batches, one of which has a watermark or an event time where the query has one
+
+
+def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
+    """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
+    tasks = operator.shuffle_partitions or 1
+    return max(1, min(tasks, view.cluster.cores or tasks))
+
+
+def commit_seconds(view: QueryView, batch: Progress) -> float:
+    """Wall seconds of a batch that go into saving state, over all operators."""
+    return sum(operator.commit_seconds / parallel_tasks(view, operator) for operator in batch.operators)
+
+
+def has_watermark(view: QueryView) -> bool:
+    """Whether the query has a watermark, by its plan or by what its newest batches report."""
+    if view.plan.watermarks:
+        return True
+    newest = view.batches[-WATERMARK_BATCHES:]
+    return any(batch.watermark is not None or batch.event_time_max is not None for batch in newest)
+
+
+def has_no_timeout(view: QueryView, operator: StateOperator) -> bool:
+    """Whether the plan says that nothing but the user's function removes the operator's state."""
+    return operator.name.split("-")[0] in view.plan.without_timeout
+
+
+def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
+    """Whether an operator can forget by timers, timeouts or a time to live, if its metrics do not deny it."""
+    if not operator.name.startswith(OWN_TIME_OPERATORS) or has_no_timeout(view, operator):
+        return False
+    timers = [value for name, value in operator.custom.items() if "Timers" in name]
+    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
+    return not (timers and lives) or any(timers) or any(lives)
+
+
+def heap_bytes(view: QueryView) -> int | None:
+    """The heaps of all executors in bytes, as Spark divides them; None where unknown, as in event logs."""
+    memory = [executor.memory_max_bytes for executor in view.cluster.executors]
+    return int(sum(most / UNIFIED_MEMORY_SHARE + RESERVED_BYTES for most in memory)) if memory and all(memory) else None
+
+
+def off_heap(view: QueryView) -> bool:
+    """Whether the state is RocksDB's: native memory and local disk."""
+    return view.last is not None and any(
+        name.startswith("rocksdb") for operator in view.last.operators for name in operator.custom
+    )
+
+
+class Collecting(NamedTuple):
+    """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
+
+    gc_seconds: float
+    run_seconds: float
+
+    @property
+    def share(self) -> float:
+        """Garbage collection as a share of the run time, 0 to 1."""
+        return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
+
+
+@once
+def gc_of_executors(view: QueryView) -> Collecting | None:
+    """How all executors' totals grew from the oldest sample of the last GC_WINDOW_SECONDS to the newest.
+
+    In local mode there is only the driver, of which Spark reports its whole time in place of the tasks' (since 4.0).
+    """
+    return _collected(view, GC_WINDOW_SECONDS)
+
+
+@once
+def gc_goes_on(view: QueryView) -> bool:
+    """Whether the executors still spend much of their time in garbage collection; True also without samples."""
+    now = _collected(view, GC_NOW_SECONDS)
+    return now is None or now.share >= MIN_GC_SHARE
+
+
+def _collected(view: QueryView, window: float) -> Collecting | None:
+    newest = max((host.at for host in view.hosts if host.workers), default=float("-inf"))
+    samples = [host for host in view.hosts if host.workers and newest - window <= host.at]
+    if len(samples) < 2 or view.now - newest > window:
+        return None
+    gc, run = (later - before for before, later in zip(_totals(samples[0]), _totals(samples[-1]), strict=True))
+    return Collecting(gc, run) if gc >= 0 and run > 0 else None
+
+
+def _totals(host: Host) -> tuple[float, float]:
+    return sum(each.gc_seconds for each in host.workers), sum(each.run_seconds for each in host.workers)
+
+
+def reports(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:
+    """The batches with what they say of one operator, by its place in the plan."""
+    return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]

@@ -1,0 +1,318 @@
+"""The profile of a batch: which batches are compared, and where the time of a typical one goes, now and usually.
+
+One choice of batches: `now` are the newest five settled batches whose tasks are known, of a query that owes time those
+that outlast its interval; `usual` are the newest five batches of its healthy past with tasks, if it has one. A part's
+seconds are the median of its shares in these batches, scaled so that all parts add up to the median batch.
+
+What others took away: where something else has the cores (`facts.contention`), work takes `stretch` times as long.
+Tasks that computed for C seconds waited for cores for at most C x (stretch - 1); of other parts contention takes the
+growth, at most (stretch - 1) times the usual time, and without a past (1 - 1 / stretch) of what wants a core. Where
+other queries have the slots, it takes what a batch waits longer for its stages to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import harm
+from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, UNEVEN, Facts, Split, split
+from ledgerops.diagnosis.facts import growth, state_cost
+from ledgerops.diagnosis.facts.contention import ROLES, Contention, contention, cpu_use
+from ledgerops.diagnosis.facts.context import sink_kind, source_kind
+from ledgerops.diagnosis.facts.source_wait import slow_answers
+from ledgerops.model.finding import Evidence
+from ledgerops.model.finding import Part as ShownPart
+from ledgerops.model.records import DRIVER, Progress, TaskSummary
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+MAX_BATCHES = 5  # newest batches whose tasks are known
+LOOKBACK_BATCHES = 60  # settled batches searched for tasks: in a busy driver only few batches have theirs read
+MIN_BATCHES = 2  # needed for any statement, unless one is long enough
+USUAL_LOOKBACK_BATCHES = 40
+MAX_REMEMBERED = 128  # splits of batches kept until the next look
+MIN_PYTHON_CORES = 0.3  # of workers that compute rather than wait
+MIN_ASKING_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in less
+MIN_TIMES_USUAL = 3.0  # a loaded machine makes everything slower, but not this part alone by so much
+
+# what is the same for any number of rows of a batch; all else is expected to grow with them
+FIXED = (
+    "latest_offset",
+    "get_batch",
+    "query_planning",
+    "wal_commit",
+    "commit_offsets",
+    "driver_before",
+    "launch",
+    "many_tasks",
+    "few_rows",
+)
+# what is more for more rows: raising a cap on them makes these parts longer, and no other
+ON_ROWS = (
+    "python", "state_update", "shuffle", "spill", "cpu", "waiting", "source_wait", "sink_wait", "driver_between",
+    "after_tasks", "gc", *UNEVEN, "tasks_unknown",
+)  # fmt: skip
+# what waits for another system rather than for a core
+WAITS = ("latest_offset", "get_batch", "after_tasks", "gc", "unattributed", "tasks_unknown")
+COMPUTING = ("cpu", "few_rows")
+TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
+FOR_SLOTS = ("driver_before", "driver_between", "launch")  # a stage waits there until another query's tasks end
+
+
+class Part(NamedTuple):
+    """Wall seconds of a typical batch that one kind of work takes; `usual` where there is a healthy past, for as many
+    rows as a batch has now."""
+
+    name: str
+    now: float
+    usual: float | None
+
+    @property
+    def excess(self) -> float:
+        """Seconds beyond the usual; all of them without a past."""
+        return max(0.0, self.now - (self.usual or 0.0))
+
+
+class Profile(NamedTuple):
+    """A typical batch. Durations are seconds; `splits` are the batches that it is made of, oldest first."""
+
+    parts: Mapping[str, Part]
+    duration: float
+    usual_duration: float | None
+    splits: Sequence[Split]
+    usual_splits: Sequence[Split]
+    contention: Contention | None
+
+    @property
+    def has_past(self) -> bool:
+        """Whether a healthy past says what is usual."""
+        return self.usual_duration is not None
+
+    @property
+    def at(self) -> float:
+        """When the newest of its batches ended, in epoch seconds."""
+        return self.splits[-1].batch.ended
+
+    @property
+    def knows_tasks(self) -> bool:
+        """Whether the tasks of its batches were read."""
+        return any(each.stages for each in self.splits)
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """The ids of its batches, oldest first."""
+        return tuple(each.batch.batch_id for each in self.splits)
+
+    @property
+    def usual_batches(self) -> tuple[int, ...]:
+        """The ids of those that they are compared with; none without a healthy past."""
+        return tuple(each.batch.batch_id for each in self.usual_splits)
+
+    @property
+    def stretches(self) -> tuple[Evidence, ...]:
+        """How many times as long work takes because of contention; empty where there is none."""
+        held = self.contention
+        if held is None:
+            return ()
+        return (
+            Evidence(f"stretch_by_{held.part}", held.stretch, "ratio", "1", self.at),
+            Evidence("stretch_of_tasks", held.task_stretch, "ratio", "1", self.at),
+        )
+
+    def now(self, *names: str) -> float:
+        """Seconds of these parts together."""
+        return sum(self.parts[name].now for name in names if name in self.parts)
+
+
+@once
+def profile(view: QueryView) -> Profile | None:
+    """None before there is a settled batch, or a first one that is very long."""
+    splits = _chosen(view)
+    if not splits:
+        return None
+    seconds, duration = _typical(splits)
+    tasks = any(each.stages for each in splits)
+    usual_splits = _split(view, reversed(view.baseline.usual[-USUAL_LOOKBACK_BATCHES:]), with_tasks=tasks)
+    known = len(usual_splits) >= MIN_BATCHES and (tasks or not _tasks(view))
+    if not known:
+        usual_splits = []
+    usual, usual_duration = _typical(usual_splits) if known else ({}, None)
+    more = _times_rows(splits, usual_splits) if known else 1.0
+    parts = {
+        name: Part(name, seconds[name], usual.get(name, 0.0) * (1.0 if name in FIXED else more) if known else None)
+        for name in PARTS
+        if name in seconds
+    }
+    held = contention(view)
+    parts = _collected(view, parts, duration)
+    if held is not None:
+        parts = _contended(parts, held)
+    return Profile(parts, duration, usual_duration, splits, usual_splits, held)
+
+
+def _chosen(view: QueryView) -> Sequence[Split]:
+    """The batches of `now`, oldest first: with tasks where these are known of enough, else the newest without."""
+    late, settled = harm.late_batches(view), view.baseline.settled
+    owes = late is not settled
+    for batches in (late,) if owes else (settled[-2 * MAX_BATCHES :], settled[-LOOKBACK_BATCHES:]):
+        found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
+        if len(found) >= _needed(view):
+            return found
+    newest = late if owes else [batch for batch in settled if batch.rows > 0]
+    alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > harm.VERY_LONG_SECONDS]
+    if not newest and alone:
+        return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
+    return _split(view, reversed(newest), with_tasks=False)
+
+
+def _needed(view: QueryView) -> int:
+    """How many batches with tasks it takes to say anything: two, or one that is long or that shows growth.
+
+    Such a batch is proof enough, and waiting for a second one would take too long.
+    """
+    settled = [batch for batch in view.baseline.settled if batch.rows > 0]
+    if len(settled) >= MIN_BATCHES:
+        return MIN_BATCHES
+    long = bool(settled) and settled[0].duration > harm.VERY_LONG_SECONDS
+    return 1 if long or growth.growth(view) is not None else MIN_BATCHES
+
+
+def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:
+    found = list[Split]()
+    for batch in newest_first:
+        tasks = _tasks(view).get(batch.batch_id) if with_tasks else None
+        if batch.duration > 0 and (not with_tasks or tasks is not None):
+            found.append(_remembered(view, batch, tasks))
+        if len(found) == MAX_BATCHES:
+            break
+    return found[::-1]
+
+
+@once
+def _tasks(view: QueryView) -> Mapping[int, TaskSummary]:
+    """The tasks of the run's batches, by batch id."""
+    run = view.history.run_id
+    return {tasks.batch_id: tasks for tasks in view.history.tasks if tasks.run_id == run and tasks.stages}
+
+
+def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> Split:
+    """The split of a batch, made once: it changes only when more becomes known."""
+    facts, kept = _facts(view), view.history.derived
+    key = (batch.run_id, tasks is None, facts)
+    made = kept.get(batch.batch_id)
+    if made is not None and made[0] == key and made[1] is tasks:
+        found: Split = made[2]
+        return found
+    if len(kept) >= MAX_REMEMBERED:
+        kept.clear()
+    found = split(batch, tasks, facts)
+    kept[batch.batch_id] = (key, tasks, found)
+    return found
+
+
+def split_of(view: QueryView, batch: Progress) -> Split | None:
+    """One batch by parts; None without its tasks."""
+    tasks = _tasks(view).get(batch.batch_id)
+    return _remembered(view, batch, tasks) if tasks is not None else None
+
+
+@once
+def _facts(view: QueryView) -> Facts:
+    cores = {each.executor_id: each.cores for each in view.cluster.executors if each.cores > 0}
+    sink, source = sink_kind(view), source_kind(view)
+    alone = "waiting"
+    if sink == "foreach" or (source == "rate" and sink != "none"):
+        alone = "sink_wait"
+    elif sink == "none" or _source_is_slow(view):
+        alone = "source_wait"
+    return Facts(cores, alone, sink_waits=sink != "none" and not _python_computes(view))
+
+
+def _python_computes(view: QueryView) -> bool:
+    """Whether Python workers use the cores while Spark reports no Python time: tasks wait for them, not for a sink."""
+    use, tasks = cpu_use(view), view.run.tasks
+    unknown = tasks is not None and not tasks.python_seconds
+    return unknown and use is not None and use.cores_by.get(ROLES["python_workers"], 0.0) >= MIN_PYTHON_CORES
+
+
+def _source_is_slow(view: QueryView) -> bool:
+    """Whether the source itself shows that reading waits: its broker answers slowly, or asking it takes far longer."""
+    asked = ("latest_offset", "get_batch")
+    newest, usual = view.baseline.recent, view.baseline.usual
+    if slow_answers(view) is not None:
+        return True
+    if not newest or not usual:
+        return False
+    now, before = (median(sum(b.phases.get(p, 0.0) for p in asked) for b in some) for some in (newest, usual))
+    return now >= max(MIN_ASKING_SECONDS, MIN_TIMES_USUAL * before)
+
+
+def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
+    """Median seconds by part, scaled to the median duration."""
+    duration = median(each.batch.duration for each in splits)
+    shares = {
+        part: median(each.seconds.get(part, 0.0) / each.batch.duration for each in splits)
+        for part in PARTS
+        if any(part in each.seconds for each in splits)
+    }
+    total = sum(shares.values())
+    return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
+
+
+def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
+    now, before = (median(each.batch.rows for each in some) for some in (splits, usual))
+    return max(1.0, now / before) if before > 0 else 1.0
+
+
+def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:
+    """With local mode's one JVM a collection stops the driver, too: its share of all that the driver computes."""
+    collected = state_cost.gc_of_executors(view)
+    if collected is None or {each.executor_id for each in view.cluster.executors} != {DRIVER}:
+        return parts
+    missing = min(collected.share, 1.0) * duration - (parts["gc"].now if "gc" in parts else 0.0)
+    from_parts = [p for p in parts.values() if p.name not in (*WAITS, *CONTENTION)]
+    total = sum(part.now for part in from_parts)
+    if missing <= 0 or total <= 0:
+        return parts
+    taken = min(1.0, missing / total)
+    moved = {p.name: Part(p.name, p.now * (1 - taken), p.usual) for p in from_parts}
+    gc = parts.get("gc", Part("gc", 0.0, 0.0 if from_parts[0].usual is not None else None))
+    return parts | moved | {"gc": Part("gc", gc.now + taken * total, gc.usual)}
+
+
+def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
+    """The parts without what contention explains of each, and that as a part of its own."""
+    more = held.stretch - 1
+    computing = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
+    taken = {}
+    for part in parts.values():
+        if part.name in COMPUTING:
+            taken[part.name] = 0.0  # seconds on a core
+        elif part.name in TASK_WAITS:
+            taken[part.name] = min(part.excess, computing)  # of tasks that wait for cores, not for something else
+            computing -= taken[part.name]
+        elif held.part == "other_queries" and part.name in FOR_SLOTS:
+            taken[part.name] = part.excess
+        elif part.usual:
+            taken[part.name] = min(part.excess, part.usual * more)
+        else:
+            taken[part.name] = 0.0 if part.name in WAITS else part.now * more / held.stretch
+    rest = {name: Part(name, part.now - taken[name], part.usual) for name, part in parts.items()}
+    past = 0.0 if any(part.usual is not None for part in parts.values()) else None
+    return rest | {held.part: Part(held.part, sum(taken.values()), past)}
+
+
+def on_rows(found: Profile) -> float:
+    """Seconds of a batch that more rows would make longer; none where it has so few that they hardly matter."""
+    rows = max(each.batch.rows for each in found.splits)
+    return 0.0 if rows <= FEW_RECORDS else found.now(*ON_ROWS)
+
+
+def shown(found: Profile | None) -> tuple[ShownPart, ...]:
+    """The parts in their order, with their share of the batch; none before there is a batch."""
+    if found is None or found.duration <= 0:
+        return ()
+    ordered = [found.parts[name] for name in PARTS if name in found.parts]
+    return tuple(ShownPart(each.name, each.now, each.now / found.duration) for each in ordered)

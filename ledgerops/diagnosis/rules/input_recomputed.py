@@ -1,0 +1,59 @@
+"""Input recomputed: each batch reads and computes the same rows of Kafka several times.
+
+Meaning: Spark counted a multiple of the offsets that the batch covers. In `foreachBatch` every action (a write, a
+    count, a show) computes the batch from its source again unless it is persisted. In other queries the plan reads the
+    source more than once, as a union or a join of a stream with itself does.
+Impact: the broker sends all rows several times, and everything up to the action is computed as often. Rows and rates of
+    ledgerops count each row once; Spark's own progress and UI count it each time.
+Diagnosis: 1. Count the actions of the function that `foreachBatch` calls, also those on data frames made of the batch.
+    2. Without `foreachBatch`, look for several scans of the same topic in the plan (tab SQL of the Spark UI).
+    3. `ledgerops_busy_ratio{query="QUERY"}` says whether the query has time to spare.
+Mitigation: call `persist()` on the batch at the beginning of the function and `unpersist()` at its end, in `finally`.
+    It needs memory or disk for one batch.
+Evidence:
+    times_read: the smallest of rows over offsets, rounded, of a source in the three newest batches with new offsets.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.query_view import QueryView
+
+BATCHES = 3  # with rows, all of which read the source again: a single one may be a retry
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    batches = [batch for batch in view.batches if batch.rows > 0][-BATCHES:]
+    if len(batches) < BATCHES:
+        return
+    times: dict[str, int] = {}  # source -> the fewest
+    for batch in batches:
+        for source in batch.sources:
+            if source.read > 0:
+                times[source.name] = min(source.times_read, times.get(source.name, source.times_read))
+    name = max(times, key=lambda each: times[each], default=None)
+    if name is None or times[name] < 2:
+        return
+    in_function = "foreachbatch" in batches[-1].sink.lower()
+    yield Finding(
+        f"each batch reads its rows of {name} {times[name]} times"
+        + (": once for each action on the batch in foreachBatch" if in_function else ""),
+        Component("source", name),
+        (Evidence("times_read", float(times[name]), "count", "1", view.now),),
+        (PERSIST if in_function else READ_ONCE,),
+        confidence=0.9,
+    )
+
+
+PERSIST = Remedy(
+    "persist() the batch at the beginning of the foreachBatch function and unpersist() it at the end",
+    "the source is then read and computed once, and each further action reads the kept rows",
+    safe=False,
+)
+READ_ONCE = Remedy(
+    "look for several scans of the topic in the plan, and read it once",
+    "a union or a join of a stream with itself reads its source once for each side",
+)
+
+RULE = Rule("input-recomputed", "info", check, __doc__)

@@ -1,0 +1,56 @@
+"""No checkpoint: the query has no checkpoint location, so a restart does not go on where it ended.
+
+Meaning: neither the query nor the session names a checkpoint location, and Spark made a temporary one. No later run
+    finds it. Queries that write to memory or nowhere are not reported: nothing of them outlives the driver either.
+Impact: none while the query runs. A restart begins anew: a Kafka source with `startingOffsets` = latest skips the rows
+    that came meanwhile, any other source is read from its beginning again, so results are repeated. State is lost.
+Diagnosis: 1. Read in the finding what a restart will do. `ledgerops_query_restarts_total{query="QUERY"}` shows whether
+    it has happened already.
+    2. Check that nothing else remembers the position, such as a sink that is written idempotently by batch number: the
+    numbers start at 0 again, too.
+    3. Look for `spark.sql.streaming.checkpointLocation` in the settings of the session that you meant to set.
+Mitigation: set the option `checkpointLocation` of the query to a folder that survives the driver, one for each query,
+    and start it again once. Choose the moment: this start still begins anew.
+Evidence:
+    temporary_checkpoint: 1 where the newest plan record has `temporary_checkpoint` = true.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.query_view import QueryView
+
+WITHOUT_OUTPUT = ("memory", "noop")  # sinks whose results end with the driver, as Spark names them, in lower case
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    plan = view.plan
+    sink = (plan.sink or "").lower()
+    if not plan.temporary_checkpoint or any(name in sink for name in WITHOUT_OUTPUT):
+        return
+    yield Finding(
+        f"the query has no checkpoint location: {after_restart(plan.starting_offsets)}",
+        Component("query", view.query, "checkpoint"),
+        (Evidence("temporary_checkpoint", 1.0, "count", "0", view.now),),
+        (
+            Remedy(
+                "set the option checkpointLocation to a folder that survives the driver",
+                "a restart then goes on with the next batch and keeps the state",
+                safe=False,
+            ),
+        ),
+        confidence=1.0,
+    )
+
+
+def after_restart(starting_offsets: str | None) -> str:
+    """What a start without a checkpoint does."""
+    if starting_offsets == "latest":
+        return "a restart skips the rows that arrive until it has started (startingOffsets is latest)"
+    if starting_offsets == "earliest":
+        return "a restart reads the topics from the beginning again (startingOffsets is earliest)"
+    return "a restart reads its sources from the beginning again"
+
+
+RULE = Rule("no-checkpoint", "info", check, __doc__, at_rest=True)

@@ -1,0 +1,68 @@
+"""Table behind: a query falls behind the table that it reads.
+
+Meaning: the oldest commit of the source table that the query has not read is older than the freshness objective, and
+    the number of unread versions has been growing for five minutes. Other queries write faster than this one reads.
+Impact: its results are that old and get older. If it goes on, the table's log may lose versions before they are read.
+Diagnosis: 1. `ledgerops_source_unread_versions{query="QUERY"}` and `ledgerops_source_unread_files{query="QUERY"}` show
+    how much waits. Many files in few versions mean small files: the writer is the place to look.
+    2. `ledgerops_busy_ratio{query="QUERY"}` near 1 means that the query is too slow for what arrives. Well below 1
+    means that maxFilesPerTrigger or maxBytesPerTrigger holds it back.
+    3. Run `ledgerops diagnose --query QUERY` for what its batches spend their time on.
+Mitigation: raise the limit of the source if batches end well within the trigger interval. Otherwise give the query more
+    cores, or compact the source table (OPTIMIZE) if its files are small. Keep the checkpoint.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import interval, total, worst
+from ledgerops.mixin.site import Site, duration
+
+WINDOW_SECONDS = 300.0  # over which the number of versions must grow, as the backlog of falling-behind
+VERSIONS = "ledgerops_source_unread_versions"
+LAG = "ledgerops_query_lag_seconds"
+UNREAD = 'ledgerops_source_unread_versions{source="orders"}'
+
+
+def _expression(site: Site) -> str:
+    window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
+    growth = f"sum by (job, app, query) (deriv({site.series(VERSIONS)}[{window}]))"
+    lag = worst(site, LAG)
+    limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
+    unread = f"{total(site, VERSIONS)} > 1"
+    return f"{lag} > {limit} and on (job, app, query) {growth} > 0 and on (job, app, query) {unread}"
+
+
+ALERT = Alert(
+    name="LedgerTableBehind",
+    severity="critical",
+    expression=_expression,
+    hold=60.0,
+    summary="A query is falling behind the table that it reads.",
+    description=(
+        "{{ $labels.query }} has not read commits that are {{ $value | humanizeDuration }} old, and the number of "
+        "unread versions has been growing for five minutes."
+    ),
+    runbook=__doc__,
+    names_cause=True,
+    inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
+    cases=(
+        Case("fires", "versions and lag grow", {UNREAD: "0+2x80", LAG: "0+2x80"}, 900, True),
+        Case("stays quiet", "it keeps up with a busy table", {UNREAD: "0 1 2 0 1 2 0 1 2x70", LAG: "5x80"}, 900, False),
+        Case("stays quiet", "a large backlog that shrinks", {UNREAD: "900-10x80", LAG: "3000-30x80"}, 900, False),
+        Case("stays quiet", "one old version is being read", {UNREAD: "1x80", LAG: "0+15x80"}, 900, False),
+        Case(
+            "stays quiet", "a trigger of ten minutes",
+            {UNREAD: "0+2x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,
+        ),
+        Case(
+            "resolves", "the backlog clears",
+            {UNREAD: "0+2x60 120-4x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False,
+        ),
+        Case("series vanishes", "the query ended", {UNREAD: "0+2x40 stale", LAG: "0+2x40 stale"}, 1500, False),
+        Case(
+            "query restarts", "catching up after a restart",
+            {UNREAD: "0x8 600-8x70", LAG: "0x8 180-2x70"}, 600, False,
+        ),
+    ),
+)  # fmt: skip

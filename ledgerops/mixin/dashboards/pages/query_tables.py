@@ -1,0 +1,53 @@
+"""The collapsed row of the Query page on tables, files and queues: what is unread, and what the sink's commits add."""
+
+from __future__ import annotations
+
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, q
+
+ONE_QUERY = "app, query"
+ONE_SOURCE = "app, query, source"
+
+
+def _unread(unit: str) -> Target:
+    return Target(by("max", ONE_SOURCE, q(f"ledgerops_source_unread_{unit}")), f"{{{{source}}}} {unit}")
+
+
+def _added(family: str) -> str:
+    """What the query adds to the table of its sink, a second."""
+    return by("sum", ONE_QUERY, f"rate({q(family)}[$__rate_interval])")
+
+
+TABLES = "a query that reads or writes a table"
+
+ROW = Row(
+    "How far is it in tables, files and queues?",
+    (
+        Panel(
+            "Unread versions, files and rows",
+            (_unread("versions"), _unread("files"), _unread("rows")),
+            "short",
+            "What waits in the source: versions and files by the table's own history, files and rows as the source reports them. Good: back to 0 within a few trigger intervals.",
+            width=12,
+            empty="the source reports neither versions nor files",
+            waits=TABLES,
+            drill="delta",
+        ),
+        Panel(
+            "Unread bytes, and the average file of the sink",
+            (
+                _unread("bytes"),
+                Target(
+                    f"{_added('ledgerops_sink_bytes_total')} / {_added('ledgerops_sink_files_total')}",
+                    "file that the sink adds",
+                ),
+            ),
+            "bytes",
+            "Bytes that wait in the source, and the average size of the files that the query adds to its table. Good: unread bytes back to 0, files of megabytes; many files of a few kilobytes make every reader slow.",
+            width=12,
+            empty="the source reports no bytes, and the sink is no Delta table",
+            waits=TABLES,
+            drill="delta",
+        ),
+    ),
+    collapsed=True,
+)

@@ -1,0 +1,41 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.checkpoint_slow import CAUSE
+from ledgerops.diagnosis.engine import Diagnoser
+
+SLOW = {"add_batch": 0.8, "wal_commit": 1.6, "commit_offsets": 1.5}
+
+
+def test_writing_offsets_before_and_after_a_batch_is_told_together(history):
+    [finding] = check(CAUSE, history(warm=0, seconds=[4] * 10, phases=[SLOW] * 10))
+
+    assert finding.summary == "3.1 s of a batch of 4.0 s pass writing the checkpoint"
+    assert (finding.component.kind, finding.component.detail) == ("query", "checkpoint")
+    assert finding.remedies[0].action.startswith("check the storage of the checkpoint")
+
+
+def test_it_is_the_root_of_batches_that_outlast_their_interval(history):
+    [root] = Diagnoser()(history(warm=0, seconds=[4] * 20, phases=[SLOW] * 20)).root_causes
+
+    assert (root.rule, root.explains) == ("checkpoint-slow", ("trigger-overrun",))
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        pytest.param({"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}, id="the sink is slow"),
+        pytest.param({"add_batch": 0.3, "latest_offset": 3.2}, id="the source is slow"),
+        pytest.param({"add_batch": 3.0, "wal_commit": 0.3, "commit_offsets": 0.3}, id="a smaller part"),
+    ],
+)
+def test_others_are_not(history, phases):
+    view = history(warm=0, seconds=[4] * 10, phases=[phases] * 10)
+
+    assert list(check(CAUSE, view)) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    view = history(seconds=[4] * 10, phases=[{"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}] * 10)
+
+    assert ruled_out(CAUSE, view) == "0.2 s of 4.0 s (5%)"

@@ -1,0 +1,67 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.cpu_saturated import CAUSE
+from ledgerops.diagnosis.engine import Diagnoser
+from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import looked_at
+from tests.diagnosis.test_contention import STARVED, slowed
+
+
+def test_what_the_other_processes_cost_a_batch_is_told(history):
+    [finding] = check(CAUSE, looked_at(slowed(history), driver_jvm=0.5))
+
+    assert finding.summary.startswith("other processes use 1.5 of 2 cores, 100% are busy: that takes ")
+    assert finding.saving_seconds is not None and 3.0 < finding.saving_seconds <= 4.0
+    assert (finding.component.kind, finding.component.detail) == ("host", "other processes")
+    assert {each.name for each in finding.evidence} >= {"cpu_busy_ratio", "stretch_by_other_processes"}
+    assert finding.remedies[0].command == "top -o %CPU"
+
+
+def test_it_is_the_root_of_all_that_takes_longer(history):
+    verdict = Diagnoser()(looked_at(slowed(history, count=20), driver_jvm=0.5))
+
+    assert [root.rule for root in verdict.root_causes] == ["cpu-saturated"]
+
+
+@pytest.mark.parametrize(
+    ("case", "machine", "first"),
+    [
+        pytest.param({}, {"driver_jvm": 1.9}, None, id="the application itself uses the cores"),
+        pytest.param(
+            {"now": {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}},
+            {"driver_jvm": 0.5},
+            "slow-source",
+            id="a broker that answers slowly, on a busy machine",
+        ),
+        pytest.param(
+            {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[4.4, 0.2], records=[950, 50])},
+            {"driver_jvm": 0.5},
+            "key-skew",
+            id="one task that has most of the rows, on a busy machine",
+        ),
+        pytest.param(
+            {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[0.3, 0.2])},
+            {"driver_jvm": 0.5},
+            "slow-sink",
+            id="a slow sink, on a busy machine",
+        ),
+    ],
+)
+def test_others_are_not(history, case, machine, first):
+    view = looked_at(slowed(history, **{"count": 20} | case), **machine)
+
+    assert list(check(CAUSE, view)) == []
+    assert first is None or Diagnoser()(view).root_causes[0].rule == first
+
+
+def test_a_function_that_sleeps_is_not_laid_at_their_door(history):
+    """Its workers wait while others use the machine: planning is as quick as ever."""
+    asleep = stage("udf", seconds=[4.4, 4.3], cpu=0.0)
+    view = looked_at(slowed(history, {"add_batch": 4.6, "query_planning": 0.2}, asleep, python=8.5), driver_jvm=0.1)
+
+    assert list(check(CAUSE, view)) == []
+
+
+def test_without_contention_nothing_is_measured_that_could_rule_it_out(history):
+    assert ruled_out(CAUSE, slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.05})) is None

@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.gc_pressure import CAUSE
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.records import Executor, Host
+from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import stage
+
+STATE = {"operators": [{"memory_bytes": 300 * 2**20}] * 8}
+MIB = 2**20
+
+
+def late(history, share, **more):
+    """Batches of 4 s whose tasks collect garbage for so much of their time."""
+    told = {"seconds": [4] * 8, "stages": [[stage(seconds=[3.4, 3.4], gc=share, cpu=0.4)]] * 8, "cores": 2}
+    return history(**told | {"phases": [{"add_batch": 3.8}] * 8} | more)
+
+
+def watched(view: QueryView, share: float, name: str = "driver", heap: int = 600 * MIB) -> QueryView:
+    """With looks at an executor of two cores, 10 s apart, that collects garbage for `share` of its tasks' time."""
+    first = Executor(name, True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * MIB) * 0.6))
+    looks = [
+        Host(view.now - ago, 2, 0.5, 2**33, 2**32, None, None, (), (each,))
+        for ago in (20, 10, 0)
+        for each in [replace(first, run_seconds=120.0 - ago, gc_seconds=9.0 + (20 - ago) * share)]
+    ]
+    return QueryView(view.history, view.now, looks)
+
+
+def test_collection_by_the_tasks_is_told_in_seconds_of_a_batch(history):
+    [finding] = check(CAUSE, late(history, 0.5))
+
+    assert finding.summary == "garbage collection takes 1.7 s of a batch of 4.0 s"
+    assert (finding.component.kind, finding.component.detail) == ("executor", "heap")
+    assert finding.remedies[0].safe and "spark.executor.memory" in finding.remedies[1].action
+
+
+def test_a_tenth_of_a_late_batch_is_enough(history):
+    assert list(check(CAUSE, late(history, 0.18)))
+    assert list(check(CAUSE, late(history, 0.1))) == []
+
+
+def test_in_local_mode_the_driver_is_stopped_too(history):
+    """One JVM: what it collects for a quarter of the time takes a quarter of all of the batch."""
+    [finding] = check(CAUSE, watched(late(history, 0.0), 0.25))
+
+    assert finding.saving_seconds == pytest.approx(1.0)
+    assert list(check(CAUSE, watched(late(history, 0.0), 0.25, name="1"))) == []
+
+
+def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history):
+    [finding] = check(CAUSE, watched(late(history, 0.5, **STATE), 0.4))
+
+    assert {each.name: each.value for each in finding.evidence}["state_share_of_heap"] == pytest.approx(0.5, abs=0.01)
+    assert "RocksDB" in finding.remedies[1].action
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param({"memory_bytes": 300 * MIB, "custom": {"rocksdbPutCount": 1.0}}, id="outside the heap"),
+        pytest.param({"memory_bytes": 5 * MIB}, id="small"),
+    ],
+)
+def test_other_state_is_not_blamed(history, state):
+    [finding] = check(CAUSE, watched(late(history, 0.5, operators=[state] * 8), 0.4))
+
+    assert "state_share_of_heap" not in {each.name for each in finding.evidence}
+    assert not any("RocksDB" in each.action for each in finding.remedies)
+
+
+@pytest.mark.parametrize(
+    ("share", "case"),
+    [
+        pytest.param(0.05, {}, id="little collection in late batches"),
+        pytest.param(0.5, {"stages": None}, id="no tasks known"),
+        pytest.param(0.5, {"interval": 10.0}, id="the query has the time"),
+        pytest.param(0.5, {"stages": [[stage(seconds=[0.6, 0.6], gc=0.5)]] * 8}, id="late for another reason"),
+    ],
+)
+def test_others_are_not(history, share, case):
+    assert list(check(CAUSE, late(history, share, **case))) == []
+
+
+def test_it_is_over_when_the_executors_no_longer_collect(history):
+    assert list(check(CAUSE, watched(late(history, 0.5), 0.3, name="1")))
+    assert list(check(CAUSE, watched(late(history, 0.5), 0.02, name="1"))) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    assert ruled_out(CAUSE, late(history, 0.02)) == "0.1 s of 4.0 s (2%)"
+
+
+def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:
+    """A state that takes a megabyte more in each batch, until collecting it makes the last eight batches late."""
+    slow = [stage(seconds=[3.4, 3.4], gc=gc, cpu=0.4)] if gc else [stage(seconds=[0.5, 0.5])]
+    return {
+        "warm": 0,
+        "seconds": [1.0] * (count - 8) + [4.0] * 8,
+        "operators": [{"name": "dedupe", "rows": 1000 * n, "memory_bytes": n * MIB} for n in range(1, count + 1)],
+        "stages": [[stage(seconds=[0.5, 0.5])]] * (count - 8) + [slow] * 8,
+        "phases": [{"add_batch": 0.8}] * (count - 8) + [{"add_batch": 3.8}] * 8,
+        "plan": {"watermarks": {"event_time": 86400.0}} if watermark else {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "first"),
+    [
+        pytest.param({}, "unbounded-state", id="state that grows without a bound is the root of it"),
+        pytest.param({"watermark": True}, "gc-pressure", id="state that may yet be bounded is not"),
+        pytest.param({"gc": 0.0}, "slow-sink", id="without collection late batches have another cause"),
+    ],
+)
+def test_state_is_blamed_for_collection_only(history, case, first):
+    view = watched(history(**growing(40, **case)), 0.0 if case.get("gc") == 0.0 else 0.4)
+    roots = {root.rule: root.explains for root in Diagnoser()(view).root_causes}
+
+    assert first in roots
+    assert ("gc-pressure" in roots.get("unbounded-state", ())) is (not case)

@@ -1,0 +1,51 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check
+from ledgerops.diagnosis.causes.noisy_neighbour import CAUSE
+from ledgerops.diagnosis.engine import Diagnoser
+from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
+from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
+
+TAKES_LONG = stage("save", seconds=[0.5, 0.4], wall=3.5)
+BEGINS_LATE = stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9)
+
+
+def slow(history, own=TAKES_LONG, **more):
+    told = {"stages": [[own]] * 4, "phases": [{"add_batch": 4.7}] * 4, "cores": 2}
+    return looked_at(history(**SLOW | told | more), busy=1.0)
+
+
+def test_the_query_that_takes_the_cores_is_named_with_what_that_costs_this_one(history):
+    view = slow(history)
+    [finding] = check(CAUSE, beside(view, neighbour(view, 21)))
+
+    assert finding.summary.startswith(
+        "hog takes 1.4 of 2 cores, 0.3 before: that takes 3.9 s of a batch of 5.0 s of this query"
+    )
+    assert (finding.component.kind, finding.component.name) == ("query", "hog")
+    assert finding.remedies[0].action.startswith("look at the batches of hog")
+    assert {each.name for each in finding.evidence} >= {"neighbour_cores", "own_cores", "usual_neighbour_cores"}
+
+
+@pytest.mark.parametrize("own", [TAKES_LONG, BEGINS_LATE], ids=["its tasks take long", "its tasks begin late"])
+def test_what_the_neighbour_does_to_it_is_not_laid_at_its_own_door(history, own):
+    view = slow(history, own)
+    verdict = Diagnoser()(beside(view, neighbour(view, 21)))
+
+    assert [root.rule for root in verdict.root_causes] == ["noisy-neighbour"]
+
+
+def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
+    view = history(**FROM_BIRTH, phases=[{"add_batch": 9.8}] * 6)
+    asleep = neighbour(view, 999, heavy=stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01))
+    [finding] = check(CAUSE, looked_at(beside(view, asleep), busy=0.2, active=2))
+
+    assert finding.share is not None and finding.share > 0.6
+
+
+def test_alone_in_its_driver_a_query_has_none(history):
+    view = slow(history)
+
+    assert list(check(CAUSE, view)) == []
+    assert list(check(CAUSE, beside(view, neighbour(view, None)))) == []

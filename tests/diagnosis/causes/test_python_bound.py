@@ -1,0 +1,50 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.python_bound import CAUSE
+from tests.diagnosis.conftest import stage
+
+UDF = [stage("udf", seconds=[4.5, 4.5], cpu=0.1)]
+
+
+def slow(history, **more):
+    return history(
+        **{"seconds": [5] * 8, "stages": [UDF] * 8, "phases": [{"add_batch": 4.9}] * 8, "python": 8.1} | more
+    )
+
+
+def test_workers_that_take_the_time_of_the_tasks_are_named(history):
+    [finding] = check(CAUSE, slow(history))
+
+    assert finding.summary == "Python workers take 4.1 s of a batch of 5.0 s"  # two tasks share the 8.1 s
+    assert finding.component.name == "Python workers"
+    assert "py-spy dump" in finding.remedies[0].action
+
+
+def test_a_function_that_became_slower_is_told_against_its_past(history):
+    quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
+    [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick, python=8.1))
+
+    assert finding.summary.endswith("; usually 0.6 s")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"python": None}, id="no Python"),
+        pytest.param({"python": 3.0}, id="less than half of the batch in Python"),
+        pytest.param({"stages": [[stage(seconds=[0.5, 0.5], cpu=0.1)]] * 8, "python": 0.9}, id="not in its tasks"),
+        pytest.param(
+            {"stages": [[stage("udf", seconds=[4.5, 4.5], cpu=0.8)]] * 8}, id="the JVM computes, Python waits for rows"
+        ),
+        pytest.param({"stages": None}, id="tasks unknown"),
+        pytest.param({"interval": 10.0}, id="the query has the time"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(check(CAUSE, slow(history, **case))) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    assert ruled_out(CAUSE, slow(history, python=0.8)) == "0.4 s of 5.0 s (8%)"
+    assert ruled_out(CAUSE, slow(history, python=None)) is None

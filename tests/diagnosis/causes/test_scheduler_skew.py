@@ -1,0 +1,54 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check
+from ledgerops.diagnosis.causes.scheduler_skew import CAUSE
+from tests.diagnosis.conftest import stage
+
+TWO = {"driver": 0, "1": 1, "2": 1}
+
+
+def on(first: int, second: int, seconds: float = 1.0, slower: float = 1.0) -> list:
+    """A stage whose tasks ran one after the other, so many on each of two executors."""
+    shares = {"1": (first, first * seconds), "2": (second, second * seconds * slower)}
+    wall = max(took for _, took in shares.values())
+    each = [seconds] * first + [seconds * slower] * second
+    return [stage("join", records=[500] * len(each), seconds=each, wall=wall, executors=shares)]
+
+
+def late(history, ran, cores=TWO, **more):
+    return history(
+        **{"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": cores} | more
+    )
+
+
+def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history):
+    [finding] = check(CAUSE, late(history, on(4, 0), plan={"stateful": True}))
+
+    assert finding.summary == (
+        "executor 1 runs 100% of the tasks with 50% of the cores, which costs 2.0 s of a batch of 5.0 s"
+    )
+    assert (finding.component.kind, finding.component.name) == ("executor", "1")
+    assert finding.remedies[0].action == "start the query again from its checkpoint"
+
+
+def test_a_query_without_state_need_not_wait_for_the_data(history):
+    [finding] = check(CAUSE, late(history, on(4, 0)))
+
+    assert finding.remedies[0].action == "set spark.locality.wait to 0s"
+
+
+@pytest.mark.parametrize(
+    ("stages", "cores"),
+    [
+        pytest.param(on(2, 2), TWO, id="an even split"),
+        pytest.param(on(3, 1), TWO, id="three to one is chance"),
+        pytest.param(on(4, 0), {"1": 1}, id="one executor"),
+        pytest.param(on(4, 0), 2, id="local mode"),
+        pytest.param(on(4, 0), {"1": 4, "2": 0}, id="all of the cores"),
+        pytest.param(on(1, 0), TWO, id="one task cannot be spread"),
+        pytest.param(on(4, 0, 0.2), TWO, id="it costs little"),
+        pytest.param(on(4, 0), None, id="cores unknown"),
+    ],
+)
+def test_others_are_not(history, stages, cores):
+    assert list(check(CAUSE, late(history, stages, cores))) == []

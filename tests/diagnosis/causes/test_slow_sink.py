@@ -1,0 +1,102 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.slow_sink import CAUSE
+from tests.diagnosis.conftest import stage
+
+QUICK = stage("save", seconds=[0.4, 0.4], began=0.5)
+WRITES = stage("save", seconds=[4, 4], wall=4.1, cpu=0.05)
+BETWEEN = [stage("count", seconds=[0.4, 0.4], began=0.5), stage("save", seconds=[0.4, 0.4], began=4.1)]
+PHASES = {"add_batch": 4.8, "query_planning": 0.1}
+
+
+def slow(history, ran, **more):
+    return history(**{"seconds": [5] * 8, "phases": [PHASES] * 8, "stages": [ran] * 8} | more)
+
+
+@pytest.mark.parametrize(
+    ("stages", "seconds"),
+    [
+        pytest.param([QUICK], 4.0, id="after the last task: foreachBatch, a commit"),
+        pytest.param([QUICK, WRITES], 4.2, id="the stage that writes waits"),
+        pytest.param([WRITES], 4.5, id="the only stage waits"),
+    ],
+)
+def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
+    [finding] = check(CAUSE, slow(history, stages))
+
+    assert finding.saving_seconds == pytest.approx(seconds, abs=0.1)
+    assert finding.summary.endswith("s of a batch of 5.0 s pass in the sink while no task computes")
+    assert (finding.component.kind, finding.component.name) == ("sink", "Parquet")
+
+
+@pytest.mark.parametrize(
+    ("stages", "more"),
+    [
+        pytest.param(BETWEEN, {}, id="between two stages"),
+        pytest.param([stage("save", seconds=[0.4, 0.4], began=4.1)], {}, id="before the first task"),
+    ],
+)
+def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(history, stages, more):
+    """What was there from the first batch may be planning."""
+    past = {"warm": 14, "warm_stages": [stage(seconds=[0.4, 0.4], began=0.2, wall=0.7)]}
+
+    assert list(check(CAUSE, slow(history, stages))) == []
+    [finding] = check(CAUSE, slow(history, stages, **past))
+    assert finding.saving_seconds == pytest.approx(4.1, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("sink", "first"),
+    [
+        pytest.param("ForeachBatchSink", "time one write at the target of the sink", id="foreachBatch"),
+        pytest.param("KafkaTable", "check the request latency of the broker that is written to", id="Kafka"),
+        pytest.param("DeltaSink[/out]", "look at the files and versions that each batch writes", id="a table"),
+        pytest.param("FileSink[/out]", "time one write at the target of the sink", id="files"),
+    ],
+)
+def test_the_first_step_fits_the_sink(history, sink, first):
+    [finding] = check(CAUSE, slow(history, [QUICK], plan={"sink": sink}))
+
+    assert finding.remedies[0].action == first
+    assert finding.component.name == sink.partition("[")[0]
+
+
+READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
+
+
+@pytest.mark.parametrize(
+    ("case", "found"),
+    [
+        pytest.param({}, False, id="it may be the source"),
+        pytest.param({"plan": {"sink": "ForeachWriterTable"}}, True, id="rows are given to a writer one by one"),
+        pytest.param({"source": "RateStreamV2[rowsPerSecond=5]"}, True, id="a source that makes its rows"),
+        pytest.param(
+            {"source": "RateStreamV2[]", "plan": {"sink": "NoopTable"}}, False, id="a sink that keeps nothing"
+        ),
+    ],
+)
+def test_of_tasks_that_read_and_write_the_kind_of_both_tells_for_which_they_wait(history, case, found):
+    assert bool(list(check(CAUSE, slow(history, READS_AND_WRITES, **case)))) is found
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"stages": [[stage(seconds=[4.4, 4.4], began=0.1)]] * 8}, id="tasks compute"),
+        pytest.param({"stages": [[WRITES]] * 8, "plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing"),
+        pytest.param({"stages": None}, id="tasks unknown"),
+        pytest.param({"seconds": [1, 1, 5, 1] * 2}, id="one slow write in four"),
+        pytest.param(
+            {"stages": [[QUICK, stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)]] * 8},
+            id="one task waits for itself",
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(check(CAUSE, slow(history, [QUICK], **case))) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    assert ruled_out(CAUSE, slow(history, [stage(seconds=[4.4, 4.4], began=0.1, cpu=1.0)])) == "0.4 s of 5.0 s (8%)"
+    assert ruled_out(CAUSE, slow(history, [], stages=None)) is None

@@ -1,0 +1,100 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.too_many_tasks import CAUSE
+from ledgerops.diagnosis.engine import Diagnoser
+from tests.diagnosis.conftest import stage
+
+
+def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
+    return [stage("save", records=[records] * count, seconds=[seconds] * count, wall=wall, shuffle=shuffle)]
+
+
+def late(history, ran, **more):
+    return history(**{"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": 2} | more)
+
+
+def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
+    [finding] = check(CAUSE, late(history, tiny()))
+
+    assert finding.summary == "200 tasks on 2 cores take 3.9 s of a batch of 5.0 s, with 5 records each"
+    assert finding.saving_seconds == pytest.approx(4.0 * (1 - 6 / 200))
+    assert {each.name: each.value for each in finding.evidence}["tasks"] == 200
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "plan", "first"),
+    [
+        pytest.param(True, {}, "set spark.sql.shuffle.partitions to 4 to 6 and start the query again", id="a shuffle"),
+        pytest.param(
+            True,
+            {"stateful": True},
+            "start with a new checkpoint and spark.sql.shuffle.partitions=6, or repartition the state",
+            id="state",
+        ),
+        pytest.param(
+            True,
+            {"stateful": True, "temporary_checkpoint": True},
+            "set spark.sql.shuffle.partitions to 4 to 6 and start the query again",
+            id="state that no later start finds",
+        ),
+        pytest.param(False, {}, "read the source in 4 to 6 partitions", id="the source"),
+    ],
+)
+def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first):
+    [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), plan=plan))
+
+    assert finding.remedies[0].action == first
+    assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
+
+
+def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):
+    """Each takes long, and on its rows it does not spend that time: it loads and saves a state store."""
+    [finding] = check(CAUSE, late(history, tiny(seconds=0.9, records=2, wall=4.4)))
+
+    assert finding.share is not None and finding.share > 0.8
+
+
+@pytest.mark.parametrize(
+    ("stages", "more"),
+    [
+        pytest.param(tiny(), {"cores": None}, id="cores unknown"),
+        pytest.param(tiny(), {"cores": 64}, id="three tasks a core"),
+        pytest.param(tiny(wall=0.6), {}, id="something else takes the batch"),
+        pytest.param(tiny(records=5000.0), {}, id="they have work to do"),
+        pytest.param(tiny(count=20, seconds=0.4), {}, id="each takes long"),
+        pytest.param([], {"stages": None}, id="tasks unknown"),
+        pytest.param(tiny(), {"interval": 10.0}, id="the query has the time"),
+    ],
+)
+def test_others_are_not(history, stages, more):
+    assert list(check(CAUSE, late(history, stages, **more))) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    assert ruled_out(CAUSE, late(history, [stage()])) == "0.0 s of 5.0 s (0%)"
+
+
+@pytest.mark.parametrize("rows", [0, 8433])
+def test_two_hundred_partitions_of_python_state_are_no_reason_to_look_for_a_function(history, rows):
+    """Batches without a row take as long as those with 8,433: it is the partitions that cost, whatever runs in them."""
+    took = [91.6 if n % 2 else 88.5 for n in range(6)]
+    work = [stage("state", records=[0.0 if n % 2 else rows / 200] * 200, seconds=[0.85] * 200, wall=86.0, cpu=0.1)
+            for n in range(6)]  # fmt: skip
+    state = {"name": "transformWithStateInPySparkExec", "rows": 9000, "shuffle_partitions": 200, "commit_seconds": 20.0}
+    view = history(
+        warm=0,
+        interval=10.0,
+        seconds=took,
+        rows=[0 if n % 2 else 8433 for n in range(6)],
+        stages=[[each] for each in work],
+        phases=[{"add_batch": each - 0.5, "query_planning": 0.3} for each in took],
+        operators=[state] * 6,
+        python=140.0,
+        plan={"stateful": True, "shuffle_partitions": 200},
+        cores=2,
+    )
+    roots = Diagnoser()(view).root_causes
+
+    assert roots[0].rule in ("too-many-tasks", "small-batch-overhead")
+    assert not [step.action for root in roots for step in root.remedies if "function" in step.action]

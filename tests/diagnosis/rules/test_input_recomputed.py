@@ -1,0 +1,59 @@
+import pytest
+
+from ledgerops.diagnosis.rules.input_recomputed import RULE
+from ledgerops.model.spark_progress import parse_progress
+from ledgerops.signals.query_view import QueryView
+from tests.build import T0, history, spark_json
+
+
+def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sink="ForeachBatchSink"):
+    """Three batches with so many rows of so many offsets each."""
+    batches = []
+    for number, count in enumerate(rows):
+        ends = [{"transactions": {"0": offsets * (number + each)}} for each in (0, 1, 1)]
+        source = dict(zip(("startOffset", "endOffset", "latestOffset"), ends, strict=True))
+        source |= {"description": description, "numInputRows": count}
+        batches.append(parse_progress(spark_json(
+            batchId=number, timestamp=f"2027-01-15T08:00:{2 * number:02}.000Z", numInputRows=count, sources=[source],
+            sink={"description": sink},
+        )))  # fmt: skip
+    return QueryView(history(batches), T0 + 60)
+
+
+def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_count_once():
+    seen = view([2000, 2015, 1990])
+    [finding] = RULE.check(seen)
+
+    assert finding.summary == (
+        "each batch reads its rows of transactions 2 times: once for each action on the batch in foreachBatch"
+    )
+    assert finding.remedies[0].action.startswith("persist() the batch")
+    assert [batch.rows for batch in seen.batches] == [1000, 1000, 1000]
+
+
+def test_a_union_that_reads_a_source_twice_is_found():
+    [finding] = RULE.check(view([3000] * 3, sink="FileSink"))
+
+    assert finding.summary == "each batch reads its rows of transactions 3 times"
+    assert finding.remedies[0].action.startswith("look for several scans")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"rows": [1000, 1000, 1000]}, id="read once"),
+        pytest.param({"rows": [400, 500, 300]}, id="a compacted topic"),
+        pytest.param({"rows": [1400, 1600, 1500]}, id="no whole factor"),
+        pytest.param({"rows": [2000, 1000, 2000]}, id="not each batch"),
+        pytest.param({"rows": [2000, 2000]}, id="too few batches"),
+        pytest.param({"rows": [0, 0, 0]}, id="no rows"),
+        pytest.param({"rows": [5000] * 3, "offsets": 1, "description": "FileStreamSource[file:/in]"}, id="files"),
+        pytest.param({"rows": [5000] * 3, "offsets": 1, "description": "RateStreamV2[rowsPerSecond=5000]"}, id="rate"),
+    ],
+)
+def test_others_are_not(case):
+    seen = view(**case)
+
+    assert list(RULE.check(seen)) == []
+    if case.get("offsets") == 1:
+        assert [batch.rows for batch in seen.batches] == case["rows"]

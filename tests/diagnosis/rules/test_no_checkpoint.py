@@ -1,0 +1,44 @@
+import pytest
+
+from ledgerops.diagnosis.rules.no_checkpoint import RULE
+from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
+
+TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
+
+
+@pytest.mark.parametrize(
+    ("offsets", "effect"),
+    [
+        ("latest", "a restart skips the rows that arrive until it has started (startingOffsets is latest)"),
+        ("earliest", "a restart reads the topics from the beginning again (startingOffsets is earliest)"),
+        ("given", "a restart reads its sources from the beginning again"),
+        (None, "a restart reads its sources from the beginning again"),
+    ],
+)
+def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, offsets, effect):
+    [finding] = RULE.check(history(plan={**TEMPORARY, "starting_offsets": offsets}))
+
+    assert finding.summary == f"the query has no checkpoint location: {effect}"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param({"temporary_checkpoint": False}, id="a folder of its own"),
+        pytest.param({}, id="not known"),
+        pytest.param({"temporary_checkpoint": True, "sink": "MemorySink"}, id="a table in memory"),
+        pytest.param({"temporary_checkpoint": True, "sink": "noop-table"}, id="no output"),
+    ],
+)
+def test_others_are_not(history, plan):
+    assert list(RULE.check(history(plan=plan))) == []
+
+
+@pytest.mark.parametrize(
+    ("temporary", "expected"),
+    [(True, "with a checkpointLocation"), (False, "with the same checkpoint"), (None, "with the same checkpoint")],
+)
+def test_the_advice_after_a_failure_does_not_speak_of_a_checkpoint_that_is_gone(history, temporary, expected):
+    [finding] = QUERY_FAILED.check(history(exception="boom", plan={"temporary_checkpoint": temporary}))
+
+    assert finding.remedies[0].action.endswith(expected)

@@ -1,0 +1,70 @@
+"""The cause whose saving ends the harm, or is a third of a batch, stands in place of what is left without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.diagnosis.arbiter import arbitrate
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.harm import Harm
+from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.model.finding import Component, Finding
+from tests.diagnosis.conftest import stage
+
+
+def found(rule, share=None):
+    saving = None if share is None or not BY_SLUG[rule].saves else 10.0 * share
+    return Finding("", Component("query", "q"), (), rule=rule, share=share, saving_seconds=saving)
+
+
+def standing(ratio, *findings):
+    kept, left_out = arbitrate(findings, BY_SLUG, Harm("behind", ratio, 0.0) if ratio else None)
+    return [each.rule for each in kept], left_out
+
+
+OVERLOAD = found("input-overload", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "share"),
+    [
+        pytest.param(1.2, 0.2, id="it ends a small harm"),
+        pytest.param(5.0, 0.4, id="it is a third of a batch"),
+    ],
+)
+def test_a_cause_that_saves_enough_stands_in_place_of_the_load(ratio, share):
+    rules, left_out = standing(ratio, OVERLOAD, found("slow-sink", share))
+
+    assert rules == ["slow-sink"]
+    assert left_out["input-overload"].startswith(f"slow-sink takes {10 * share:.1f} s of a batch")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "share"),
+    [
+        pytest.param(2.0, 0.2, id="the query could not keep up without it either"),
+        pytest.param(1.06, 0.05, id="within the noise of a few batches"),
+    ],
+)
+def test_a_small_saving_leaves_the_load_the_cause(ratio, share):
+    assert standing(ratio, OVERLOAD, found("slow-sink", share))[0] == ["input-overload", "slow-sink"]
+
+
+def test_what_saves_no_time_of_a_batch_does_not_acquit_the_load():
+    assert standing(2.0, OVERLOAD, found("rate-limited", 0.9))[0] == ["input-overload", "rate-limited"]
+
+
+def test_that_batches_are_long_is_said_only_where_nothing_else_is():
+    assert standing(None, found("long-batches"), found("late-data"))[0] == ["late-data"]
+    assert standing(None, found("long-batches"))[0] == ["long-batches"]
+
+
+def test_the_saving_is_a_number_of_the_verdict(history):
+    waits = [stage(seconds=[0.1, 0.1], wall=0.1)]
+    view = history(seconds=[5.0] * 8, phases=[{"add_batch": 4.9}] * 8, stages=[waits] * 8, warm_stages=waits)
+    [root] = Diagnoser()(view).root_causes
+
+    assert root.rule == "slow-sink"
+    assert root.share is not None
+    assert root.saving_seconds == pytest.approx(5.0 * root.share)
+    assert 3.0 < root.saving_seconds <= 5.0

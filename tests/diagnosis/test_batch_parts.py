@@ -1,0 +1,361 @@
+"""Each second of a batch belongs to one part: the parts add up to it, and each is filled by what it is for."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.diagnosis.batch_parts import CONTENTION, PARTS, PHASES, STALL, Facts, split, stage_time
+from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskSummary
+from ledgerops.runtime.replay import Replay
+from tests.build import T0, batch, operator
+from tests.drills.saved import NAMES, recording
+from tests.paths import RECORDED
+
+MICROSECOND = 1e-6
+TWO, UNKNOWN = Facts({"driver": 2}), Facts({})
+PAIR = Facts({"1": 1, "2": 1}, "sink_wait")
+
+
+def stage(began: float, ended: float, run: float, **changes: object) -> StageSummary:
+    """A stage of two even tasks, from `began` to `ended` in seconds after T0, whose tasks took `run` together."""
+    plain = StageSummary(
+        stage_id=0, name="save", tasks=2, failed_tasks=0, started=T0 + began, ended=T0 + ended, run_seconds=run,
+        cpu_seconds=0.0, gc_seconds=0.0, seconds_median=run / 2, seconds_max=run / 2, records=1000, records_median=500,
+        records_max=500, reads_shuffle=True, input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0, spill_bytes=0,
+        executors={"driver": ExecutorShare(2, run, 1000)},
+    )  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def tasks(*stages: StageSummary, python: float | None = None) -> TaskSummary:
+    numbered = tuple(replace(each, stage_id=place) for place, each in enumerate(stages))
+    return TaskSummary("run-1", 0, numbered, python)
+
+
+def parts(worked: TaskSummary | None, facts: Facts = TWO, whole: Progress | None = None) -> dict[str, float]:
+    """The parts of a batch (of 4 s, all of it add_batch, unless it is given) that are not zero."""
+    found = split(whole or batch(duration=4.0, phases={"add_batch": 4.0}), worked, facts)
+    assert_whole(found.batch, found.seconds)
+    return {name: round(seconds, 6) for name, seconds in found.seconds.items() if seconds > MICROSECOND}
+
+
+def assert_whole(whole: Progress, seconds: dict[str, float]) -> None:
+    assert math.isclose(sum(seconds.values()), whole.duration, rel_tol=1e-9, abs_tol=MICROSECOND)
+    assert all(each >= 0 for each in seconds.values())
+    assert seconds.keys() <= set(PARTS) - set(CONTENTION)
+
+
+PHASED = {"latest_offset": 0.1, "query_planning": 0.2, "wal_commit": 0.05, "add_batch": 3.0, "commit_offsets": 0.05}
+
+
+def test_every_second_is_shared_out_like_the_run_time_of_the_tasks():
+    whole = batch(duration=3.6, phases=PHASED, operators=(operator(update_seconds=0.5, commit_seconds=0.4),))
+    worked = tasks(
+        stage(0.6, 1.6, 1.6, cpu_seconds=0.8, gc_seconds=0.2),
+        stage(1.6, 2.6, 2.0, cpu_seconds=0.8, shuffle_seconds=0.1),
+        python=1.0,
+    )
+
+    # tasks ran 3.6 s in 1.8 s of wall time, so each of their seconds is half a second of it
+    assert parts(worked, whole=whole) == {
+        "latest_offset": 0.1,
+        "query_planning": 0.2,
+        "wal_commit": 0.05,
+        "commit_offsets": 0.05,
+        "driver_before": 0.05,
+        "after_tasks": 0.95,  # from the end of the last stage to that of add_batch
+        "launch": 0.2,  # the first stage took 1.0 s, its longest task 0.8 s
+        "python": 0.5,
+        "gc": 0.1,
+        "state_commit": 0.2,
+        "state_update": 0.25,
+        "shuffle": 0.05,
+        "cpu": 0.55,
+        "waiting": pytest.approx(0.15 * 3 / 9, abs=0.2),
+        "sink_wait": pytest.approx(0.15 * 6 / 9, abs=0.2),
+        "unattributed": 0.2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        pytest.param(
+            [stage(0.5, 1.5, 2.0), stage(2.0, 3.0, 2.0)],
+            {"driver_before": 0.5, "driver_between": 0.5, "after_tasks": 1.0},
+            id="before, between and after two stages",
+        ),
+        pytest.param(
+            [stage(0.5, 2.5, 2.0), stage(0.5, 2.5, 2.0)],
+            {"driver_before": 0.5, "after_tasks": 1.5},
+            id="stages side by side count once",
+        ),
+        pytest.param([stage(-9.0, -5.0, 2.0)], {}, id="a clock that is behind: the stages ended before it began"),
+        pytest.param([stage(9.0, 10.0, 2.0)], {"driver_before": 3.0}, id="a clock that is ahead"),
+        pytest.param([stage(-1.0, 9.0, 8.0)], {}, id="a stage that is longer than add_batch"),
+        pytest.param([stage(1.0, 1.0, 0.0)], {"driver_before": 1.0, "after_tasks": 3.0}, id="a stage of no time"),
+    ],
+)
+def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, expected):
+    found = parts(tasks(*stages))
+    driver = {name: seconds for name, seconds in found.items() if name.startswith(("driver", "after"))}
+
+    assert {name: driver.get(name) for name in expected} == expected
+    busy = stage_time(tasks(*stages))
+    assert busy is not None and sum(driver.values()) == pytest.approx(4.0 - min(4.0, busy.seconds))
+
+
+def test_what_passes_after_add_batch_belongs_to_no_part_of_it():
+    """Two clocks: the batch went on for longer after its last stage than add_batch has time without stages."""
+    found = parts(tasks(stage(0.0, 1.5, 3.0)), whole=batch(duration=5.0, phases={"add_batch": 2.0}))
+
+    assert (found["after_tasks"], found["unattributed"]) == (0.5, 3.0)
+
+
+def test_phases_that_add_up_to_more_than_the_batch_are_scaled_to_it():
+    found = parts(None, whole=batch(duration=0.9, phases={"add_batch": 0.8, "wal_commit": 0.2}))
+
+    assert found == {"wal_commit": pytest.approx(0.18), "tasks_unknown": pytest.approx(0.72)}
+
+
+@pytest.mark.parametrize(
+    "worked",
+    [
+        pytest.param(None, id="not read"),
+        pytest.param(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8))), id="of the newest stages only"),
+        pytest.param(tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None)), id="of one the start is unknown"),
+        pytest.param(tasks(), id="no stage"),
+    ],
+)
+def test_tasks_that_are_not_known_are_not_guessed_at(worked):
+    assert parts(worked) == {"tasks_unknown": 4.0}
+
+
+def uneven(records: list[int], seconds: list[float], wall: float | None = None, **changes: object) -> StageSummary:
+    """A stage of tasks with so many records and seconds, that takes as long as its longest task or as it is said."""
+    middle = len(seconds) // 2
+    told = {"tasks": len(seconds), "seconds_median": sorted(seconds)[middle], "seconds_max": max(seconds)}
+    told |= {"records": sum(records), "records_median": sorted(records)[middle], "records_max": max(records)}
+    return stage(0.0, wall or max(seconds), sum(seconds), cpu_seconds=sum(seconds), **told | changes)  # type: ignore[arg-type]
+
+
+FOUR = Facts({"driver": 4})
+LONE = [0.4, 0.4, 0.4, 4.0]
+ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
+
+
+@pytest.mark.parametrize(
+    ("ran", "facts", "expected"),
+    [
+        pytest.param(uneven([100] * 3 + [1700], LONE), FOUR, {"uneven_keys": 2.7}, id="rows, behind a shuffle"),
+        pytest.param(
+            uneven([100] * 3 + [1700], LONE, reads_shuffle=False), FOUR, {"uneven_source": 2.7}, id="rows of the source"
+        ),
+        pytest.param(uneven([500] * 4, LONE), FOUR, {"uneven_task": 3.6}, id="one task, for as many rows"),
+        pytest.param(
+            uneven([500] * 4, [1.0, 1.0, 2.2, 2.2], executors=ON_TWO),
+            Facts({"1": 2, "2": 2}),
+            {"uneven_task": 1.2},
+            id="all tasks of one executor",
+        ),
+        pytest.param(
+            uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)}),
+            Facts({"1": 1, "2": 1}),
+            {"uneven_executors": 2.0},
+            id="one executor that has all tasks",
+        ),
+        pytest.param(uneven([500] * 4, [3.9, 4.0, 3.8, 3.9]), FOUR, {}, id="even"),
+        pytest.param(uneven([1, 1, 1, 90], LONE), FOUR, {}, id="few rows, by chance"),
+        pytest.param(uneven([2000], [4.0]), FOUR, {}, id="the only task"),
+        pytest.param(uneven([100] * 3 + [1700], LONE), UNKNOWN, {}, id="cores unknown"),
+        pytest.param(uneven([500] * 4, LONE), TWO, {"uneven_task": 3.2}, id="one task, on two cores"),
+    ],
+)
+def test_a_stage_is_uneven_by_what_an_even_one_would_not_take(ran, facts, expected):
+    found = {name: seconds for name, seconds in parts(tasks(ran), facts).items() if name.startswith("uneven")}
+
+    assert found == {name: pytest.approx(seconds) for name, seconds in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("ran", "facts", "launch", "many"),
+    [
+        pytest.param(stage(0.0, 3.0, 5.0), TWO, 0.5, 0.0, id="all run at once"),
+        pytest.param(stage(0.0, 3.0, 3.2, tasks=3, seconds_max=2.8), TWO, 0.0, 0.0, id="one waits for a core"),
+        pytest.param(
+            stage(0.0, 3.0, 1.0, tasks=100, seconds_median=0.01, seconds_max=0.02, records=100), TWO, 0.0, 3 * 0.94,
+            id="many tiny tasks",
+        ),
+        pytest.param(
+            stage(0.0, 3.0, 6.0, tasks=200, seconds_median=0.9, seconds_max=0.9, records=400), TWO, 0.0, 3 * 0.97,
+            id="far too many with hardly a row each, whatever they take",
+        ),
+        pytest.param(
+            stage(0.0, 3.0, 6.0, tasks=30, seconds_median=0.2, seconds_max=0.2, records=30_000), TWO, 0.0, 0.0,
+            id="many with work to do",
+        ),
+        pytest.param(stage(0.0, 3.0, 5.0), UNKNOWN, 0.0, 0.0, id="cores unknown"),
+    ],
+)  # fmt: skip
+def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran, facts, launch, many):
+    found = parts(tasks(ran), facts)
+
+    assert found.get("launch", 0.0) == pytest.approx(launch, abs=0.02)
+    assert found.get("many_tasks", 0.0) == pytest.approx(many)
+
+
+READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
+
+
+@pytest.mark.parametrize(
+    ("stages", "facts", "expected"),
+    [
+        pytest.param([READS, WRITES], TWO, {"source_wait": 2.0, "sink_wait": 2.0}, id="reads, then writes"),
+        pytest.param([READS], TWO, {"waiting": 4.0}, id="both, and nothing tells"),
+        pytest.param([READS], PAIR, {"sink_wait": 4.0}, id="both, and the sink is known to wait"),
+        pytest.param([WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}, id="between two shuffles"),
+        pytest.param([WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}, id="a sink that keeps nothing"),
+        pytest.param([READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}, id="computes"),
+        pytest.param([READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}, id="for a hundred rows"),
+        pytest.param([WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}, id="spills"),
+        pytest.param([WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}, id="spills a little"),
+    ],
+)
+def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(stages, facts, expected):
+    each = 4.0 / len(stages)
+    ran = [stage(each * n, each * (n + 1), 2 * each, **{"records": 9000} | told) for n, told in enumerate(stages)]
+    ran = [replace(one, cpu_seconds=min(2.0, one.cpu_seconds) * one.run_seconds / 2) for one in ran]
+
+    assert parts(tasks(*ran), facts) == {name: pytest.approx(seconds) for name, seconds in expected.items()}
+
+
+STATE = {"update_seconds": 3.0, "removal_seconds": 1.0, "commit_seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("told", "python", "expected"),
+    [
+        pytest.param(STATE, None, {"state_update": 2.0, "state_commit": 1.0, "sink_wait": 1.0}, id="state"),
+        pytest.param(
+            STATE | {"custom": {STALL: 2e9}},
+            None,
+            {"state_update": 1.0, "state_stall": 1.0, "state_commit": 1.0, "sink_wait": 1.0},
+            id="stalled writes are no update",
+        ),
+        pytest.param(
+            STATE | {"name": "transformWithStateInPySparkExec"},
+            3.0,
+            {"python": 1.5, "state_update": 0.5, "state_commit": 1.0, "sink_wait": 1.0},
+            id="Python in an operator counts once",
+        ),
+        pytest.param({"commit_seconds": 90.0, "update_seconds": 9.0}, None, {"state_commit": 4.0}, id="more than all"),
+        pytest.param({"commit_seconds": 4.0, "update_seconds": 0.0}, 9.0, {"python": 4.0}, id="Python for all of it"),
+    ],
+)
+def test_times_of_operators_are_task_seconds_and_take_at_most_what_is_left(told, python, expected):
+    whole = batch(duration=4.0, phases={"add_batch": 4.0}, operators=(operator(**told),))
+
+    assert parts(tasks(stage(0.0, 4.0, 8.0), python=python), whole=whole) == expected
+
+
+def test_the_stage_that_is_most_uneven_is_told():
+    much, little = uneven([100] * 3 + [1700], LONE), uneven([100] * 3 + [900], [0.4, 0.4, 0.4, 1.0])
+    found = split(batch(duration=9.0, phases={"add_batch": 9.0}), tasks(little, much), FOUR)
+
+    assert found.worst("uneven_keys") is found.stages[1].stage
+    assert found.worst("uneven_task") is None
+
+
+def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
+    """Every batch of a recording or an event log, alone and as soon as its tasks are known."""
+    replay = Replay(brief=True)
+    for seen in open_source(str(place)).observations:
+        state = replay.take(seen) if seen.kind in ("started", "plan", "progress", "tasks", "terminated") else None
+        if state is not None and seen.kind == "progress" and state.history.last is not None:
+            yield state.history.last, None
+        elif state is not None and seen.kind == "tasks":
+            newest = state.history.tasks[-1]
+            for each in state.history.run:
+                if each.batch_id == newest.batch_id:
+                    yield each, newest
+
+
+def off(place: Path) -> Iterator[str]:
+    """The batches of a recording that their parts do not add up to, whatever is known of the executors."""
+    for whole, worked in batches_of(place):
+        for facts in (TWO, UNKNOWN, PAIR):
+            seconds = split(whole, worked, facts).seconds
+            if not math.isclose(sum(seconds.values()), whole.duration, rel_tol=0, abs_tol=MICROSECOND):
+                yield f"{whole.query} {whole.batch_id}: {sum(seconds.values()):.3f} of {whole.duration:.3f} s"
+
+
+def test_the_parts_of_every_recorded_batch_add_up_to_it():
+    places = [*map(recording, NAMES), *sorted(RECORDED.glob("*.jsonl"))]
+
+    assert {place: found for place in places if (found := list(off(place)))} == {}
+    assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        pytest.param("eventlogs/*/eventlog_v2_*"),
+        pytest.param("applications/*/log/*"),
+    ],
+)
+def test_the_parts_of_every_batch_of_unseen_applications_add_up_to_it(data_dir, logs):
+    places = sorted(data_dir.glob(logs))
+    if not places:
+        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), f"{data_dir} has no {logs}"
+        pytest.skip(f"{data_dir} has no {logs}")
+
+    assert {place: found for place in places if (found := list(off(place)))} == {}
+
+
+amounts = st.floats(0, 1e4)
+shares = st.floats(0, 1)
+
+
+@st.composite
+def made_stages(draw: st.DrawFn) -> StageSummary:
+    """A stage that may overlap with others, lie outside of its batch, or take no time, on one or two executors."""
+    began, wall, count = draw(st.floats(-50, 50)), draw(st.floats(0, 50)), draw(st.integers(1, 500))
+    run, records, on_first = wall * draw(st.floats(0, 8)), draw(st.integers(0, 10**6)), draw(st.integers(0, count))
+    first, even = run * on_first / count, draw(st.booleans())
+    most, longest = (1 / count if even else max(1 / count, draw(shares)) for _ in range(2))
+    return stage(
+        began, began + wall, run, tasks=count, seconds_median=run / count,
+        seconds_max=run * longest, records=records,
+        records_max=records * most, cpu_seconds=run * draw(shares),
+        gc_seconds=run * 2 * draw(shares), shuffle_seconds=draw(st.none() | amounts),
+        spill_bytes=draw(st.integers(0, 2**30)), reads_shuffle=draw(st.booleans()),
+        executors={"1": ExecutorShare(on_first, first, 0), "2": ExecutorShare(count - on_first, run - first, 0)},
+    )  # fmt: skip
+
+
+@given(
+    duration=st.floats(0.001, 200),
+    adding=st.none() | st.floats(0, 200),
+    phases=st.dictionaries(st.sampled_from([*PHASES, "other"]), st.floats(-1, 20)),
+    stages=st.lists(made_stages(), max_size=9),
+    python=st.none() | amounts,
+    state=st.none() | st.tuples(amounts, amounts, amounts),
+    facts=st.sampled_from([TWO, UNKNOWN, PAIR, FOUR, Facts({"1": 4, "2": 2}, "source_wait", sink_waits=False)]),
+)
+def test_whatever_was_measured_the_parts_are_the_duration(duration, adding, phases, stages, python, state, facts):
+    told = ("update_seconds", "commit_seconds", "removal_seconds")
+    operators = () if state is None else (operator(**dict(zip(told, state, strict=True))),)
+    adds = {} if adding is None else {"add_batch": adding}
+    whole = batch(duration=duration, phases=phases | adds, operators=operators)
+
+    found = split(whole, tasks(*stages, python=python) if stages else None, facts)
+    assert_whole(whole, dict(found.seconds))

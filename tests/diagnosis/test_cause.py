@@ -1,0 +1,201 @@
+"""The one check of all causes of time: what a cause takes of a batch beyond the usual, and when that is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.cause import ANY, Cause, Words, check, ruled_out
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.finding import Component, Remedy
+from tests.diagnosis.conftest import START, stage
+
+CAUSE = Cause(
+    slug="slow-disk",
+    runbook="Slow disk: it is slow.",
+    parts=("wal_commit", "commit_offsets"),
+    words=Words("{seconds} of a batch of {batch} pass on the disk", {ANY: Remedy("look at the disk", "it is slow")}),
+    component=lambda view, found: Component("query", view.query),
+)
+QUICK = {"add_batch": 0.8, "wal_commit": 0.05, "commit_offsets": 0.05}
+SLOW = {"add_batch": 0.9, "wal_commit": 1.5, "commit_offsets": 1.5}
+
+
+TASKS = [stage(seconds=[0.4, 0.4], began=0.3)]
+
+
+def grown(history, now=SLOW, before=QUICK, took=4.0, **more):
+    """14 batches of 1 s as `before`, then eight of `took` seconds as `now`."""
+    told = {"seconds": [1] * 14 + [took] * 8, "phases": [before] * 14 + [now] * 8, "stages": [TASKS] * 22}
+    return history(warm=0, **told | more)
+
+
+def born(history, now=SLOW, took=4.0, count=12, **more):
+    return history(warm=0, seconds=[took] * count, phases=[now] * count, **more)
+
+
+def test_what_grew_is_told_against_the_usual(history):
+    [finding] = check(CAUSE, grown(history))
+
+    assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk; usually 0.1 s"
+    assert finding.saving_seconds == pytest.approx(2.9)
+    assert finding.share == pytest.approx(2.9 / 4)
+    assert [(each.name, round(each.value, 2), each.expected) for each in finding.evidence] == [
+        ("wal_commit_seconds", 1.5, "about 0.05"),
+        ("commit_offsets_seconds", 1.5, "about 0.05"),
+        ("profile_seconds", 4.0, "the usual 1.0"),
+    ]
+
+
+def test_what_was_there_from_birth_counts_whole(history):
+    [finding] = check(CAUSE, born(history))
+
+    assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk"
+    assert finding.saving_seconds == pytest.approx(3.0)
+    assert finding.evidence[-1].expected == "all parts together"
+
+
+def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
+    [finding] = check(CAUSE, grown(history))
+
+    assert finding.batches == tuple(range(17, 22))
+    assert finding.usual_batches == tuple(range(9, 14))
+    assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda history: history(warm=0), id="no batch yet"),
+        pytest.param(lambda history: born(history, count=1), id="one batch so far, and not a very long one"),
+        pytest.param(lambda history: born(history, {"wal_commit": 0.6}, 1.2), id="batches are in time and pause"),
+        pytest.param(lambda history: born(history, idle=True), id="nothing to read"),
+        pytest.param(lambda history: born(history, plan={"trigger": "available_now"}), id="it ends by itself"),
+        pytest.param(lambda history: grown(history, SLOW | {"wal_commit": 0.4, "commit_offsets": 0.5}), id="a fifth"),
+        pytest.param(
+            lambda history: born(history, {"add_batch": 0.1, "wal_commit": 0.4}, 0.6, 60, interval=0.5),
+            id="less than half a second",
+        ),
+        pytest.param(
+            lambda history: grown(history, SLOW | {"wal_commit": 0.8, "commit_offsets": 0.2}, took=3.0, before=WAS),
+            id="it always took as long: something else grew",
+        ),
+        pytest.param(lambda history: born(history, SLOW | {"wal_commit": 1.2, "commit_offsets": 0.0}), id="from birth"),
+    ],
+)
+def test_what_is_small_or_usual_or_does_no_harm_is_not_told(history, make):
+    assert list(check(CAUSE, make(history))) == []
+
+
+WAS = {"add_batch": 0.1, "wal_commit": 0.8, "commit_offsets": 0.1}
+
+
+def test_its_time_now_counts_beyond_its_time_before(history):
+    """Of two parts that take as long the one that grew is named."""
+    [finding] = check(CAUSE, grown(history, SLOW | {"commit_offsets": 0.1}, WAS, 2.5))
+
+    assert finding.saving_seconds == pytest.approx(0.7)
+    assert finding.summary.endswith("; usually 0.9 s")
+
+
+@pytest.mark.parametrize(
+    ("case", "severity"),
+    [
+        pytest.param({"interval": 2.0}, "warning", id="batches outlast their interval"),
+        pytest.param({"interval": 0.0}, "info", id="they run back to back and always did"),
+    ],
+)
+def test_without_harm_it_is_only_worth_knowing(history, case, severity):
+    verdict = Diagnoser([CAUSE.rule()])(born(history, **case))
+
+    assert [(root.rule, root.severity) for root in verdict.root_causes] == [("slow-disk", severity)]
+
+
+def test_without_harm_a_small_part_is_not_worth_knowing(history):
+    """Of a harmed query's batch it would be."""
+    told = {"now": SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}, "before": QUICK}
+
+    assert list(check(CAUSE, grown(history, **told)))
+    assert list(check(CAUSE, born(history, told["now"], interval=0.0))) == []
+
+
+WAITS = Cause(
+    "waits", "Waits.", ("wal_commit",), CAUSE.words, CAUSE.component, grown=("after_tasks",), born=("query_planning",)
+)
+PLANS, LATE = {"query_planning": 2.0, "add_batch": 1.9}, [stage(seconds=[0.4, 0.4], began=3.4)]
+DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("make", "seconds"),
+    [
+        pytest.param(lambda history: grown(history, DRIVER), [3.0], id="it grew"),
+        pytest.param(lambda history: born(history, DRIVER, stages=[TASKS] * 12), [], id="whose it is, nobody knows"),
+        pytest.param(lambda history: born(history, {"query_planning": 2.0}), [2.0], id="it does not grow by itself"),
+        pytest.param(
+            lambda history: grown(history, PLANS, stages=[TASKS] * 14 + [LATE] * 8),
+            [],
+            id="and if it grew, something did",
+        ),
+    ],
+)
+def test_some_parts_count_only_with_a_past_and_some_only_without(history, make, seconds):
+    assert [round(each.saving_seconds or 0.0, 1) for each in check(WAITS, make(history))] == seconds
+
+
+def test_a_cause_may_ask_for_more_and_for_its_context(history):
+    view = grown(history)
+
+    assert list(check(replace(CAUSE, min_share=0.7), view))
+    assert list(check(replace(CAUSE, min_share=0.8), view)) == []
+    assert list(check(replace(CAUSE, holds=lambda view, found: False), view)) == []
+
+
+STEPS = {
+    ANY: Remedy("any", "."),
+    "sink kafka": Remedy("broker", "."),
+    "source files": Remedy("folder", "."),
+    "source kafka": Remedy("topic", "."),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "first"),
+    [
+        pytest.param({}, "any", id="nothing special"),
+        pytest.param({"plan": {"sink": "KafkaTable"}}, "broker", id="the sink"),
+        pytest.param({"source": "FileStreamSource[file:/in]"}, "folder", id="the source"),
+        pytest.param({"source": "KafkaV2[Subscribe[a]]"}, "topic", id="another source"),
+    ],
+)
+def test_the_first_step_fits_what_is_read_and_written(history, case, first):
+    cause = replace(CAUSE, words=replace(CAUSE.words, first=STEPS, then=(Remedy("then", ".", safe=False),)))
+    [finding] = check(cause, born(history, **case))
+
+    assert [each.action for each in finding.remedies] == [first, "then"]
+
+
+def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
+    def sure(view):
+        [finding] = check(CAUSE, view)
+        return finding.confidence
+
+    much, less = SLOW, SLOW | {"wal_commit": 0.3}
+    long = {"add_batch": 2, "wal_commit": 22}
+    assert sure(born(history, less)) < sure(born(history, much)) < sure(grown(history, much)) <= 0.95
+    assert sure(born(history, long, 24.0, 2)) < sure(born(history, long, 24.0, 4))
+
+
+@pytest.mark.parametrize(
+    ("cause", "case", "because"),
+    [
+        pytest.param(CAUSE, {"now": QUICK}, "0.1 s of 4.0 s (2%)", id="its number"),
+        pytest.param(CAUSE, {}, None, id="it takes too much to be ruled out"),
+        pytest.param(CAUSE, {"now": {"add_batch": 4}}, None, id="not measured"),
+        pytest.param(CAUSE, {"count": 0}, None, id="no batch yet"),
+        pytest.param(replace(CAUSE, parts=("wal_commit", "gc")), {"now": QUICK}, None, id="tasks were not read"),
+    ],
+)
+def test_it_is_ruled_out_by_a_number_that_was_there(history, cause, case, because):
+    assert ruled_out(cause, born(history, **case)) == because

@@ -1,0 +1,162 @@
+"""What has the cores that a query wants: other processes of the machine, or so many other queries; and by how much."""
+
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.facts.contention import contention, cpu_use, first_batch, pressure
+from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
+
+LIGHT, WAITS = stage("save", seconds=[0.4, 0.3], wall=0.4), stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.2)
+USUAL = {"add_batch": 0.6, "query_planning": 0.1, "wal_commit": 0.05, "commit_offsets": 0.05}
+STARVED = {"add_batch": 3.6, "query_planning": 0.5, "wal_commit": 0.3, "commit_offsets": 0.2}
+
+
+def slowed(history, now=STARVED, waits=WAITS, past=14, count=8, **more):
+    """`past` batches of 1 s, then those of 5 s, of which planning and writing offsets take five times as long."""
+    told = {"seconds": [1] * past + [5] * count, "phases": [USUAL] * past + [now] * count}
+    return history(**{"warm": 0, "stages": [[LIGHT]] * past + [[waits]] * count, "cores": 2} | told | more)
+
+
+def pressed(view, **sample):
+    return QueryView(view.history, view.now, [replace(look, **sample) for look in view.hosts], view.others)
+
+
+def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_work_takes(history):
+    held = contention(looked_at(slowed(history), driver_jvm=0.4, driver_python=0.1))
+
+    assert held is not None
+    assert (held.part, held.who) == ("other_processes", "other processes")
+    assert held.summary == "other processes use 1.5 of 2 cores, 100% are busy"
+    assert held.stretch == held.task_stretch == pytest.approx(5.0)
+    assert {each.name: round(each.value, 2) for each in held.evidence} == {
+        "cpu_busy_ratio": 1.0,
+        "cores_of_other_processes": 1.5,
+        "slowdown_at_equal_rows": 5.0,
+    }
+
+
+def test_it_explains_no_more_than_what_planning_and_offsets_lost(history):
+    """They take the same few tenths of a second in every batch on a free machine."""
+    held = contention(looked_at(slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.1}), driver_jvm=0.4))
+
+    assert held is not None and held.stretch == pytest.approx(0.4 / 0.2)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        pytest.param({"cpu_pressure_ratio": 0.97}, "; threads wait for a core 97% of the time", id="by its pressure"),
+        pytest.param({"runnable_threads": 30}, "; 30 threads run or wait for a core", id="by its run queue"),
+    ],
+)
+def test_a_machine_that_was_full_before_the_query_began_is_told_by_who_waits(history, sample, words):
+    view = pressed(looked_at(slowed(history, past=0), driver_jvm=0.1), **sample)
+    held = contention(view)
+
+    assert held is not None and held.summary.endswith(words)
+    assert held.stretch == pytest.approx(1.0 / 0.4)  # of what they take at most on a free machine
+    assert held.task_stretch == pytest.approx(10.0)  # of tasks that get the twentieth of the cores that is left
+
+
+@pytest.mark.parametrize(
+    ("case", "machine"),
+    [
+        pytest.param({}, {"busy": 0.6, "driver_jvm": 0.4}, id="cores are free"),
+        pytest.param({}, {"busy": 1.0, "driver_jvm": 1.9}, id="the application's own JVM uses them"),
+        pytest.param({}, {"driver_jvm": 0.3, "python_workers": 1.6}, id="its own Python workers do"),
+        pytest.param({}, {"busy": 1.0, "quiet_for": 60.0}, id="nobody has looked for a minute"),
+        pytest.param({"count": 0}, {}, id="busy, but no harm"),
+        pytest.param({"rows": [1000] * 14 + [6000] * 8}, {}, id="six times the rows"),
+        pytest.param({"now": {"add_batch": 4.7, "query_planning": 0.1}}, {}, id="planning is as quick as ever"),
+        pytest.param({"past": 0, "count": 3}, {"driver_jvm": 0.1}, id="no past, no pressure known, too early to say"),
+        pytest.param({"past": 0, "interval": 9.0}, {"driver_jvm": 0.1}, id="no past and no harm"),
+    ],
+)
+def test_others_do_not_have_them(history, case, machine):
+    assert contention(looked_at(slowed(history, **case), **machine)) is None
+
+
+def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history):
+    held = contention(slowed(history, waits=stage("save", seconds=[3.5, 3.4], cpu=0.08)))
+
+    assert held is not None and held.stretch == pytest.approx(5.0)
+    assert held.summary == (
+        "all parts of a batch take longer, and its tasks compute for 8% of their time: they wait for cores"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"now": {"add_batch": 4.7, "query_planning": 0.1}}, id="planning is as quick as ever"),
+        pytest.param({"waits": stage("save", seconds=[3.5, 3.4], cpu=0.8)}, id="the tasks compute"),
+        pytest.param({"stages": None}, id="tasks unknown"),
+        pytest.param({"past": 0}, id="no past"),
+        pytest.param({"rows": [1000] * 14 + [6000] * 8}, id="six times the rows"),
+    ],
+)
+def test_an_event_log_of_another_fault_does_not(history, case):
+    assert contention(slowed(history, **case)) is None
+
+
+def test_as_many_late_queries_as_cores_are_a_crowd(history):
+    view = slowed(history, past=0)
+    late = [neighbour(view, 999, f"late{n}") for n in range(2)]
+    held = contention(beside(looked_at(view, busy=1.0, driver_jvm=2.0), *late))
+
+    assert held is not None and (held.part, held.who) == ("other_queries", "2 other queries")
+    assert contention(beside(looked_at(view, busy=1.0, driver_jvm=2.0), late[0])) is None
+
+
+def test_late_queries_that_all_wait_for_a_service_leave_the_cores_free(history):
+    view = slowed(history, past=0)
+    asleep = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
+    late = [neighbour(view, 999, f"late{n}", heavy=asleep) for n in range(3)]
+
+    assert contention(beside(looked_at(view, busy=0.2), *late)) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "sample", "machine", "told"),
+    [
+        pytest.param({}, {"cpu_pressure_ratio": 0.97}, {}, True, id="it waits for cores"),
+        pytest.param({"running": 12.0}, {"cpu_pressure_ratio": 0.97}, {}, False, id="it has only begun"),
+        pytest.param({"running": None}, {"cpu_pressure_ratio": 0.97}, {}, False, id="no batch runs"),
+        pytest.param({}, {"cpu_pressure_ratio": 0.3}, {}, False, id="hardly anything waits"),
+        pytest.param({}, {}, {}, False, id="nothing says whether anything waits"),
+        pytest.param({}, {"cpu_pressure_ratio": 0.97}, {"driver_jvm": 1.8}, False, id="the driver uses the cores"),
+    ],
+)
+def test_a_first_batch_without_end_on_a_full_machine(history, case, sample, machine, told):
+    view = pressed(looked_at(history(**{"warm": 0, "running": 60.0} | case), **{"driver_jvm": 0.1} | machine), **sample)
+    held = first_batch(view)
+
+    assert (held is not None) is told
+    assert held is None or held.summary.endswith("; the first batch has run for 60 s")
+
+
+def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(history):
+    use = cpu_use(looked_at(history(), busy=0.75, cpus=4, driver_jvm=1.0, python_workers=0.5))
+
+    assert use is not None and (use.cores, use.busy) == (4, pytest.approx(0.75))
+    assert use.cores_by == {
+        "the driver's JVM": pytest.approx(1.0),
+        "Python workers": pytest.approx(0.5),
+        "the driver's Python": 0.0,
+        "other processes": pytest.approx(1.5),
+    }
+    assert use.others_share == pytest.approx(1.5 / 4)
+    assert cpu_use(history()) is None
+
+
+def test_pressure_is_that_of_the_newest_looks_together(history):
+    view = looked_at(history())
+    newest = pressed(view, cpu_pressure_ratio=0.9)
+    once = QueryView(view.history, view.now, [*newest.hosts[:-1], replace(newest.hosts[-1], cpu_pressure_ratio=0.1)])
+
+    assert pressure(view) is None
+    assert pressure(newest).value == 0.9
+    assert pressure(once) is None

@@ -1,0 +1,127 @@
+"""What is known of an exception: by its innermost cause, and nothing where the text only sounds like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.common.masking import short_exception
+from ledgerops.diagnosis.facts.known_failures import KNOWN, explain
+
+STREAM = "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = a] terminated"
+FULL_DISK = """\
+org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 4.0 failed 1 times, most recent
+failure: Lost task 0.0 in stage 4.0 (TID 7): org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while
+writing rows to file:/out. SQLSTATE: 58030
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.taskFailedWhileWritingRowsError(QueryExecutionErrors.scala:774)
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\tat org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileOutputStream.write(RawLocalFileSystem.java:500)
+\t... 17 more
+Caused by: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\t... 23 more"""
+# one exception of each entry, as Spark, the connector or the service writes it
+EXAMPLES = {
+    "checkpoint-shared": "io.delta.exceptions.ConcurrentTransactionException: [DELTA_CONCURRENT_TRANSACTION] "
+    "This error occurs when multiple streaming queries are using the same checkpoint to write into this table.",
+    "concurrent-append": "io.delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITHOUT_HINT] "
+    "Transaction conflict detected. a concurrent WRITE added data to table t committed at version 7.",
+    "concurrent-delete": "io.delta.exceptions.ConcurrentDeleteReadException: [DELTA_CONCURRENT_DELETE_READ]",
+    "metadata-changed": "io.delta.exceptions.MetadataChangedException: [DELTA_METADATA_CHANGED] The metadata changed",
+    "iceberg-commit-conflict": "org.apache.iceberg.exceptions.CommitFailedException: Cannot commit t: metadata "
+    "location has changed",
+    "history-gone": "org.apache.spark.sql.delta.DeltaIllegalStateException: [DELTA_MISSING_FILES_UNEXPECTED_VERSION] "
+    "Delta stream cannot resume from version 3; transaction log starts at 9.",
+    "snapshot-expired": "java.lang.IllegalStateException: Cannot load current offset at snapshot 5210, the snapshot "
+    "was expired or removed",
+    "file-gone": "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading "
+    "file file:/t/part-0.parquet. File does not exist.",
+    "kafka-records-gone": "[KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data may have been lost",
+    "source-rewritten": "java.lang.IllegalStateException: Cannot process overwrite snapshot: 71, to ignore overwrites,",
+    "schema-evolved": "[UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS_IN_FILE] Encountered unknown fields during parsing: [total]",
+    "schema-incompatible": "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] Streaming read is not",
+    "sink-schema-differs": "AnalysisException: [DELTA_METADATA_MISMATCH] A schema mismatch detected when writing",
+    "state-schema-changed": "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema does not match",
+    "table-replaced": "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] The streaming query was reading from another",
+    "table-gone": "[TABLE_OR_VIEW_NOT_FOUND] The table or view orders cannot be found. SQLSTATE: 42P01",
+    "throttled": "software.amazon.awssdk.services.kinesis.model.ProvisionedThroughputExceededException: Rate exceeded",
+    "disk-full": FULL_DISK,
+    "out-of-memory": "java.lang.OutOfMemoryError: Java heap space",
+    "credential-expired": "com.amazonaws.services.s3.model.AmazonS3Exception: The provided token has expired. "
+    "(Service: Amazon S3; Status Code: 400; Error Code: ExpiredToken)",
+    "no-permission": "java.nio.file.AccessDeniedException: s3a://lake/orders: getFileStatus: Access Denied",
+    "missing-column": "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `total` cannot be resolved.",
+    "bad-value": '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"',
+    "state-unreadable": "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred",
+    "unreachable": "java.net.ConnectException: Connection refused",
+}
+
+
+def name_of(text: str) -> str | None:
+    """The name of what is known of an exception."""
+    known = explain(text)
+    return known.name if known else None
+
+
+def test_every_known_failure_has_an_example():
+    assert list(EXAMPLES) == [known.name for known in KNOWN]
+
+
+@pytest.mark.parametrize(("name", "text"), EXAMPLES.items())
+@pytest.mark.parametrize("wrapped", ["alone", "caused by it", "masked"])
+def test_a_known_exception_is_explained(name, text, wrapped):
+    match wrapped:
+        case "caused by it":
+            text = f"{STREAM}\n\tat org.apache.A.run(A.scala:1)\nCaused by: {text}\n\tat org.apache.B.run(B.scala:2)"
+        case "masked":
+            text = short_exception(text)
+
+    assert name_of(text) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row SQLSTATE: P0001", id="user"),
+        pytest.param("[TASK_WRITE_FAILED] Task failed while writing rows to file:/out.", id="a wrapper alone"),
+        pytest.param("ValueError: the account has no permission to overdraw", id="words of a sentence"),
+        pytest.param("ValueError: the disk of this product is full", id="other words of a sentence"),
+        pytest.param("ZeroDivisionError: division by zero", id="a bug of the query"),
+        pytest.param(
+            "java.lang.RuntimeException: bad row\n\tat com.example.OutOfMemoryErrorHandler.run(A.scala:1)", id="a frame"
+        ),
+        pytest.param("", id="no text"),
+    ],
+)
+def test_any_other_exception_is_not_explained(text):
+    assert explain(text) is None
+
+
+def test_the_innermost_known_cause_counts():
+    text = f"{EXAMPLES['table-gone']}\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
+    assert name_of(text) == "no-permission"
+
+
+def test_a_restart_cures_what_stops_to_be_started_again_and_conflicts():
+    assert [known.name for known in KNOWN if known.restart_cures] == [
+        "concurrent-append",
+        "concurrent-delete",
+        "metadata-changed",
+        "iceberg-commit-conflict",
+        "schema-evolved",
+    ]
+
+
+def test_rows_are_lost_where_the_source_no_longer_has_them():
+    assert [known.name for known in KNOWN if known.rows_lost] == [
+        "history-gone",
+        "snapshot-expired",
+        "file-gone",
+        "kafka-records-gone",
+    ]
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_the_first_step_keeps_the_checkpoint_and_reads_as_a_sentence(known):
+    for text in (known.happened, known.first_step.action, known.first_step.why):
+        assert not text.endswith(".") and text[0].islower()
+    assert "delete the checkpoint" not in known.first_step.action

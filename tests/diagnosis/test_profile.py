@@ -1,0 +1,169 @@
+"""The profile: which batches are compared, what is usual, that the parts add up, and what others took of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.diagnosis.batch_parts import PARTS
+from ledgerops.diagnosis.profile import profile, shown
+from ledgerops.runtime.replay import Replay
+from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
+from tests.diagnosis.test_contention import slowed
+from tests.diagnosis.test_neighbours import SLOW
+from tests.drills.saved import NAMES, recording
+
+QUICK, HEAVY = [stage(seconds=[0.4, 0.4], wall=0.5)], [stage(seconds=[3.0, 3.0], wall=3.2)]
+
+
+def numbers(splits):
+    return [each.batch.batch_id for each in splits]
+
+
+def late(history, known, count=20, **more):
+    """Batches of 4 s, of which those in `known` have tasks."""
+    stages = [HEAVY if n in known else None for n in range(count)]
+    told = {"seconds": [4] * count, "phases": [{"add_batch": 3.6}] * count, "stages": stages}
+    return history(**{"warm": 0, "cores": 2} | told | more)
+
+
+@pytest.mark.parametrize(
+    ("known", "chosen"),
+    [
+        pytest.param(range(20), [15, 16, 17, 18, 19], id="the newest five"),
+        pytest.param((3, 6, 12), [3, 6, 12], id="those whose tasks were read"),
+        pytest.param((6,), [15, 16, 17, 18, 19], id="one with tasks says nothing of the others"),
+        pytest.param((), [15, 16, 17, 18, 19], id="no tasks"),
+    ],
+)
+def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, known, chosen):
+    found = profile(late(history, known))
+
+    assert found is not None and numbers(found.splits) == chosen
+    assert found.knows_tasks is (len(known) > 1)
+    assert ("tasks_unknown" in found.parts) is not found.knows_tasks
+
+
+def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
+    view = history(seconds=[5.0, 0.5] * 8, stages=[HEAVY, QUICK] * 8, phases=[{"add_batch": 4.0}, {}] * 8, cores=2)
+    found = profile(view)
+
+    assert found is not None and found.duration == 5.0
+    assert numbers(found.splits) == [12, 14, 16, 18, 20]
+
+
+def test_batches_without_rows_do_not_count_where_nothing_is_owed(history):
+    found = profile(history(warm=0, seconds=[1.0, 0.2] * 6, rows=[100, 0] * 6))
+
+    assert found is not None and found.duration == 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        pytest.param([], False, id="no batch"),
+        pytest.param([4.0], False, id="only the first, which warms up"),
+        pytest.param([48.0], True, id="only the first, and a very long one"),
+    ],
+)
+def test_before_there_is_a_settled_batch_only_a_very_long_one_is_told(history, seconds, told):
+    assert (profile(history(warm=0, seconds=seconds)) is not None) is told
+
+
+def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
+    found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=[HEAVY] * 8, cores=2))
+
+    assert found is not None and found.usual_duration == 1.0
+    assert numbers(found.usual_splits) == [9, 10, 11, 12, 13]
+    assert all(part.usual is not None for part in found.parts.values())
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="late from birth"),
+        pytest.param({"warm": 14, "warm_stages": None}, id="its tasks were not read"),
+    ],
+)
+def test_without_a_healthy_past_nothing_is_usual(history, case):
+    found = profile(history(seconds=[4] * 8, stages=[HEAVY] * 8, cores=2, **case))
+
+    assert found is not None and not found.has_past
+    assert {part.usual for part in found.parts.values()} == {None}
+
+
+def test_for_more_rows_only_what_grows_with_them_may_take_longer(history):
+    """Of three times the rows, tasks may take three times as long; planning may not."""
+    before, now = {"add_batch": 0.7, "query_planning": 0.2}, {"add_batch": 3.6, "query_planning": 0.3}
+    view = history(
+        warm=0, cores=2, rows=[1000] * 14 + [3000] * 8, seconds=[1] * 14 + [4] * 8,
+        phases=[before] * 14 + [now] * 8, stages=[QUICK] * 14 + [HEAVY] * 8,
+    )  # fmt: skip
+    found = profile(view)
+
+    assert found is not None
+    assert found.parts["query_planning"].usual == pytest.approx(0.2)
+    assert found.parts["cpu"].usual == pytest.approx(3 * 0.36)
+    assert found.parts["query_planning"].excess == pytest.approx(0.1)
+
+
+def test_medians_of_different_batches_still_add_up_to_the_median_batch(history):
+    sinks = [stage(seconds=[0.5, 0.5], wall=0.6)]
+    view = history(
+        warm=0, cores=2, seconds=[4.0, 6.0, 5.0] * 5, stages=[HEAVY, sinks, HEAVY] * 5,
+        phases=[{"add_batch": 3.6}, {"add_batch": 1.0, "wal_commit": 4.0}, {"add_batch": 4.0}] * 5,
+    )  # fmt: skip
+    found = profile(view)
+
+    assert found is not None
+    assert sum(part.now for part in found.parts.values()) == pytest.approx(found.duration)
+    assert sum(part.share for part in shown(found)) == pytest.approx(1.0)
+    assert [part.part for part in shown(found)] == [name for name in PARTS if name in found.parts]
+
+
+def test_contention_takes_no_more_than_growth_and_nothing_of_seconds_on_a_core(history):
+    held = profile(looked_at(slowed(history), driver_jvm=0.5))
+    free = profile(looked_at(slowed(history), busy=0.3))
+
+    assert held is not None and free is not None and held.contention is not None and free.contention is None
+    taken = {name: free.parts[name].now - held.parts[name].now for name in free.parts}
+    assert held.parts["other_processes"].now == pytest.approx(sum(taken.values()))
+    assert sum(part.now for part in held.parts.values()) == pytest.approx(held.duration)
+    for name, part in free.parts.items():
+        assert -1e-9 <= taken[name] <= part.excess + 1e-9, name
+    assert taken["cpu"] == 0.0
+
+
+def test_tasks_that_wait_lose_to_others_at_most_what_computing_was_stretched_by(history):
+    """Of tasks that hardly compute the rest waits for something else than a core."""
+    asleep = stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.01)
+    held = profile(looked_at(slowed(history, waits=asleep), driver_jvm=0.5))
+
+    assert held is not None and held.contention is not None
+    computing = held.parts["cpu"].now
+    free = profile(looked_at(slowed(history, waits=asleep), busy=0.3))
+    assert free is not None
+    lost = free.parts["sink_wait"].now - held.parts["sink_wait"].now
+    assert lost == pytest.approx(computing * (held.contention.task_stretch - 1))
+
+
+def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(history):
+    begins_late = stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9)
+    view = history(**SLOW | {"stages": [[begins_late]] * 4, "phases": [{"add_batch": 4.7}] * 4, "cores": 2})
+    found = profile(beside(looked_at(view), neighbour(view, 21)))
+
+    assert found is not None
+    assert found.parts["other_queries"].now > 3.5
+    assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].usual or 0.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_parts_of_every_recorded_profile_add_up_to_its_batch(name):
+    replay = Replay(brief=True)
+    list(replay.verdicts(open_source(str(recording(name))).observations))
+    for state in replay.registry.queries.values():
+        found = profile(replay.registry.view(state, replay.at or 0.0))
+        if found is not None:
+            assert sum(part.now for part in found.parts.values()) == pytest.approx(found.duration)
+            assert all(part.now >= -1e-9 for part in found.parts.values())

@@ -1,0 +1,184 @@
+"""One batch by parts, as `batch_parts` describes them, from the JSON of a recording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.evidence.recompute.shared import cores_by_role, median_of, total_of
+from tests.evidence.tape import Batch, Json, Tape
+
+PHASES = {
+    "latest_offset": "latestOffset",
+    "get_batch": "getBatch",
+    "query_planning": "queryPlanning",
+    "wal_commit": "walCommit",
+    "commit_offsets": "commitOffsets",
+    "add_batch": "addBatch",
+}
+SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
+READ_STAGES = 8  # a batch with so many has more of which nothing is known
+
+
+class Ground(NamedTuple):
+    """What is known beside the batch: cores by executor, what a stage waits for that reads and writes, and whether the
+    last stage can wait for a sink."""
+
+    cores: Mapping[str, int]
+    alone: str
+    sink_waits: bool
+
+
+def ground(tape: Tape) -> Ground:
+    newest = tape.all[-1]
+    sink = str(tape.plan.get("sink") or newest.raw.get("sink", {}).get("description", "")).lower()
+    keeps_nothing = "noop" in sink or "memory" in sink
+    sources = [str(source["description"]).lower() for source in newest.raw.get("sources", ())]
+    rates = bool(sources) and all("ratestream" in each or "ratepermicrobatch" in each for each in sources)
+    alone = "waiting"
+    if "foreachwriter" in sink or (rates and not keeps_nothing):
+        alone = "sink_wait"
+    elif keeps_nothing or _answers_slowly(tape) or _asks_long(tape):
+        alone = "source_wait"
+    cores = {each["executor_id"]: each["cores"] for each in tape.executors if each["cores"]}
+    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)))
+
+
+def _answers_slowly(tape: Tape) -> bool:
+    answers = [(at, data["seconds"]) for at, data in tape.asked if data.get("seconds") is not None]
+    if len(answers) < 18 or answers[-1][0] < tape.now - 20:
+        return False
+    now, before = (median_of(seconds for _, seconds in some) for some in (answers[-3:], answers[:-15]))
+    return now >= max(0.15, 5 * before)
+
+
+def _asks_long(tape: Tape) -> bool:
+    if not tape.usual or not tape.steady:
+        return False
+    now, before = (
+        median_of(batch.phase("latestOffset") + batch.phase("getBatch") for batch in some)
+        for some in (tape.steady[-3:], tape.usual)
+    )
+    return now >= max(0.5, 3 * before)
+
+
+def _python_computes(tape: Tape) -> bool:
+    read = [tasks for (run, _), tasks in tape.tasks.items() if run == tape.run_id]
+    if not read or read[-1].get("python_seconds"):
+        return False
+    return cores_by_role(tape).get("python_workers", 0.0) >= 0.3
+
+
+def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -> Counter[str]:
+    """Seconds by part; they add up to the duration."""
+    found = Counter({name: batch.phase(theirs) for name, theirs in PHASES.items()})
+    too_long = max(1.0, found.total() / batch.seconds)
+    found = Counter({name: seconds / too_long for name, seconds in found.items()})
+    found["unattributed"] = max(0.0, batch.seconds - found.total())
+    adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
+    complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
+    if not stages or not complete or len(stages) >= READ_STAGES:
+        return found + Counter(tasks_unknown=adding)
+    at_work = min(adding, tape.wall(batch))
+    began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
+    idle = adding - at_work
+    found["after_tasks"] = min(idle, max(0.0, began + adding - max(stage["ended"] for stage in stages)))
+    idle -= found["after_tasks"]
+    found["driver_before"] = min(idle, max(0.0, min(stage["started"] for stage in stages) - began))
+    found["driver_between"] = idle - found["driver_before"]
+    walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
+    for stage, wall in zip(stages, walls, strict=True):
+        share = wall / sum(walls) if sum(walls) else 1 / len(stages)
+        found.update(_of_stage(stage, share * at_work, known.cores))
+    even = found.pop("even")
+    ran = total_of(stages, "run_seconds")
+    for name, seconds in _of_tasks(tape, batch, stages, known) if ran else [("waiting", 1.0)]:
+        found[name] += seconds / (ran or 1.0) * even
+    return found
+
+
+def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str, float]:
+    """What a stage takes beyond an even split of its tasks over the cores, by part, and the rest as `even`."""
+    width, count = sum(cores.values()), stage["tasks"]
+    ran, longest = stage["run_seconds"], stage["seconds_max"]
+    if not width or wall <= 0:
+        return {"even": wall}
+    few = stage["records"] / count
+    if (count >= 50 * width and few < 50) or (count >= 10 * width and few < 500 and stage["seconds_median"] <= 0.25):
+        return {"even": wall * 3 * width / count, "many_tasks": wall * (1 - 3 * width / count)}
+    slots = min(count, width)
+    needs = longest if count <= width else longest + (ran - longest) / slots
+    name, even = _uneven(stage, slots, cores)
+    if stage["executors"] and 1 < len(cores) <= count:
+        most, own = max(stage["executors"].items(), key=lambda each: each[1]["tasks"])
+        if own["tasks"] / count >= min(0.95, 1.6 * cores.get(most, float("inf")) / width):
+            name, even, needs = "uneven_executors", ran / width, max(longest, own["run_seconds"] / cores[most])
+    needs = min(wall, needs)
+    even = min(needs, even) if name else needs
+    return {"launch": wall - needs, name or "even": needs - even} | {"even": even}
+
+
+def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, float]:
+    """The part to which one large or slow task belongs, and what the stage would take without it."""
+    count, ran, longest = stage["tasks"], stage["run_seconds"], stage["seconds_max"]
+    if count == 1:
+        return "", longest
+    pace = (ran - longest) / (count - 1)
+    if stage["records_max"] > 1.5 * max(1.0, (stage["records"] - stage["records_max"]) / (count - 1)):
+        name = "uneven_keys" if stage["reads_shuffle"] else "uneven_source"
+        return (name, ran / slots) if stage["records"] >= 200 else ("", longest)
+    if stage["records"] and longest >= 2 * pace:
+        return "uneven_task", max(pace, (ran - longest + pace) / slots)
+    shares = {name: share for name, share in stage["executors"].items() if share["tasks"] and name in cores}
+    if len(shares) > 1:
+        name, own = max(shares.items(), key=lambda each: each[1]["run_seconds"] / each[1]["tasks"])
+        rest = [share for each, share in shares.items() if each != name]
+        fair = own["tasks"] * total_of(rest, "run_seconds") / total_of(rest, "tasks")
+        if own["run_seconds"] >= 2 * fair:
+            return "uneven_task", max(0.0, longest - (own["run_seconds"] - fair) / cores[name])
+    return "", longest
+
+
+def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -> Iterator[tuple[str, float]]:
+    """Task seconds by part: first what is measured, then computing, and what is left waits."""
+    left, cpu = total_of(stages, "run_seconds"), total_of(stages, "cpu_seconds")
+    python = min(tape.tasks[batch.run, batch.id].get("python_seconds") or 0.0, left)
+    operators = batch.operators
+    update = sum(each.get("allUpdatesTimeMs", 0) + each.get("allRemovalsTimeMs", 0) for each in operators) / 1000
+    if any(sign in each["operatorName"].lower() for each in operators for sign in ("python", "pandas", "pyspark")):
+        update = max(0.0, update - python)
+    stall = sum((each.get("customMetrics") or {}).get("rocksdbWriterStallLatencyMs", 0) for each in operators) / 1e9
+    measured = {
+        "python": python,
+        "gc": total_of(stages, "gc_seconds"),
+        "state_commit": sum(each.get("commitTimeMs", 0) for each in operators) / 1000,
+        "state_stall": stall,
+        "state_update": max(0.0, update - stall),
+        "shuffle": sum(stage.get("shuffle_seconds") or 0.0 for stage in stages),
+    }
+    computing = max(0.0, cpu - measured["state_update"])
+    for name, seconds in measured.items():
+        yield name, min(seconds, left)
+        left -= min(seconds, left)
+    computing = min(computing, left)
+    waiting = left - computing
+    idle = [max(0.0, stage["run_seconds"] - stage["cpu_seconds"] - stage["gc_seconds"]) for stage in stages]
+    spills = total_of(stages, "spill_bytes") >= SPILLED_BYTES
+    for place, stage in enumerate(stages):
+        computed, waits = _roles(stage, place == len(stages) - 1, known)
+        if spills and stage["spill_bytes"]:
+            computed = waits = "spill"
+        yield computed, computing * (stage["cpu_seconds"] / cpu if cpu else 1 / len(stages))
+        yield waits, waiting * (idle[place] / sum(idle) if sum(idle) else 1 / len(stages))
+
+
+def _roles(stage: Json, last: bool, known: Ground) -> tuple[str, str]:
+    """The parts to which the computing and the waiting of a stage belong."""
+    reads = stage["records"] > 0 and not stage["reads_shuffle"]
+    waits = "source_wait" if reads else "waiting"
+    if last:
+        waits = known.alone if reads else "sink_wait"
+    if waits == "sink_wait" and not known.sink_waits:
+        waits = "waiting"
+    return ("few_rows" if stage["records"] <= 100 * stage["tasks"] else "cpu"), waits

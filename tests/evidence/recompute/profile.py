@@ -1,0 +1,172 @@
+"""The typical batch that a finding names: the parts of its batches, what is usual, and what contention takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tests.evidence.recompute.batch import Ground, ground, parts_of
+from tests.evidence.recompute.shared import Formula, collecting, evidence, median_of, offsets_read
+from tests.evidence.tape import Batch, Json, Tape
+
+Seconds = Mapping[str, float]
+
+# the same for any number of rows; all other parts are compared with the usual for as many rows
+FIXED = {
+    "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
+    "many_tasks", "few_rows",
+}  # fmt: skip
+WAIT = {"latest_offset", "get_batch", "after_tasks", "gc", "unattributed", "tasks_unknown"}  # for no core
+UNTIL_TASKS = {"driver_before", "driver_between", "launch"}  # a stage waits there for slots
+TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
+COMPUTE = ("cpu", "few_rows")
+NAMES = (
+    *FIXED, *WAIT, *TASKS_WAIT, "driver_between", "python", "state_commit", "state_stall", "state_update", "shuffle",
+    "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes",
+)  # fmt: skip
+WORK = ("python", "state_update", "shuffle", "spill", "cpu")
+UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
+OF_ROWS = (
+    *WORK, *UNEVEN, "waiting", "source_wait", "sink_wait", "driver_between", "after_tasks", "gc", "tasks_unknown"
+)  # fmt: skip
+
+OWNED: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
+    # parts; those that count only against a usual; those that count only without one
+    "slow-source": (("latest_offset", "get_batch"), ("source_wait",), ()),
+    "slow-sink": (("after_tasks", "sink_wait"), ("driver_before", "driver_between", "tasks_unknown"), ()),
+    "python-bound": (("python",), (), ()),
+    "key-skew": (("uneven_keys",), (), ()),
+    "straggler": (("uneven_task",), (), ()),
+    "scheduler-skew": (("uneven_executors",), (), ()),
+    "source-partition-skew": (("uneven_source",), (), ()),
+    "too-many-tasks": (("many_tasks",), (), ()),
+    "small-batch-overhead": (("query_planning", "launch", "few_rows"), (), ("driver_before",)),
+    "checkpoint-slow": (("wal_commit", "commit_offsets"), (), ()),
+    "state-commit-slow": (("state_commit",), (), ()),
+    "rocksdb-stall": (("state_stall",), (), ()),
+    "gc-pressure": (("gc",), (), ()),
+    "memory-spill": (("spill",), (), ()),
+    "cpu-saturated": (("other_processes",), (), ()),
+    "noisy-neighbour": (("other_queries",), (), ()),
+}
+
+NORMAL = {"checkpoint-slow": 0.5}  # seconds that any query spends on these parts
+
+
+class Profile(NamedTuple):
+    """Seconds by part, now and usually; `usual` is None without a healthy past."""
+
+    now: Seconds
+    usual: Seconds | None
+    duration: float
+
+    def excess(self, names: Sequence[str]) -> float:
+        """Of all these parts together."""
+        return sum(self.now.get(name, 0.0) - (self.usual or {}).get(name, 0.0) for name in names)
+
+
+def named(tape: Tape, finding: Json, key: str = "batches") -> list[Batch]:
+    return [batch for batch in tape.run if batch.id in finding[key]]
+
+
+def profile(tape: Tape, finding: Json) -> Profile:
+    known, batches, usual = ground(tape), named(tape, finding), named(tape, finding, "usual_batches")
+    with_tasks = all(tape.stages(batch) for batch in batches)
+    now, before = _typical(tape, batches, known, with_tasks), None
+    if usual:
+        rows = median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual)
+        before = {
+            name: seconds * (1.0 if name in FIXED else max(1.0, rows))
+            for name, seconds in _typical(tape, usual, known, with_tasks).items()
+        }
+    duration = median_of(batch.seconds for batch in batches)
+    return _contended(Profile(_with_driver_gc(tape, now, duration), before, duration), finding)
+
+
+def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bool) -> Seconds:
+    """Medians of the parts' shares, scaled to the median duration."""
+    split = [(batch.seconds, parts_of(tape, batch, known, with_tasks)) for batch in batches]
+    shares = {name: median_of(parts[name] / seconds for seconds, parts in split) for name in NAMES}
+    scale = median_of(batch.seconds for batch in batches) / sum(shares.values())
+    return {name: share * scale for name, share in shares.items()}
+
+
+def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
+    """In local mode a collection stops the driver, too: its share is taken from all that wants a core."""
+    share = collecting(tape)
+    if share is None or {each["executor_id"] for each in tape.executors} != {"driver"}:
+        return now
+    wanting = {name: seconds for name, seconds in now.items() if name not in WAIT}
+    missing = min(1.0, share) * duration - now["gc"]
+    if missing <= 0 or not sum(wanting.values()):
+        return now
+    moved = min(1.0, missing / sum(wanting.values()))
+    kept = {name: seconds * (1 - moved) for name, seconds in wanting.items()}
+    return {**now, **kept, "gc": now["gc"] + moved * sum(wanting.values())}
+
+
+def _contended(found: Profile, finding: Json) -> Profile:
+    """What others took of each part, given how many times as long work takes."""
+    told = evidence(finding)
+    name = next((each for each in ("other_queries", "other_processes") if f"stretch_by_{each}" in told), None)
+    if name is None:
+        return found
+    stretch, taken = told[f"stretch_by_{name}"], Counter[str]()
+    budget = sum(found.now[each] for each in COMPUTE) * (told["stretch_of_tasks"] - 1)
+    for each in TASKS_WAIT:  # tasks that computed waited for cores for so long, and the rest for something else
+        taken[each] = min(budget, max(0.0, found.excess([each])))
+        budget -= taken[each]
+    for each in set(NAMES) - {*TASKS_WAIT, *COMPUTE}:
+        grown, usually = max(0.0, found.excess([each])), (found.usual or {}).get(each)
+        if each in UNTIL_TASKS and name == "other_queries":
+            taken[each] = grown
+        elif usually:
+            taken[each] = min(grown, usually * (stretch - 1))
+        elif each not in WAIT:
+            taken[each] = found.now[each] * (1 - 1 / stretch)
+    now = {each: seconds - taken[each] for each, seconds in found.now.items()}
+    return found._replace(now={**now, name: taken.total()})
+
+
+def _seconds(name: str) -> Formula:
+    return lambda tape, finding: profile(tape, finding).now[name]
+
+
+def saving(tape: Tape, finding: Json) -> float | None:
+    """Of a cause the seconds of its parts beyond the usual; of another rule its share of the newest batches."""
+    if finding["rule"] not in OWNED:
+        return median_of(batch.seconds for batch in tape.steady[-3:] or tape.run[-3:]) * float(finding["share"])
+    found = profile(tape, finding)
+    always, grown, born = OWNED[finding["rule"]]
+    if found.usual is None:
+        return max(0.0, found.excess([*always, *born]) - NORMAL.get(finding["rule"], 0.0))
+    return max(0.0, found.excess([*always, *grown]))
+
+
+def _needed_offsets(tape: Tape, finding: Json) -> float | None:
+    """The cap with which the query would keep up; rows and the fixed rest take what the profile says."""
+    found, newest = profile(tape, finding), tape.steady[-5:]
+    seconds = median_of(batch.seconds for batch in newest)
+    few = max(batch.rows for batch in named(tape, finding)) <= 100  # then none of their time matters
+    for_rows = 0.0 if few else sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
+    run = tape.run[-5:]
+    looks = [batch.start + batch.phase("latestOffset") for batch in run]
+    arrival = (sum(run[-1].heads.values()) - sum(run[0].heads.values())) / (looks[-1] - looks[0])
+    caps = [int(value) for name, value in tape.plan["rate_limits"].items() if "offsets" in name.lower()]
+    cap = min(caps) if caps else max(map(offsets_read, newest))
+    return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / cap), arrival * tape.interval / 0.7)
+
+
+def _work_share(tape: Tape, finding: Json) -> float | None:
+    found = profile(tape, finding)
+    return sum(max(0.0, found.excess([name])) for name in WORK) / found.duration
+
+
+FORMULAS: Mapping[str, Formula] = {
+    **{f"{name}_seconds": _seconds(name) for name in NAMES},
+    "profile_seconds": lambda tape, finding: median_of(batch.seconds for batch in named(tape, finding)),
+    "saving_seconds": saving,
+    "needed_offsets": _needed_offsets,
+    "work_on_rows_share": _work_share,
+}

@@ -1,0 +1,85 @@
+"""The ScaledObject: what its queries answer, by promtool, and which fields it has."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+import yaml
+
+from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.mixin.keda import NOT_CURED, lag_query, pressure_query
+from ledgerops.mixin.kubernetes import kubernetes_files
+from ledgerops.mixin.site import Site
+from tests.programs import needed
+
+SITE = Site(kubernetes_workers="payments=spark-worker, shop=shop-worker", kubernetes_workers_max=4)
+LABELS = 'job="ledgerops", app="payments", instance="i", query="{}"'
+
+
+def test_without_the_setting_there_is_none():
+    assert "scaledobject.yaml" not in kubernetes_files(Site())
+
+
+def test_each_application_has_one_with_its_warning():
+    first, second = yaml.safe_load_all(kubernetes_files(SITE)["scaledobject.yaml"])
+
+    assert (first["apiVersion"], first["kind"]) == ("keda.sh/v1alpha1", "ScaledObject")
+    assert first["spec"]["scaleTargetRef"] == {"kind": "Deployment", "name": "spark-worker"}
+    assert second["spec"]["scaleTargetRef"]["name"] == "shop-worker"
+    assert (first["spec"]["minReplicaCount"], first["spec"]["maxReplicaCount"]) == (1, 4)
+    assert "More workers help only up to the number of source partitions" in str(first["metadata"]["annotations"])
+    lag, pressure = first["spec"]["triggers"]
+    assert (lag["metadata"]["threshold"], pressure["metadata"]["threshold"]) == ("30", "0.7")
+    assert {each["metricType"] for each in (lag, pressure)} == {"Value"}
+    assert all(isinstance(value, str) for each in (lag, pressure) for value in each["metadata"].values())
+    assert 'app="payments"' in lag["metadata"]["query"] and 'app="shop"' not in lag["metadata"]["query"]
+
+
+def test_the_causes_that_workers_do_not_cure_are_rules():
+    assert set(NOT_CURED) <= set(BY_SLUG)
+
+
+def lag_of(query, seconds, app="payments"):
+    labels = LABELS.format(query).replace("payments", app)
+    return {"series": f"ledgerops_query_lag_seconds{{{labels}}}", "values": str(seconds)}
+
+
+def cause_of(query, rule, value=1):
+    return {"series": f'ledgerops_root_cause{{{LABELS.format(query)}, rule="{rule}"}}', "values": str(value)}
+
+
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        pytest.param([lag_of("a", 90), lag_of("b", 5)], 90, id="the longest lag"),
+        pytest.param([lag_of("a", 90), cause_of("a", "input-overload")], 90, id="a cause that workers cure"),
+        pytest.param([lag_of("a", 90), cause_of("a", "key-skew")], 30, id="one hot key: as many as now"),
+        pytest.param([lag_of("a", 90), lag_of("b", 60), cause_of("a", "slow-sink")], 60, id="another query needs them"),
+        pytest.param([lag_of("a", 5), cause_of("a", "key-skew")], 5, id="short lag stays short"),
+        pytest.param([lag_of("a", 90), cause_of("a", "key-skew", 0)], 90, id="a cause that is over"),
+        pytest.param([lag_of("a", 90, app="shop")], None, id="another application"),
+        pytest.param([], None, id="nobody reports: no answer, and nothing is removed"),
+    ],
+)
+def test_how_long_the_lag_is_that_workers_can_cure(tmp_path, series, expected):
+    wanted = [] if expected is None else [{"labels": "{}", "value": expected}]
+    evaluated(tmp_path, series, lag_query("payments", SITE), wanted)
+
+
+def test_the_highest_pressure_counts(tmp_path):
+    series = [
+        {"series": f"ledgerops_pressure_ratio{{{LABELS.format(query)}}}", "values": value}
+        for query, value in (("a", "0.4"), ("b", "0.9"))
+    ]
+    evaluated(tmp_path, series, pressure_query("payments", SITE), [{"labels": "{}", "value": 0.9}])
+
+
+def evaluated(folder, series, query, wanted):
+    case = {"interval": "1m", "input_series": series, "promql_expr_test": [
+        {"expr": query, "eval_time": "0m", "exp_samples": wanted}
+    ]}  # fmt: skip
+    (folder / "cases.yaml").write_text(yaml.safe_dump({"tests": [case]}))
+    done = subprocess.run([needed("promtool"), "test", "rules", folder / "cases.yaml"], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
