@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test e2e check docs bench soak drills predict compatibility fuzz lock sbom clean help
+.PHONY: run test e2e lint check docs bench soak drills predict compatibility fuzz lock sbom clean help
 help: ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -30,10 +30,12 @@ test: $(READY) ## every test that shares its servers: some minutes, with real Sp
 e2e: $(READY) ## tests with a JVM, a broker or a browser of their own, that kill, or that take minutes
 	$(BIN)/python -m pytest -m e2e
 
-check: $(READY) ## style, types, unit tests without a JVM, generated files
+lint: $(READY) ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: lint ## style, types, unit tests without a JVM, generated files
 	$(BIN)/python -m pytest $(XDIST) -m "not spark and not e2e"
 	$(BIN)/ledgerops render --check
 

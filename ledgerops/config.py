@@ -8,10 +8,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import read_text
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
@@ -28,6 +31,16 @@ OTHER_VARIABLES = (
 # Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
 KUBERNETES = re.compile(r"SERVICE_|PORT_\d+_")
 KUBERNETES_PORT = "tcp://"
+TEXTS = tuple[str, ...]
+# what is expected of a setting, by its type
+WORDS: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    TEXTS: "a list of texts",
+}
+CHOICES = {"encoding": ("json", "protobuf"), "temporality": ("cumulative", "delta")}
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -55,10 +68,13 @@ class Config:
     )
     exception_text: bool = _setting(
         False,
-        "Whether exceptions are kept unchanged. By default their numbers, quoted strings, addresses and credentials "
-        "are masked before they are recorded or shown.",
+        "Whether exceptions are kept unchanged. By default their long numbers, quoted values, addresses and "
+        "credentials are masked before they are recorded or shown.",
     )
     tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
+    tables_collector: bool = _setting(
+        True, "Whether the history of Delta tables that queries read and write is read from their folders."
+    )
     tasks_interval: float = _setting(5.0, "Seconds between two samples of the tasks of a query.")
     host_interval: float = _setting(
         10.0, "Seconds between two samples of the machine, its processes and the executors."
@@ -91,6 +107,19 @@ class Config:
         None,
         "Name of the application, the label `app` of every series, which keeps equal query names of two applications "
         "apart. By default it is spark.app.name.",
+    )
+    otlp_endpoint: str | None = _setting(
+        None,
+        "Base address of an OTLP/HTTP receiver to which metrics and root causes are pushed, such as "
+        "http://collector:4318; /v1/metrics and /v1/logs are added.",
+    )
+    otlp_headers_file: str | None = _setting(
+        None, "File with HTTP headers for that receiver, one `Name: value` a line, such as its API key."
+    )
+    otlp_interval: float = _setting(30.0, "Seconds between two exports; the end of a query exports at once.")
+    otlp_encoding: str = _setting("json", "How exports are written: json, or protobuf, which needs the extra otlp.")
+    otlp_temporality: str = _setting(
+        "cumulative", "Whether counters are sent as cumulative totals or as the delta since the previous export."
     )
     expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
 
@@ -153,7 +182,7 @@ def _variables(known: Mapping[str, Field[Any]], environ: Mapping[str, str]) -> d
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds. Raises UserError for a file that cannot be read or is no TOML."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(path, error) from None
     except RecursionError:
@@ -163,17 +192,17 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _from_text(setting: Field[Any], text: str) -> object:
-    kind = _kind(setting)
+    kind = _types()[setting.name]
     try:
-        if kind == "int":
+        if kind is int:
             return int(text)
-        if kind == "float":
+        if kind is float:
             return float(text)
     except ValueError:
         return text
-    if kind == "bool":
+    if kind is bool:
         return text.lower() in YES if text.lower() in (*YES, *NO) else text
-    if kind == "tuple[str, ...]":
+    if kind == TEXTS:
         return [name.strip() for name in text.split(",") if name.strip()]
     return text or None
 
@@ -181,27 +210,29 @@ def _from_text(setting: Field[Any], text: str) -> object:
 def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str) -> object:
     if key not in known:
         raise UserError(f"{where}: no setting {key!r}; the settings are {', '.join(sorted(known))}")
-    kind = _kind(known[key])
+    kind = _types()[key]
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
         raise UserError(f"{where}: {key} is too large")
     if value is None and known[key].default is None:
         return None
-    if kind == "bool" and isinstance(value, bool):
+    if kind is bool and isinstance(value, bool):
         return value
-    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
         return value
-    if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if kind == "str" and isinstance(value, str | Path):
+    if kind is str and isinstance(value, str | Path):
         return str(value)
-    if kind == "tuple[str, ...]" and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+    if kind == TEXTS and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    words = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
-    raise UserError(f"{where}: {key} must be {words.get(kind, 'a list of texts')}, not {value!r:.60}")
+    raise UserError(f"{where}: {key} must be {WORDS[kind]}, not {value!r:.60}")
 
 
-def _kind(setting: Field[Any]) -> str:
-    return str(setting.type).removesuffix(" | None")
+@cache
+def _types() -> dict[str, object]:
+    """The type of each setting, without None."""
+    hints = get_type_hints(Config)
+    return {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints.items()}
 
 
 def _checked(config: Config) -> Config:
@@ -210,7 +241,7 @@ def _checked(config: Config) -> Config:
         raise UserError(f"port must be between 0 and 65535, not {config.port}")
     for name in (
         "tasks_interval", "host_interval", "kafka_interval", "watchdog_interval", "freshness_objective_seconds",
-        "ended_totals_seconds",
+        "ended_totals_seconds", "otlp_interval",
     ):  # fmt: skip
         if not getattr(config, name) > 0:
             raise UserError(f"{name} must be above 0, not {getattr(config, name):g}")
@@ -222,6 +253,13 @@ def _checked(config: Config) -> Config:
     for name in ("kafka_config", "commit_group"):
         if getattr(config, name) and not config.kafka_servers:
             raise UserError(f"{name} needs kafka_servers")
+    if config.otlp_endpoint and not config.otlp_endpoint.startswith(("http://", "https://")):
+        raise UserError(f"otlp_endpoint must start with http:// or https://, not {config.otlp_endpoint!r:.60}")
+    if config.otlp_headers_file and not config.otlp_endpoint:
+        raise UserError("otlp_headers_file needs otlp_endpoint")
+    for name, choices in CHOICES.items():
+        if (given := getattr(config, f"otlp_{name}")) not in choices:
+            raise UserError(f"otlp_{name} must be {' or '.join(choices)}, not {given!r:.60}")
     if config.commit_group and "{query}" not in config.commit_group:
         raise UserError(
             f"commit_group must contain {{query}}, not {config.commit_group!r:.60}: "

@@ -20,7 +20,9 @@ from tests.programs import needed
 class Prometheus:
     """The server, asked over its API."""
 
-    def __init__(self, folder: Path, exporter: str, site: Site, alertmanager: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, exporter: str, site: Site, alertmanager: str | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
         for name, text in rule_files(site).items():
             (folder / "rules").mkdir(exist_ok=True)
             (folder / "rules" / name).write_text(text)
@@ -36,6 +38,7 @@ class Prometheus:
             f"--config.file={folder / 'prometheus.yml'}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.url.removeprefix('http://')}",
+            *flags,
         ]
         self._process = Process("Prometheus", command, folder / "log")
         self._process.wait_until(lambda: answers(f"{self.url}/-/ready"), 60)

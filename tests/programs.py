@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,13 +14,13 @@ import pytest
 Found = TypeVar("Found")
 
 
-def needed(program: str, *others: str) -> str:
+def needed(program: str, *others: str, packaged: bool = True) -> str:
     """Where the first of these is that there is. Without any, the test is skipped, or fails where
-    LEDGEROPS_REQUIRE_SERVERS asks for all."""
+    LEDGEROPS_REQUIRE_SERVERS asks for all that Debian has a package of."""
     for name in (program, *others):
         if found := shutil.which(name):
             return found
-    if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
+    if packaged and os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
         pytest.fail(f"{program} is absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
     pytest.skip(f"{program} is absent")
 
@@ -34,3 +35,10 @@ def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> 
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what or found!r}"
         time.sleep(0.05)
     return found
+
+
+def skip_without_flag(program: str, flag: str) -> None:
+    """Skips the test where the installed version of a program does not know a flag."""
+    shown = subprocess.run([needed(program), "--help"], capture_output=True, text=True, check=False)
+    if flag.strip() not in shown.stdout + shown.stderr:
+        pytest.skip(f"this {program} does not know --{flag.strip()}")

@@ -230,3 +230,23 @@ def test_the_address_of_the_exporter_follows_from_its_settings(settings, url):
 def test_any_free_port_is_no_address():
     with pytest.raises(UserError, match=r"^port is set to 0, any free port; give the URL of the exporter$"):
         load(environ={}, port=0).url  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (
+            {"otlp_endpoint": "collector:4318"},
+            "otlp_endpoint must start with http:// or https://, not 'collector:4318'",
+        ),
+        ({"otlp_headers_file": "f"}, "otlp_headers_file needs otlp_endpoint"),
+        ({"otlp_encoding": "xml"}, "otlp_encoding must be json or protobuf, not 'xml'"),
+        ({"otlp_temporality": "gauge"}, "otlp_temporality must be cumulative or delta, not 'gauge'"),
+        ({"otlp_interval": 0.0}, "otlp_interval must be above 0, not 0"),
+    ],
+)
+def test_settings_of_the_push_are_checked(settings, line):
+    with pytest.raises(UserError) as caught:
+        load(environ={}, **settings)
+
+    assert str(caught.value) == line

@@ -30,6 +30,10 @@ CONVENTIONAL = (
     Conventional("cli/", "add_arguments", False, "each argument has its help"),
     Conventional("common/http.py", "redirect_request", True, "called by urllib; the class says why it follows nothing"),
     *(
+        Conventional("common/http.py", name, True, "called by urllib for a request of this scheme")
+        for name in ("http_open", "https_open")
+    ),
+    *(
         Conventional("common/http_handler.py", name, True, "called by http.server for a request of this method")
         for name in ("do_GET", "do_HEAD", "do_POST")
     ),

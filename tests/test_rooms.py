@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from xml.etree import ElementTree
 
 from tests.paths import ROOT
 
@@ -15,6 +16,7 @@ ROOMS = (
     *(
         "errors",
         "version",
+        "input_files",
         "config",
         "common",
         "servers",
@@ -29,7 +31,7 @@ ROOMS = (
     *("analysis", "mixin", "notify", "", "ledger", "load", "drills", "cli", "__main__"),
 )
 WORKLOAD = ("ledger", "load", "drills")
-OPEN_TO_WORKLOAD = ("errors", "version", "common", "servers", "checkpoint", "")
+OPEN_TO_WORKLOAD = ("errors", "version", "input_files", "common", "servers", "checkpoint", "")
 JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring")  # they judge recordings, as any reader of one may
 
 
@@ -44,15 +46,9 @@ def modules() -> dict[str, ast.Module]:
     return found
 
 
-def imports(tree: ast.Module, known: dict[str, ast.Module], *, for_types: bool = True) -> Iterator[str]:
-    """Modules of the package that a module imports, at its top or within a function; also those `for_types` alone."""
-    checked = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]
-    skipped = {id(inner) for node in checked for inner in ast.walk(node)} if not for_types else set()
+def imports(tree: ast.Module, known: dict[str, ast.Module]) -> Iterator[str]:
+    """Modules of the package that a module imports, at its top or within a function; also those for types alone."""
     for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ledgerops":
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
@@ -78,6 +74,30 @@ def test_every_module_stands_in_a_known_room():
     assert {room(module) for module in modules()} == set(ROOMS)
 
 
+def test_the_picture_shows_rooms_that_there_are_and_an_arrow_only_where_one_imports_the_other():
+    known, picture = modules(), ElementTree.parse(ROOT / "docs" / "architecture.svg")
+    shown = [box.attrib["data-room"].replace("/", ".") for box in picture.iter() if "data-room" in box.attrib]
+    arrows = [
+        {arrow.attrib["data-from"].replace("/", "."), arrow.attrib["data-to"].replace("/", ".")}
+        for arrow in picture.iter()
+        if "data-from" in arrow.attrib
+    ]
+    linked = [
+        {importer, imported}
+        for module, tree in known.items()
+        for importer in within(module, shown)
+        for target in imports(tree, known)
+        for imported in within(target, shown)
+    ]
+
+    assert [name for name in shown if f"ledgerops.{name}" not in known] == []
+    assert [arrow for arrow in arrows if arrow not in linked] == []
+
+
+def within(module: str, parts: list[str]) -> list[str]:
+    return [part for part in parts if f"{module}.".startswith(f"ledgerops.{part}.")]
+
+
 def test_no_import_goes_up():
     known = modules()
 
@@ -93,11 +113,7 @@ def test_no_import_goes_up():
 
 def test_no_two_modules_import_each_other():
     known = modules()
-    graph = {
-        module: set(imports(tree, known, for_types=False)) - {module}
-        for module, tree in known.items()
-        if module != "ledgerops"
-    }
+    graph = {module: set(imports(tree, known)) - {module} for module, tree in known.items() if module != "ledgerops"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -13,9 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.files import FileCollector
 from ledgerops.agent.group_offsets import OffsetCommitter
+from ledgerops.agent.hadoop_files import HadoopFiles
 from ledgerops.agent.host import HostCollector
 from ledgerops.agent.kafka_heads import KafkaCollector
 from ledgerops.agent.kafka_proxy import BrokerProxy
@@ -25,6 +29,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, application_name, session_key
 from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.tables import TableCollector
 from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
@@ -32,12 +37,14 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, check_variables, load
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:
+    from ledgerops.agent.push import Pusher
     from ledgerops.runtime.prometheus_collector import Collector
 
 log = logging.getLogger("ledgerops")
@@ -61,6 +68,7 @@ class Hub:
         self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds))
         self.worker = Worker(self.queue, self.registry, self.stats, config, recorder)
         self.exporter = _serve(config, self.worker, self.stats)
+        self.pusher = self._pusher()
         # in the order in which they are closed: each may be waiting for a broker
         self.kafka_users: list[KafkaCollector | OffsetCommitter | BrokerProxy] = []
         self.collectors = self._collectors(folder)
@@ -69,8 +77,25 @@ class Hub:
         """Starts worker, exporter and collectors; the first session exists. Raises RuntimeError without threads."""
         self.worker.start()
         self.exporter.start()
+        if self.pusher is not None:
+            self.pusher.start()
         for collector in self.collectors:
             collector.start()
+
+    def _pusher(self) -> Pusher | None:
+        """Raises UserError for settings that cannot be used."""
+        if self.config.otlp_endpoint is None:
+            return None
+        from ledgerops.agent.push import Pusher
+
+        instance = f"{socket.gethostname()}:{self.exporter.port}"
+        try:
+            pusher = Pusher(self.config, self.exporter.families, self.stats, instance)
+        except UserError:
+            self.exporter.close()
+            raise
+        self.worker.on_snapshot = pusher.notice
+        return pusher
 
     def rest(self) -> SparkRest | None:
         """Spark's REST interface; None when the UI is off, which is logged once."""
@@ -106,6 +131,8 @@ class Hub:
             ("observer", OBSERVER_INTERVAL_SECONDS, ObserverCollector(queue).collect),
             ("host", config.host_interval, HostCollector(queue, folder or Path(), self.rest).collect),
         ]
+        if config.tables_collector:
+            collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))
@@ -133,14 +160,27 @@ class Hub:
         self.worker.close_inherited()
         self.broker.close_inherited()
 
-    def close(self) -> None:
-        """Removes the listeners while the gateway exists, then lets the worker finish. Works without `start`."""
+    def _end_runs(self, exiting: bool) -> None:
+        """The recording says of each run that nothing more will be seen of it, and that it ends with this process."""
+        for run in self.registry.runs.runs():
+            mark = "with_application" if exiting and run.session.classic else "unwatched"
+            data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
+            self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
+
+    def close(self, exiting: bool = False) -> None:
+        """Removes the listeners while the gateway exists, then lets the worker finish. Works without `start`.
+
+        `exiting`: this process ends, and with it the queries that run in its JVM.
+        """
         for collector in self.collectors:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
             _quietly(session.close)
+        self._end_runs(exiting)
         self.sessions.clear()
         self.worker.stop()
+        if self.pusher is not None:
+            self.pusher.close()
         for user in self.kafka_users:
             _quietly(user.close)
         _quietly(self.exporter.close)
@@ -191,10 +231,17 @@ class SessionWatch(Watch):
 
     def close(self) -> None:
         """Detaches from the session; the exporter ends with the last one. May be called twice."""
+        self._close(exiting=False)
+
+    def close_at_exit(self) -> None:
+        """The same where the process is about to end."""
+        self._close(exiting=True)
+
+    def _close(self, exiting: bool) -> None:
         hub, session = self._hub, self._session
         self.abandon(self.error)
         if hub is not None and session is not None:
-            _detach(hub, session)
+            _detach(hub, session, exiting)
 
     def abandon(self, error: str | None) -> None:
         """Makes the watch inert and leaves its session alone."""
@@ -257,7 +304,7 @@ def _drop_stopped(hub: Hub) -> None:
         _watches.pop(stopped.key, None)
 
 
-def _detach(hub: Hub, session: Session) -> None:
+def _detach(hub: Hub, session: Session, exiting: bool = False) -> None:
     global _hub
     with _lock:
         _quietly(session.close)
@@ -269,7 +316,7 @@ def _detach(hub: Hub, session: Session) -> None:
             _hub = None
             atexit.unregister(_close_all)
     if last:
-        hub.close()
+        hub.close(exiting)
 
 
 def _abandon_in_child() -> None:
@@ -306,7 +353,7 @@ if hasattr(os, "register_at_fork"):
 def _close_all() -> None:
     """At the interpreter's exit: listeners must be gone before py4j's callback server is."""
     for watch in list(_watches.values()):
-        watch.close()
+        watch.close_at_exit()
 
 
 def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:

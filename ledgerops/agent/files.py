@@ -6,16 +6,16 @@ modification times. Only the newest batch's entry is read, and only where the ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
 
 from ledgerops.agent.plan import checkpoint_of
 from ledgerops.agent.queue import EventQueue
-from ledgerops.checkpoint.file_log import TakenFiles, local_path, read_entry
+from ledgerops.checkpoint.file_log import TakenFiles, local_path, read_entry, read_named_entry
 from ledgerops.model.records import BatchFiles, FilesRead
-from ledgerops.runtime.runs import Run, Runs
+from ledgerops.runtime.runs import FileEntries, Run, Runs
 
 
 class FileCollector:
@@ -36,7 +36,7 @@ class FileCollector:
                 continue
             self._read_batch[run.run_id] = batch.batch_id
             folder = self._folder(run)
-            found = {} if folder is None else self._read(run.run_id, folder, batch.sources)
+            found = {} if folder is None else self._read(run.run_id, folder, batch)
             if found:
                 record = BatchFiles(run.run_id, batch.batch_id, found)
                 self._queue.put("files", orjson.dumps(record), run.query, run.session)
@@ -51,11 +51,14 @@ class FileCollector:
             self._folders[run.run_id] = local_path(uri) if uri else None
         return self._folders[run.run_id]
 
-    def _read(self, run_id: str, folder: Path, sources: Mapping[str, tuple[int, int]]) -> dict[str, FilesRead]:
+    def _read(self, run_id: str, folder: Path, batch: FileEntries) -> dict[str, FilesRead]:
         found = {}
-        for name, (number, entry) in sources.items():
+        for name, (number, entry) in batch.sources.items():
             try:
-                taken = read_entry(folder, number, entry)
+                if (folder / "sources" / str(number)).is_dir():
+                    taken = read_entry(folder, number, entry)
+                else:
+                    taken = read_named_entry(folder, batch.folders.get(name, ""), entry)
             except OSError:  # not ours to read
                 continue
             if taken is not None:

@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.records import Kind
+from ledgerops.model.records import ObservationKind
 
 MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON
 MAX_TAKEN_EVENTS = 200  # at once: the snapshot must not wait for the end of a long burst
@@ -19,7 +19,7 @@ class Event(NamedTuple):
     """Something observed, with the data still as JSON text. `origin` is the session that it came from, if any."""
 
     at: float
-    kind: Kind
+    kind: ObservationKind
     query: str | None
     data: str | bytes
     origin: object = None
@@ -34,7 +34,7 @@ class EventQueue:
         self._queue: queue.Queue[Event | None] = queue.Queue(size)
         self._bytes, self._lock = 0, threading.Lock()
 
-    def put(self, kind: Kind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:
+    def put(self, kind: ObservationKind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:
         """False when the queue was full: the event is lost, and counted."""
         if self._reserve(len(data)):
             try:

@@ -16,7 +16,7 @@ log = logging.getLogger("ledgerops")
 
 REMOVE_SECONDS = 3.0  # for Spark to remove the listener
 CALL_SECONDS = 5.0  # for an answer of a Connect server
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 class ActiveQuery(NamedTuple):
@@ -76,7 +76,7 @@ class Session:
             lambda: [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
         )
 
-    def call(self, question: Callable[[], Result]) -> Result:
+    def call(self, question: Callable[[], Returned]) -> Returned:
         """The answer to a question to Spark.
 
         Raises TimeoutError when a Connect server gives none within CALL_SECONDS: its client tries again for minutes
@@ -87,7 +87,7 @@ class Session:
         if self._waiting:
             raise TimeoutError("the Connect server still has not answered")
 
-        def ask() -> Result:
+        def ask() -> Returned:
             self._waiting = True
             try:
                 return question()

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -55,6 +56,7 @@ class Worker:
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.snapshot = Snapshot()
+        self.on_snapshot: Callable[[Snapshot], None] | None = None  # called in this thread: it may not wait
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
         self.last_turn = time.monotonic()
         self._queue, self._registry, self._stats = queue, registry, stats
@@ -94,6 +96,12 @@ class Worker:
             return "the worker has ended"
         silent = time.monotonic() - self.last_turn
         return f"the worker has been stuck for {silent:.0f} s" if silent > STALLED_SECONDS else None
+
+    def pause(self) -> str | None:
+        """Why nothing is recorded at present; None while it is, or where it is not wanted."""
+        if self._recorder is None or self._steady() >= self._record_from:
+            return None
+        return f"recording to {str(self._recorder.folder)[:300]} is paused after an error; see the driver's log"
 
     def turn(self, timeout: float = 0.0) -> None:
         """Processes the events that wait, after at most `timeout` seconds, and replaces the snapshot."""
@@ -144,11 +152,24 @@ class Worker:
             return None
         finally:
             self._stats.spent("parse", time.perf_counter() - began)
+        if state is not None and event.kind == "progress":
+            self._tell_unknown_forms(state)
         try:
             self._record(event, seen, state)
         except Exception as error:  # text that cannot be written as UTF-8
             self._failed("record", error)
         return state
+
+    def _tell_unknown_forms(self, state: QueryState) -> None:
+        """Logs once for each kind of source that its offsets cannot be counted."""
+        for source in state.history.last.sources if state.history.last else ():
+            if not source.known_form and f"offsets {source.name}" not in self._warned:
+                self._warned.add(f"offsets {source.name}")
+                log.warning(
+                    "the offsets of the source %.80s of %.80s have an unknown form: no backlog and no lag are known",
+                    source.name,
+                    state.history.query,
+                )
 
     def _record(self, event: Event, seen: Observation, state: QueryState | None) -> None:
         began = time.perf_counter()
@@ -171,9 +192,15 @@ class Worker:
     def _flush(self) -> None:
         if self._recorder is not None and self._steady() >= self._record_from:
             try:
-                self._recorder.flush()
+                if self._recorder.flush():
+                    self._recording_removed(self._recorder.folder)
             except OSError as error:
                 self._recording_failed(error)
+
+    def _recording_removed(self, folder: Path) -> None:
+        with self._stats.lock:
+            self._stats.recording_errors += 1
+        self._failed("recording", FileNotFoundError("it was removed"), f"recording anew to {str(folder)[:300]}")
 
     def _recording_failed(self, error: OSError) -> None:
         """Pauses the recording for RETRY_SECONDS: a full disk may be cleared."""
@@ -219,6 +246,11 @@ class Worker:
         queries = fit_queries(self._unfitted, left, self._fitted)
         self._count_dropped(queries)
         self.snapshot = Snapshot(now, queries, hosts, driver)
+        if self.on_snapshot is not None:
+            try:
+                self.on_snapshot(self.snapshot)
+            except Exception as error:
+                self._failed("otlp", error)
         self._stats.spent("snapshot", time.perf_counter() - began)
 
     def _count_dropped(self, queries: Mapping[str, QuerySnapshot]) -> None:

@@ -27,7 +27,7 @@ from ledgerops.analysis.batch_samples import Sample
 from ledgerops.analysis.effect_size import Shift, independent, shift, slope
 from ledgerops.common import format
 
-Answer = Literal["better", "worse", "no effect", "cannot tell"]
+Direction = Literal["better", "worse", "no effect", "cannot tell"]
 MAX_ERROR = 0.05  # probability that any of the verdicts is wrong
 SMALL_SHARE = 0.1  # of the value before: a smaller difference does not matter
 # independent values of each side: with fewer, the normal approximation of Mann and Whitney's test is not close
@@ -37,7 +37,7 @@ EQUAL_ROWS_SHARE = 0.05  # by which rows may differ and count as equal: the rang
 MAX_LOAD_DIFFERENCE_SHARE = 0.15  # a difference of the rows a second beyond this explains one of the lag
 
 
-class Kind(NamedTuple):
+class Quantity(NamedTuple):
     """A measure, of which a smaller value is better. `least` is the difference, in its unit, that never matters."""
 
     name: str
@@ -47,12 +47,13 @@ class Kind(NamedTuple):
     by_rows: bool = False  # grows with the rows of a batch
 
 
-DURATION = Kind("batch duration", "seconds", 0.02, lambda sample: sample.seconds, by_rows=True)  # Spark's own jitter
+# the least difference is Spark's own jitter
+DURATION = Quantity("batch duration", "seconds", 0.02, lambda sample: sample.seconds, by_rows=True)
 OTHERS = (
-    Kind("lag", "seconds", 1.0, lambda sample: sample.lag),  # its resolution is the trigger interval
-    Kind("latency", "seconds", 1.0, lambda sample: sample.latency),
-    Kind("state memory", "bytes", 1e6, lambda sample: sample.state_bytes),
-    Kind("state commit", "seconds", 0.02, lambda sample: sample.commit_seconds),
+    Quantity("lag", "seconds", 1.0, lambda sample: sample.lag),  # its resolution is the trigger interval
+    Quantity("latency", "seconds", 1.0, lambda sample: sample.latency),
+    Quantity("state memory", "bytes", 1e6, lambda sample: sample.state_bytes),
+    Quantity("state commit", "seconds", 0.02, lambda sample: sample.commit_seconds),
 )
 
 
@@ -62,7 +63,7 @@ class Measure:
 
     name: str
     unit: str
-    verdict: Answer
+    verdict: Direction
     because: str  # why there is no clear answer; empty otherwise
     before: float | None = None
     after: float | None = None
@@ -87,7 +88,7 @@ class Comparison:
     """One query. The verdict rests on the `measures`; `phases` show where a difference of the duration comes from."""
 
     query: str
-    verdict: Answer
+    verdict: Direction
     because: str
     before: Side
     after: Side
@@ -101,13 +102,13 @@ def compare(
     """The queries that both sides have, by name; those of one side only are 'cannot tell'."""
     names = sorted(name for name in {*before, *after} if query in (None, name))
     pairs = {name: (before.get(name, ()), after.get(name, ())) for name in names}
-    tests = sum(1 + sum(_has(kind, *pair) for kind in OTHERS) for pair in pairs.values())
+    tests = sum(1 + sum(_has(quantity, *pair) for quantity in OTHERS) for pair in pairs.values())
     level = 1 - MAX_ERROR / max(1, tests)
     return [_compared(name, *pair, level) for name, pair in pairs.items()]
 
 
-def _has(kind: Kind, *sides: Sequence[Sample]) -> bool:
-    return all(any(kind.read(sample) is not None for sample in side) for side in sides)
+def _has(quantity: Quantity, *sides: Sequence[Sample]) -> bool:
+    return all(any(quantity.read(sample) is not None for sample in side) for side in sides)
 
 
 def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Comparison:
@@ -116,7 +117,7 @@ def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], lev
     if missing:
         return Comparison(query, "cannot tell", f"no batches {missing[0]} the change", *sides)
     duration = _measured(DURATION, before, after, level)
-    others = [_measured(kind, before, after, level) for kind in OTHERS if _has(kind, before, after)]
+    others = [_measured(quantity, before, after, level) for quantity in OTHERS if _has(quantity, before, after)]
     measures = (duration, *(_excused(each, *sides) for each in others))
     phases: tuple[Measure, ...] = ()
     if duration.verdict in ("better", "worse"):  # the gate: phases explain a difference that is there
@@ -127,8 +128,8 @@ def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], lev
     return Comparison(query, verdict, because, *sides, measures, phases)
 
 
-def _phase(name: str) -> Kind:
-    return Kind(name, "seconds", DURATION.least, lambda sample: sample.phases.get(name, 0.0), by_rows=True)
+def _phase(name: str) -> Quantity:
+    return Quantity(name, "seconds", DURATION.least, lambda sample: sample.phases.get(name, 0.0), by_rows=True)
 
 
 def _side(samples: Sequence[Sample]) -> Side:
@@ -144,17 +145,17 @@ def _side(samples: Sequence[Sample]) -> Side:
     )
 
 
-def _measured(kind: Kind, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Measure:
-    if kind.by_rows:
-        values, because = _at_equal_rows(kind, before, after)
+def _measured(quantity: Quantity, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Measure:
+    if quantity.by_rows:
+        values, because = _at_equal_rows(quantity, before, after)
     else:
-        values, because = (_known(kind, before), _known(kind, after)), ""
-    blank = Measure(kind.name, kind.unit, "cannot tell", because)
+        values, because = (_known(quantity, before), _known(quantity, after)), ""
+    blank = Measure(quantity.name, quantity.unit, "cannot tell", because)
     if because:
         return blank
     worth = [independent(side) for side in values]
     if min(map(len, values)) < MIN_INDEPENDENT:
-        alike = " of the same size" if kind.by_rows else ""
+        alike = " of the same size" if quantity.by_rows else ""
         return replace(blank, because=f"too few batches{alike}: {len(values[0])} before, {len(values[1])} after")
     if min(worth) < MIN_INDEPENDENT:
         return replace(
@@ -162,15 +163,15 @@ def _measured(kind: Kind, before: Sequence[Sample], after: Sequence[Sample], lev
             because=f"too few independent batches: consecutive batches are so similar that the {len(values[0])} before "
             f"and {len(values[1])} after count as only {worth[0]:.0f} and {worth[1]:.0f}",
         )
-    return _judged(kind, shift(*values, level), level)
+    return _judged(quantity, shift(*values, level), level)
 
 
-def _known(kind: Kind, samples: Sequence[Sample]) -> list[float]:
-    return [value for sample in samples if (value := kind.read(sample)) is not None]
+def _known(quantity: Quantity, samples: Sequence[Sample]) -> list[float]:
+    return [value for sample in samples if (value := quantity.read(sample)) is not None]
 
 
 def _at_equal_rows(
-    kind: Kind, before: Sequence[Sample], after: Sequence[Sample]
+    quantity: Quantity, before: Sequence[Sample], after: Sequence[Sample]
 ) -> tuple[tuple[list[float], list[float]], str]:
     """The values of batches in the range of rows that both sides have, as they would be with its median of rows."""
     sides = [[sample for sample in side if sample.rows > 0] for side in (before, after)]
@@ -189,15 +190,15 @@ def _at_equal_rows(
     middle = median(sample.rows for side in shared for sample in side)
     adjusted = []
     for side in shared:
-        values = [kind.read(sample) or 0.0 for sample in side]
+        values = [quantity.read(sample) or 0.0 for sample in side]
         each = max(0.0, slope([sample.rows for sample in side], values))
         adjusted.append([value - each * (sample.rows - middle) for sample, value in zip(side, values, strict=True)])
     return (adjusted[0], adjusted[1]), ""
 
 
-def _judged(kind: Kind, found: Shift, level: float) -> Measure:
-    enough = max(kind.least, SMALL_SHARE * abs(found.before))
-    verdict: Answer = "cannot tell"
+def _judged(quantity: Quantity, found: Shift, level: float) -> Measure:
+    enough = max(quantity.least, SMALL_SHARE * abs(found.before))
+    verdict: Direction = "cannot tell"
     because = ""
     if found.low > 0 and found.difference >= enough:
         verdict = "worse"
@@ -210,8 +211,8 @@ def _judged(kind: Kind, found: Shift, level: float) -> Measure:
     else:
         because = "too much variation for so few batches"
     return Measure(
-        kind.name,
-        kind.unit,
+        quantity.name,
+        quantity.unit,
         verdict,
         because,
         found.before,
@@ -234,7 +235,7 @@ def _excused(measure: Measure, before: Side, after: Side) -> Measure:
     return measure
 
 
-def _together(measures: Sequence[Measure]) -> tuple[Answer, str]:
+def _together(measures: Sequence[Measure]) -> tuple[Direction, str]:
     """The batch duration decides, unless only another measure is better or worse."""
     changed = {each.verdict for each in measures} & {"better", "worse"}
     if len(changed) == 2:

@@ -17,16 +17,16 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
-from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks
+from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks, without_timeout
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
-from ledgerops.common.masking import mask
+from ledgerops.common.masking import short_exception
 from ledgerops.errors import UserError
 from ledgerops.model.records import (
     Executor,
     Host,
-    Kind,
     Observation,
+    ObservationKind,
     Plan,
     Process,
     RemovedExecutor,
@@ -44,6 +44,7 @@ MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lac
 WANTED = {
     "SparkListenerLogStart",
     "SparkListenerApplicationStart",
+    "SparkListenerApplicationEnd",
     "SparkListenerEnvironmentUpdate",
     "SparkListenerExecutorAdded",
     "SparkListenerExecutorRemoved",
@@ -123,6 +124,7 @@ class Log:
         self._names: dict[str, str] = {}  # run id -> query
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
         self._finished: dict[str, int] = {}  # run id -> newest batch with a progress record
+        self._active: dict[str, str] = {}  # run id -> query id, of runs whose end was not reported
         self._begun: dict[str, tuple[int, float]] = {}  # run id -> newest batch with a job, when its first job began
         self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
@@ -159,6 +161,8 @@ class Log:
             match name:
                 case "SparkListenerApplicationStart":
                     self._settings |= {"app_id": _text(event, "App ID"), "app_name": _text(event, "App Name")}
+                case "SparkListenerApplicationEnd":
+                    yield from self._end(event["Timestamp"] / 1000)
                 case "SparkListenerLogStart":
                     self._settings["spark_version"] = _text(event, "Spark Version")
                 case "SparkListenerEnvironmentUpdate":
@@ -188,6 +192,15 @@ class Log:
         except (KeyError, TypeError, ValueError, AttributeError):
             return  # an event of a version that writes it differently is skipped; the others are read
 
+    def _end(self, at: float) -> Iterator[Observation]:
+        """The end of the runs that the application took with it: Spark reports none when it is stopped by a signal."""
+        for run_id, query_id in list(self._active.items()):
+            yield from self._unfinished(run_id)
+            data = {"id": query_id, "runId": run_id, "exception": None, "with_application": True}
+            yield self._seen("terminated", at, run_id, data)
+            self._forget(run_id)
+        self._active.clear()
+
     def _streaming(self, name: str, event: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(event.get("runId"))
         match name:
@@ -195,12 +208,14 @@ class Log:
                 query = _text(event, "name")
                 if query is not None:
                     self._names[run_id] = query
+                self._active[run_id] = str(event.get("id"))
                 yield self._seen("started", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryIdleEvent":
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryTerminatedEvent":
                 exception = _text(event, "exception")
-                data = event if exception is None else {**event, "exception": mask(exception)}
+                data = event if exception is None else {**event, "exception": short_exception(exception)}
+                self._active.pop(run_id, None)
                 yield from self._unfinished(run_id)
                 yield self._seen("terminated", None, run_id, data)
                 self._forget(run_id)
@@ -232,7 +247,7 @@ class Log:
         self._batches = {stage: batch for stage, batch in self._batches.items() if batch not in over}
         self._tasks = {attempt: ends for attempt, ends in self._tasks.items() if attempt[0] in self._batches}
 
-    def _seen(self, kind: Kind, at: float | None, run_id: str, data: Mapping[str, Any]) -> Observation:
+    def _seen(self, kind: ObservationKind, at: float | None, run_id: str, data: Mapping[str, Any]) -> Observation:
         """Events without a time of their own happened after all that came before them."""
         self._now = max(self._now, at or 0.0)
         return Observation(self._now if at is None else at, kind, self._names.get(run_id), data)
@@ -289,6 +304,7 @@ class Log:
             watermarks=parse_watermarks(text),
             keys=parse_keys(text),
             stateful=is_stateful(text),
+            without_timeout=without_timeout(text),
             **{name: value for name, value in self._settings.items() if value is not None},
         )
         self._plans[run_id] = reads + 1, plan

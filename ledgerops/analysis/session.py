@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,15 @@ from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.report import document, finding_document
 from ledgerops.errors import UserError
+from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
 
 TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
+LOOK_SECONDS = 15.0  # as often incidents are looked for between the records: a batch that hangs reports nothing
 CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
+RECENT_SECONDS = 3600.0  # of a running exporter: what ended since then is worth a line
 OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
 
 
@@ -49,6 +52,9 @@ def warn_of_bad_records(bad: int, name: str) -> None:
 class Investigation:
     """`at` is the instant of the diagnosis (the newest one when None), `since` leaves out what had ended before it.
 
+    A file is diagnosed after the fact, unless it is `live`: without `at` and `since` its document has `incidents`, all
+    that went wrong.
+
     With `with_timeline` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
     """
 
@@ -61,6 +67,7 @@ class Investigation:
         with_timeline: bool = False,
         plots: bool = False,
         trigger_interval: float | None = None,
+        live: bool = False,
     ) -> None:
         self.place = place
         self.query = query
@@ -69,6 +76,7 @@ class Investigation:
         self.plots = plots
         self.trigger_interval = trigger_interval
         self.with_timeline = with_timeline
+        self.live = live or is_exporter(place)
         self._reported_bad = 0
         self._begin()
 
@@ -91,6 +99,8 @@ class Investigation:
         self._asked = now
         seen = self._new(source.observations) if exporter else source.observations
         every = TICK_SECONDS if self.with_timeline or self.since is not None else None
+        if every is None and self.at is None and not self.live:
+            every = LOOK_SECONDS
         for verdict in self.replay.verdicts(seen, self.at, every):
             self._take(verdict.query, verdict.at)
         self._warn_of_bad_records(source.name)
@@ -126,7 +136,7 @@ class Investigation:
         state = self.replay.registry.queries[query]
         if state.verdict is None or self.query not in (None, query):
             return
-        if self.with_timeline or self.since is not None:
+        if self.with_timeline or self.at is None:
             self.finding_history.take(state.verdict, state.history)
         if self.plots:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
@@ -153,6 +163,12 @@ class Investigation:
         if self.since is not None:
             for query in found["queries"]:
                 query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]
+        elif self.at is None and self.live:
+            found["ended_lately"] = self._ended_lately(shown, moment)
+        elif self.at is None:
+            found["incidents"] = self._incidents(shown, moment)
+            for query in found["queries"]:
+                query["end_recorded"] = queries[query["query"]].history.ended is not None
         if self.with_timeline:
             found["timeline"] = timeline(self.finding_history, max(0.0, since), self.query)
         return found
@@ -176,10 +192,50 @@ class Investigation:
         seen = max(state.history.last_seen or 0.0, state.history.ended.at if state.history.ended else 0.0)
         return seen >= since or bool(state.verdict and state.verdict.findings)
 
+    def _incidents(self, shown: Iterable[str], moment: float) -> list[dict[str, Any]]:
+        """What was a root cause at any time, the worst first, of equal ones what takes most."""
+        periods = [
+            period
+            for query in shown
+            if query in self.finding_history.queries
+            for period in self.finding_history.queries[query].periods
+            if not period.causes
+        ]
+        found = [self._incident(period, moment) for period in periods]
+        return sorted(found, key=_gravity)
+
+    def _ended_lately(self, shown: Iterable[str], moment: float) -> list[dict[str, Any]]:
+        """What was a warning or worse in its own right, and ended in the last hour."""
+        return [
+            {"query": query, "rule": each.finding.rule, "until": format_instant(each.until or moment)}
+            for query in shown
+            for each in self._ended(query, moment - RECENT_SECONDS)
+            if not each.causes and each.finding.severity != "info"
+        ]
+
+    def _incident(self, period: FindingPeriod, moment: float) -> dict[str, Any]:
+        """A period as an incident: `ended` says whether it was over by itself, or ended with its run or the source."""
+        run = self.replay.registry.queries[period.query].history.ended
+        until = period.until if period.until is not None else run.at if run is not None else moment
+        held = "with the source" if run is None else "with the run"
+        return {
+            **finding_document(period.root or period.finding),
+            "query": period.query,
+            "severity": period.finding.severity,
+            "since": format_instant(period.began),
+            "until": format_instant(until),
+            "seconds": round(max(0.0, until - period.began), 3),
+            "ended": held if period.until is None or period.with_run else "by itself",
+        }
+
     def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
         findings = self.finding_history.queries.get(query)
         periods = findings.periods if findings else ()
         return [each for each in periods if each.until is not None and each.until >= since]
+
+
+def _gravity(incident: Mapping[str, Any]) -> tuple[int, float, float]:
+    return -SEVERITIES.index(incident["severity"]), -(incident["share"] or 0.0), -incident["seconds"]
 
 
 def _ended_document(period: FindingPeriod) -> dict[str, Any]:

@@ -42,6 +42,7 @@ COMMANDS = (
     Command("diagnose", "ledgerops.cli.diagnose", "find the root cause of a query's problem", "cli"),
     Command("compare", "ledgerops.cli.compare", "compare queries before and after a change", "cli"),
     Command("capacity", "ledgerops.cli.capacity", "estimate the rate a query can sustain, and what limits it", "cli"),
+    Command("mcp", "ledgerops.cli.mcp", "answer an AI assistant's questions about queries", "mcp"),
     Command("state", "ledgerops.cli.state", "show what a query keeps in its state, from its checkpoint", "ledger"),
     Command("drill", "ledgerops.cli.drill", "inject faults into queries and score the diagnosis", "ledger"),
     Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or print the runbook of one"),
@@ -60,11 +61,14 @@ COMMANDS = (
 OPTIONAL = {
     "apprise": "apprise",
     "confluent_kafka": "confluent-kafka",
+    "google": "protobuf",
     "grafana_foundation_sdk": "grafana-foundation-sdk",
     "hdrh": "hdrhistogram",
     "jinja2": "jinja2",
     "markupsafe": "jinja2",
+    "mcp": "mcp",
     "numpy": "numpy",
+    "opentelemetry": "opentelemetry-proto",
     "pandas": "pandas",
     "prometheus_client": "prometheus-client",
     "psycopg": "psycopg",
@@ -157,9 +161,23 @@ def missing_extra(name: str, module: str) -> str | None:
     return package and f"ledgerops {name}: needs {package}; pip install 'ledgerops[{extra}]'"
 
 
+def run_script(argv: Sequence[str]) -> int:
+    """`exec`: streams, signals and errors of an application are its own, and nothing may keep it from running."""
+    try:
+        args = build_parser("exec").parse_args(argv)
+        args.prepare(args)
+    except UserError as error:
+        print_error(f"ledgerops: {error}")
+        return 2
+    code: int = args.run(args)
+    return code
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
     argv = join_command(sys.argv[1:] if argv is None else argv)
+    if argv[:1] == ["exec"]:
+        return run_script(argv)
     prepare_streams()
     try:
         parser = build_parser(chosen_command(argv))
@@ -169,9 +187,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser.parse_args(argv)
         from ledgerops.config import check_variables
 
-        if args.command != "exec":  # whose script attaches: that logs the same, and nothing may keep it from running
-            for line in check_variables(os.environ):
-                print_error(f"ledgerops: {line}")
+        for line in check_variables(os.environ):
+            print_error(f"ledgerops: {line}")
         code: int = args.run(args)
         sys.stdout.flush()
         return code
@@ -190,8 +207,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop(sys.stdout)
         return 141
     except OSError as error:
-        if argv[:1] == ["exec"]:  # an application's error is its own
-            raise
         if error.errno in UNUSABLE and error.filename is not None:  # pathlib raises them for `exists`, too
             print_error(f"ledgerops: cannot use {error.filename}: {os_reason(error)}")
             return 2

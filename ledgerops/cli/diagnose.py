@@ -1,11 +1,12 @@
 """Names the root cause of each query's problem, with the numbers that prove it, and says what to do about it.
 
 Reads a running exporter, a recording, a folder of recordings, or a Spark event log (file or rolling folder, plain or
-zstd). --at diagnoses a past moment. --since also lists problems that have ended. --timeline shows how an incident
-developed: what started when, what explains it, and when it ended.
+zstd). A running exporter answers how it is now, and what ended in the last hour. A recording or event log is answered
+with its incidents: what went wrong, from when to when, and how it ended. --at diagnoses a past moment, --since lists
+what ended after a moment. --timeline shows how an incident developed: what started when, and what explains it.
 
-Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not read the source. --watch runs until
-Ctrl-C and exits with the code of the last diagnosis.
+Exit code: 0 nothing found at --fail-on or above, 1 something found (also if it has ended), 2 could not read the source.
+--watch runs until Ctrl-C and exits with the code of the last diagnosis.
 
 Examples:
     ledgerops diagnose
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ledgerops.analysis.session import Investigation, Moment
 
 WATCH_SECONDS = 5.0
-EARLIER = "problems that ended before then are listed with --timeline"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         with_timeline=args.timeline or args.html is not None,
         plots=args.html is not None,
         trigger_interval=args.trigger,
+        live=args.watch is not None,
     )
     if args.watch is not None:
         stop = Stop()
@@ -134,16 +135,13 @@ def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) ->
 
 
 def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
-    from ledgerops.analysis.inputs import is_exporter
-    from ledgerops.diagnosis.report import text, worst
+    from ledgerops.diagnosis.report import text
 
     if args.json:
         return json.dumps(_only(found, args.min_severity)) + "\n"
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else None
-    shown = text(found, terminal and not os.environ.get("NO_COLOR"), args.min_severity, columns)
-    whole = args.timeline or args.since is not None or is_exporter(input_args.place(args))
-    return shown if whole or worst(found) is not None else f"{shown}{EARLIER}\n"
+    return text(found, terminal and not os.environ.get("NO_COLOR"), args.min_severity, columns)
 
 
 def _code(found: dict[str, Any], args: argparse.Namespace) -> int:
@@ -176,4 +174,5 @@ def _only(found: dict[str, Any], lowest: str) -> dict[str, Any]:
         query | {key: [each for each in query[key] if each["severity"] in shown] for key in kinds if key in query}
         for query in found["queries"]
     ]
-    return found | {"queries": queries}
+    incidents = [each for each in found.get("incidents", ()) if each["severity"] in shown]
+    return found | {"queries": queries} | ({"incidents": incidents} if "incidents" in found else {})

@@ -1,4 +1,4 @@
-"""Downloads the jars for Kafka and Postgres: Spark's Kafka connector, the Postgres driver and a Kafka broker.
+"""Downloads the jars for Kafka, Postgres and Delta: Spark's connectors, the Postgres driver and a Kafka broker.
 
 Downloads once, with the Ivy that comes with pyspark, and checks every jar against its known hash. Later runs only check
 them and work offline. The jars are kept in $LEDGEROPS_JARS, or in the user's cache folder.
@@ -27,7 +27,7 @@ SETTINGS = "LEDGEROPS_IVY_SETTINGS"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--path",
-        choices=("connector", "broker"),
+        choices=("connector", "delta", "broker"),
         help="print the paths of these jars: comma-separated for spark.jars, or the broker's as a class path",
     )
     parser.add_argument(
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         fetched = jars.fetch(Path(args.settings) if args.settings else None, say)
     if args.path == "connector":
         print(",".join(map(str, jars.connector_jars())))
+    elif args.path == "delta":
+        print(",".join(map(str, jars.delta_jars())))
     elif args.path == "broker":
         print(":".join(map(str, jars.broker_jars())))
     else:

@@ -36,11 +36,12 @@ from typing import TYPE_CHECKING
 from ledgerops.cli import loadtest_args
 from ledgerops.cli.arg_types import factor, seconds
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ledgerops.ledger.plan.plan import Plan
+    from ledgerops.ledger.plan.plan import LoadPlan
     from ledgerops.load.test.search_run import Perform
     from ledgerops.load.test.slo import Slo
     from ledgerops.load.test.trial import Trial
@@ -161,7 +162,7 @@ def _sent_load(args: argparse.Namespace) -> Trial:
     return trial
 
 
-def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[Plan, str, float]:
+def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[LoadPlan, str, float]:
     """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
     from ledgerops.ledger.plan.plan import load_plan
     from ledgerops.load.test import plans
@@ -191,7 +192,7 @@ def _searched_rate(out: Path, names: tuple[str, ...]) -> float:
         raise UserError("--load needs exactly one --job")
     file = out / f"search-{names[0]}" / "search.json"
     try:
-        found = json.loads(file.read_text("utf-8"))["sustainable_rows_per_second"]
+        found = json.loads(read_text(file))["sustainable_rows_per_second"]
     except OSError:
         raise UserError(f"no {file}: run ledgerops load search {names[0]} first, or give --rate") from None
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from ledgerops.cli.arg_types import port
 from ledgerops.cli.streams import print_note
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     from ledgerops.common.credentials import Secrets
@@ -195,7 +196,7 @@ def _listed(file: Path | None) -> list[str]:
         lines = os.environ.get(SENDERS, "").split()
     else:
         try:
-            lines = file.read_text("utf-8").splitlines()
+            lines = read_text(file).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise cannot_read(file, error) from None
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -32,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)")
     add(
         "--format",
-        type=_format,
         choices=FORMATS,
         default="files",
         help="kubernetes writes manifests instead: rules and monitors for the Prometheus operator, dashboard "
@@ -40,22 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _format(value: str) -> str:
-    if value == "grafana-v2":
-        raise argparse.ArgumentTypeError(
-            "grafana-v2 is no longer written; import dashboards/*.json, which Grafana 10 to 13 read"
-        )
-    return value
-
-
 def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import mixin
-    from ledgerops.cli.architecture_picture import architecture_picture
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
-    ours = {"docs/cli.md": cli_page, "docs/architecture.svg": architecture_picture}
+    ours = {"docs/cli.md": cli_page}
     if args.format != "files" and args.check:
         raise UserError(f"--check compares the committed files and cannot be combined with --format {args.format}")
     if args.format != "files" and args.out == Path():

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from ledgerops.errors import cannot_read
+from ledgerops.input_files import read_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.servers.sbom import bill_of_materials
 
     try:
-        lock = args.lock.read_text("utf-8")
+        lock = read_text(args.lock)
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(args.lock, error, "give the lock of a checkout with --lock") from None
     json.dump(bill_of_materials(lock), sys.stdout, indent=2)

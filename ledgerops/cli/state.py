@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.arg_types import cores
+from ledgerops.common.format import clean
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             _print(head(checkpoint), as_json=True)
         else:
-            print(f"{path}: the query has no state")
+            print(f"{clean(str(path))}: the query has no state")
         return 0
     _print(_read(path, args), args.json)
     return 0

@@ -29,7 +29,7 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from ledgerops.ledger.verify.check import VerifyInput
     from ledgerops.ledger.verify.locate import Found
-    from ledgerops.ledger.verify.result import Result
+    from ledgerops.ledger.verify.result import JobCheck
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +97,7 @@ def _places(args: argparse.Namespace) -> list[Found]:
     return chosen
 
 
-def _check(places: list[Found], case: VerifyInput) -> list[Result]:
+def _check(places: list[Found], case: VerifyInput) -> list[JobCheck]:
     from ledgerops.ledger.verify.check import check
 
     results = []

@@ -1,18 +1,17 @@
 """Lines of a file that may be damaged or hostile, plain or zstd, in bounded memory and time.
 
-Only regular files are opened: a FIFO would block for ever, and a device has no end. A line has a largest length, and a
-zstd file a largest size when it is decompressed.
+Only regular files are opened. A line has a largest length, and a zstd file a largest size when it is decompressed.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import open_regular
 
 MAX_LINE_BYTES = 8 * 1024 * 1024  # the largest events of Spark, plans of thousands of columns, are a tenth of it
 MAX_ZSTD_RATIO = 1000  # decompressed over compressed size; Spark's event logs have 20 to 60, recordings less
@@ -26,16 +25,6 @@ ZSTD_NAMES = (".zst", ".zstd")
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
-
-
-def open_regular(path: Path) -> IO[bytes]:
-    """A regular file for reading, without ever waiting for it. Raises UserError for anything else, and OSError."""
-    # without O_NONBLOCK the opening of a FIFO waits for a writer
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise UserError(f"cannot read {path}: not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def read_head(path: Path, size: int) -> bytes:

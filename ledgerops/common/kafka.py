@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgerops.errors import UserError, cannot_read
+from ledgerops.input_files import read_text
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LOGIN = {
@@ -131,7 +132,7 @@ def read_client(servers: str, config: Path | None, check_options: bool = True) -
 def read_properties(path: Path) -> dict[str, str]:
     """The options in a properties file. A line that is refused is never quoted: it may hold a password."""
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        lines = read_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(path, error) from None
     options: dict[str, str] = {}
@@ -235,7 +236,7 @@ def _quoted(text: str) -> str:
 
 def _pem(name: str, path: str) -> str:
     try:
-        return Path(path).read_text("utf-8")
+        return read_text(Path(path))
     except UnicodeDecodeError:
         raise UserError(f"{name} {path} is not a PEM file") from None
     except OSError as error:

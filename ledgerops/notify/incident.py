@@ -117,10 +117,15 @@ def _firing(given: object) -> Firing:
         began=began,
         ended=_instant(given.get("endsAt")) if status == "resolved" else None,
         fingerprint=str(given.get("fingerprint", "")),
-        runbook=annotations.get("runbook_url"),
-        dashboard=annotations.get("dashboard_url"),
+        runbook=_web(annotations.get("runbook_url")),
+        dashboard=_web(annotations.get("dashboard_url")),
         subject=next((labels[each] for each in ("query", "app", "instance") if labels.get(each)), ""),
     )
+
+
+def _web(url: str | None) -> str | None:
+    """An address that somebody may click on; None for `javascript:`, `file:` and others."""
+    return url if url and url.lower().startswith(("http://", "https://")) else None
 
 
 def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:

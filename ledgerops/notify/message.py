@@ -85,8 +85,7 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
     since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
     lines = [f"{about}: {worst.summary.rstrip('.')} ({since})"]
     if worst.description:
-        # the diagnosis below has the cause in more detail
-        lines.append(worst.description.split(" Root cause:")[0].split(" No cause is")[0])
+        lines.append(worst.description)
     if diagnosis is not None:
         lines += _causes(diagnosis)
     lines += _same(incident)
@@ -99,7 +98,7 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
 
 
 def _same(incident: Incident) -> list[str]:
-    """Whom else the worst alert is about, in a group that is about no query: several drivers."""
+    """The other drivers that have the worst alert, in a group of alerts without a query."""
     worst = incident.worst
     if incident.query:
         return []

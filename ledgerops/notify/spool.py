@@ -234,14 +234,6 @@ class Spool:
 
     def _adopt(self) -> None:
         """What waits for a sender that is no longer configured goes to those that are, unless they have had it."""
-        if self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'waiting'").fetchone():  # of an older version
-            for group, identity, severity, payload, due, had in self._db.execute(
-                "SELECT grouped, identity, severity, payload, due, delivered FROM waiting ORDER BY id"
-            ).fetchall():
-                for sender in self._senders:
-                    if sender not in json.loads(had):
-                        self._insert(sender, group, identity, severity, payload, due)
-            self._db.execute("DROP TABLE waiting")
         rows = self._db.execute("SELECT sender, grouped, identity, severity, payload, at, id FROM queue").fetchall()
         for sender, group, identity, severity, payload, at, number in rows:
             if sender in self._senders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any, Protocol, TypeVar
 
 from ledgerops.metrics import RunningTotals
@@ -19,6 +20,7 @@ MAX_HOST_SAMPLES = 60  # at a sample every 10 s, ten minutes
 MAX_OBSERVER_SAMPLES = 60  # at a sample every 5 s, five minutes
 MAX_REPLACED_RUNS = 3  # of one name, kept because they were replaced before their end was reported
 MAX_RUNS = 2_000  # whose queries are known; ten for each query that may be kept
+END_MARKS = ("unwatched", "lost", "with_application")  # of a terminated record, for what Spark does not report
 MAX_ENDED_QUERIES = 200  # beyond this the queries that ended first are forgotten
 
 
@@ -104,6 +106,10 @@ class QueryRegistry:
         if seen.kind == "terminated":
             state.replaced = [each for each in state.replaced if each.run_id != run_id]
         _apply(state.history, seen, record, run_id, at)
+        if seen.kind == "tables":
+            commits = state.history.add_tables(record)
+            if self._counts:
+                state.totals.add_commits(commits)
         return state
 
     def _add_progress(self, progress: Progress) -> QueryState:
@@ -200,7 +206,7 @@ class QueryRegistry:
             second.history.plan = newer.plan
         if newer.ended is not None:
             ended = newer.ended
-            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched, ended.lost)
+            second.history.end(*astuple(ended))
 
     def _forget_ended(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
@@ -220,8 +226,8 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
             history.idle(at)
         case "terminated":
             exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
-            unwatched, lost = seen.data.get("unwatched") is True, seen.data.get("lost") is True
-            history.end(at, run_id, exception, kind, unwatched, lost)
+            marks = {mark: seen.data.get(mark) is True for mark in END_MARKS}
+            history.end(at, run_id, exception, kind, **marks)
         case "plan":
             history.plan = record
         case "tasks":

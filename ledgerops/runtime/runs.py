@@ -6,16 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ledgerops.model.history import History
-from ledgerops.model.records import Observation, Offsets, Plan, Progress
+from ledgerops.model.records import Observation, Offsets, Plan, Progress, TablePosition
+from ledgerops.model.sources import NAMED, sink_folder
 from ledgerops.signals.partitions import lowest_offsets
 
 SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
 MAX_ENDED_RUNS = 1000  # run ids kept after their end: late observations must not bring a run back
-FILES = "FileStreamSource["  # Spark's description of a file source
-KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class Run:
     plan: Plan | None = None
     handle: Any = None  # PySpark's StreamingQuery, once a collector has asked for it
     files: FileEntries | None = None  # of the newest batch; None before the first
+    tables: Mapping[str, TableInput] = field(default_factory=dict)  # that it reads, by the name of the source
+    sink_folder: str | None = None  # of the Delta table that it writes
     kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
 
 
@@ -40,6 +42,14 @@ class FileEntries(NamedTuple):
 
     batch_id: int
     sources: Mapping[str, tuple[int, int]]  # name -> its number in the query, and the number of the entry in its log
+    folders: Mapping[str, str] = MappingProxyType({})  # name -> the folder that it reads, as Spark describes it
+
+
+class TableInput(NamedTuple):
+    """A Delta table that a run reads: its folder, and where the run is in it."""
+
+    folder: str
+    position: TablePosition
 
 
 class Consumed(NamedTuple):
@@ -84,7 +94,10 @@ class Runs:
             if seen.kind == "progress":
                 run.last_batch = int(seen.data["batchId"])
                 if history.last is not None:
-                    run.files = FileEntries(history.last.batch_id, file_entries(history.last))
+                    batch = history.last
+                    run.tables = table_inputs(batch)
+                    run.sink_folder = sink_folder(batch.sink)
+                    run.files = FileEntries(batch.batch_id, file_entries(batch), file_folders(batch))
                 run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
                 run.plan = history.plan
@@ -121,8 +134,27 @@ class Runs:
 
 def kafka_offsets(batch: Progress) -> Offsets:
     """The next offset that the query will read of each Kafka partition; of two sources the slower."""
-    ends = lowest_offsets(source.end for source in batch.sources if source.description.startswith(KAFKA))
+    ends = lowest_offsets(source.end for source in batch.sources if NAMED[source.kind].has_broker)
     return {partition: end for partition, end in ends.items() if partition[1].isdecimal()}
+
+
+def file_folders(batch: Progress) -> Mapping[str, str]:
+    """What each file source of a batch reads, as Spark describes it: name -> `file:/landing`."""
+    return {
+        source.name: source.description.partition("[")[2].removesuffix("]")
+        for source in batch.sources
+        if NAMED[source.kind].logs_files
+    }
+
+
+def table_inputs(batch: Progress) -> Mapping[str, TableInput]:
+    """The Delta tables that a batch read, by the name of the source, and where it ended in them."""
+    found = {}
+    for source in batch.sources:
+        folder = NAMED[source.kind].folder(source.description)
+        if folder is not None and source.table is not None:
+            found[source.name] = TableInput(folder, source.table)
+    return found
 
 
 def file_entries(batch: Progress) -> Mapping[str, tuple[int, int]]:
@@ -130,6 +162,6 @@ def file_entries(batch: Progress) -> Mapping[str, tuple[int, int]]:
     return {
         source.name: (number, entry)
         for number, source in enumerate(batch.sources)
-        if source.description.startswith(FILES) and source.end != source.start
+        if NAMED[source.kind].logs_files and source.end != source.start
         for entry in source.end.values()
     }

@@ -53,10 +53,12 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "restarts": history.restarts,
         "rates": _rates(view),
         "backlog": view.lag.unread_offsets,
+        "unread": _unread(view) if runs else None,
         "drain_seconds": _rounded(view.capacity.drain_seconds) if runs else None,
-        "lag_seconds": _rounded(view.lag.seconds) if runs else None,
+        "lag_seconds": _rounded(_lag(view)) if runs else None,
         "busy_ratio": _current_rate(view, view.trigger.busy_ratio),
         "pressure_ratio": _current_rate(view, view.capacity.pressure_ratio),
+        "trigger": view.run.plan.trigger,
         "trigger_interval": view.trigger.interval,
         "batch": _batch(last, view),
         "watermark_lag": _rounded(view.lag.watermark) if runs else None,
@@ -68,6 +70,19 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
     }
 
 
+def _unread(view: QueryView) -> dict[str, int] | None:
+    """What is unread in tables, files and queues, over all sources, by unit; None where no source tells."""
+    tables = view.tables
+    units = {"versions": tables.versions, "rows": tables.rows, "files": tables.files, "bytes": tables.bytes}
+    return {unit: sum(values.values()) for unit, values in units.items() if values} or None
+
+
+def _lag(view: QueryView) -> float | None:
+    """The lag of the source that is furthest behind, in seconds."""
+    known = [lag for lag in (view.lag.seconds, view.tables.lag_seconds) if lag is not None]
+    return max(known, default=None)
+
+
 def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[str, Any]:
     if verdict and verdict.root_causes:
         return _finding(verdict.root_causes[0])
@@ -77,10 +92,12 @@ def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[
 def _sentence(status: Status, view: QueryView) -> str:
     """The status line of a query without findings."""
     history = view.history
+    if view.run.plan.trigger == "real_time" and status in ("healthy", "starting"):
+        return _real_time(view)
     if status == "starting":
         return "one batch so far, too few to judge" if view.batches else _first_batch(view)
     if status == "stopped":
-        return "stopped cleanly"
+        return _stopped(view)
     if status == "lost":
         return "vanished without reporting its end: its driver, server or session may have died"
     if status == "failed":
@@ -97,6 +114,21 @@ def _sentence(status: Status, view: QueryView) -> str:
     if view.trigger.busy_ratio is not None:
         return f"{found}; batches take {view.trigger.busy_ratio:.0%} of the time"
     return found
+
+
+def _stopped(view: QueryView) -> str:
+    ended = view.history.ended
+    if ended is None or not ended.with_application:
+        return "stopped cleanly"
+    failed = [other.query for other in view.others if ended.stopped_by(other.ended)]
+    return "stopped with its application" + (f", after {', '.join(failed)} failed" if failed else "")
+
+
+def _real_time(view: QueryView) -> str:
+    """A real-time query reports once for each of its long batches, whatever it processes meanwhile."""
+    interval = view.trigger.interval
+    every = f"reports every {interval:g} s" if interval else "reports with each checkpoint"
+    return f"real-time; {every}{'' if view.batches else ', not yet since its start'}"
 
 
 def _first_batch(view: QueryView) -> str:

@@ -89,8 +89,7 @@ PARTS = (
     ),
     Part(
         "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
-        "Beside one query that never waits. An address is answered 5 times a second; further requests wait or are "
-        "refused. The exporter's threads are measured by their own CPU clocks. "
+        "Beside one query that never waits. The exporter's threads are measured by their own CPU clocks. "
         "`python -m load.bench.scrapes --storm 3600` makes the storm last an hour.",
     ),
     Part(

@@ -20,7 +20,16 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.metrics.state import CUSTOM
 from ledgerops.model.recording import decode, encode
-from ledgerops.model.records import Executor, ExecutorShare, Host, Kind, Plan, Process, StageSummary, TaskSummary
+from ledgerops.model.records import (
+    Executor,
+    ExecutorShare,
+    Host,
+    ObservationKind,
+    Plan,
+    Process,
+    StageSummary,
+    TaskSummary,
+)
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import QueryRegistry
@@ -106,7 +115,7 @@ def _state_operator(batch: int) -> dict[str, Any]:
     }
 
 
-def around(batch: int, partitions: int, query: int = 0) -> Iterator[tuple[Kind, bytes]]:
+def around(batch: int, partitions: int, query: int = 0) -> Iterator[tuple[ObservationKind, bytes]]:
     """What the collectors add after a batch: the plan, the tasks, the machine, and the broker's heads."""
     run, at = f"run-{query:04}", T0 + 2 * batch
     if batch == 0:

@@ -21,7 +21,7 @@ from ledgerops.agent.worker import Worker
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
-from ledgerops.model.records import Kind, Observation
+from ledgerops.model.records import Observation, ObservationKind
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import Judge, QueryRegistry
 from ledgerops.runtime.snapshot import published
@@ -116,16 +116,16 @@ class FedWorker:
         """99th percentile of the milliseconds for one event."""
         return sorted(self.spent)[int(len(self.spent) * 0.99)]
 
-    def _events(self, query: int) -> list[tuple[Kind, bytes]]:
+    def _events(self, query: int) -> list[tuple[ObservationKind, bytes]]:
         return [
             ("progress", progress(query, self.batch, self.partitions)),
             *around(self.batch, self.partitions, query),
         ]
 
-    def _at(self, kind: Kind) -> float:
+    def _at(self, kind: ObservationKind) -> float:
         return T0 + 2 * self.batch + (0.9 if kind == "progress" else 1.0)
 
-    def _turn(self, kind: Kind, query: str | None, data: bytes) -> None:
+    def _turn(self, kind: ObservationKind, query: str | None, data: bytes) -> None:
         self.now = self._at(kind)
         self.queue.waiting.append(Event(self.now, kind, query, data))
         began = time.thread_time()

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from ledgerops.analysis import event_log
+from ledgerops.analysis.session import Investigation
 from ledgerops.errors import UserError
 from ledgerops.model.spark_progress import parse_progress
 from ledgerops.runtime.replay import replay
@@ -105,11 +106,10 @@ def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
     assert (log._batches, log._tasks, log._stages, log._python) == ({}, {}, {}, {})
 
 
-def test_a_hot_key_is_named_from_the_tasks_alone():
+def test_a_hot_key_in_batches_that_are_in_time_is_no_finding():
     verdict = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].verdict
 
-    assert [cause.rule for cause in verdict.root_causes] == ["key-skew"]
-    assert verdict.root_causes[0].component.detail == "customer_id"
+    assert (verdict.root_causes, verdict.health) == ((), 100)
 
 
 def test_the_executors_cores_are_known():
@@ -229,7 +229,7 @@ def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_lo
     [cause] = after.root_causes
     assert (cause.rule, cause.severity, cause.component.detail) == ("key-skew", "critical", "account")
     assert cause.explains == ("falling-behind",)
-    assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "input-overload"}
+    assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "straggler"}
 
 
 def cut_in_batch(target, *, ended):
@@ -269,3 +269,18 @@ def test_of_batches_that_finished_none_is_reported_as_at_work():
     running = {each.query for each in event_log.read(PLAIN) if each.kind == "batch_running"}
 
     assert running <= {"crashes"}
+
+
+@pytest.mark.parametrize(("ended", "status"), [(True, "stopped"), (False, "starting")])
+def test_the_end_of_an_application_ends_its_queries(tmp_path, ended, status):
+    query = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"
+    events = [
+        {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b", "Timestamp": 1_700_000_000_000},
+        {"Event": query, "id": "i", "runId": "r", "name": "q", "timestamp": "2023-11-14T22:13:21.000Z"},
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000},
+    ]
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in (events if ended else events[:2])))
+    [found] = Investigation(str(log)).diagnose()["queries"]
+
+    assert (found["status"], found["root_causes"]) == (status, [])

@@ -18,7 +18,7 @@ SUM_TOLERANCE = 0.05  # of the batch, for the parts of its time
 
 @pytest.fixture(scope="module")
 def logs(data_dir: Path) -> list[tuple[dict[str, Any], list[str]]]:
-    """Each query's part of the diagnosis at the end of its log, and the rules of which one must be named first."""
+    """Each query's part of the diagnosis of its log with its incidents, and the rules of which one must be first."""
     folder = data_dir / "eventlogs"
     if not folder.is_dir():
         reason = f"the event logs with their truth are absent: {folder} does not exist"
@@ -29,13 +29,15 @@ def logs(data_dir: Path) -> list[tuple[dict[str, Any], list[str]]]:
         [log] = truth.parent.glob("eventlog_v2_*")
         expected = json.loads(truth.read_text())
         document = Investigation(str(log)).diagnose()
-        found += [(query, expected[query["query"]]) for query in document["queries"]]
+        for query in document["queries"]:
+            own = [each for each in document["incidents"] if each["query"] == query["query"]]
+            found.append((query | {"incidents": own}, expected[query["query"]]))
     return found
 
 
 def test_the_cause_is_named_first(logs):
     faults = [(query, expected) for query, expected in logs if expected]
-    named = [[cause["rule"] for cause in query["root_causes"]] for query, _ in faults]
+    named = [[incident["rule"] for incident in query["incidents"]] for query, _ in faults]
     missed = [
         f"{query['query']}: {rules or 'nothing'} in place of {' or '.join(expected)}"
         for (query, expected), rules in zip(faults, named, strict=True)
@@ -49,7 +51,7 @@ def test_the_cause_is_named_first(logs):
 def test_healthy_queries_get_no_warning(logs):
     healthy = [query for query, expected in logs if not expected]
     loud = [
-        (query["query"], each["rule"]) for query in healthy for each in query["findings"] if each["severity"] != "info"
+        (query["query"], each["rule"]) for query in healthy for each in query["incidents"] if each["severity"] != "info"
     ]
 
     assert len(healthy) == HEALTHY

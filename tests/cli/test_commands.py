@@ -242,14 +242,6 @@ def test_a_check_writes_nothing_in_any_form(capsys, tmp_path):
     assert not (tmp_path / "k8s").exists()
 
 
-def test_a_format_that_is_no_longer_written_is_refused_with_what_to_do(capsys, tmp_path):
-    assert refused(capsys, "render", "--format", "grafana-v2", "--out", str(tmp_path / "boards")) == (
-        "ledgerops: argument --format: grafana-v2 is no longer written; import dashboards/*.json, which Grafana 10 to "
-        "13 read; see ledgerops render --help"
-    )
-    assert not (tmp_path / "boards").exists()
-
-
 def test_an_interrupt_is_exit_code_130(monkeypatch):
     import ledgerops.cli.jobs as jobs
 

@@ -10,7 +10,7 @@ from ledgerops.cli import main
 from tests.paths import RECORDED
 from tests.serving import serving
 
-CRASH = str(RECORDED / "spark-4.2.0.jsonl")
+CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 KEYS = {
     "rule",
     "severity",
@@ -18,6 +18,8 @@ KEYS = {
     "confidence",
     "share",
     "saving_seconds",
+    "batches",
+    "usual_batches",
     "component",
     "summary",
     "evidence",
@@ -31,14 +33,12 @@ def test_the_report_names_the_cause_and_sums_up(capsys):
     assert main(["diagnose", "--from", CRASH]) == 1
 
     out = capsys.readouterr().out
-    block = out[: out.index("dedup_rocksdb")].rstrip().splitlines()
-    assert block[0].startswith("crashes                  failed          health   0")
-    assert block[1].startswith("  critical query-failed  crashes")
-    assert len(block) <= 7
+    lines = out.splitlines()
+    assert lines[0].startswith("  critical query-failed  crashes  2026-11-21 07:02:01 to ")
+    assert "ended with the run" in lines[0] and len(out[: out.index("\n\n")].splitlines()) <= 6
     assert "runbook: ledgerops rules query-failed" in out
-    assert out.splitlines()[-1].startswith(
-        "6 queries at 2026-11-21 07:02:23 UTC: 5 with findings: crashes (query-failed), dedup_rocksdb (long-batches)"
-    )
+    assert any(line.startswith("crashes                  failed          health   0") for line in lines)
+    assert lines[-1].startswith("6 queries until 2026-11-21 07:02:23 UTC: ") and "crashes (query-failed)" in lines[-1]
     assert "\x1b" not in out
 
 
@@ -57,15 +57,42 @@ def test_the_document_has_the_promised_form(capsys):
 
 def test_nothing_found_is_zero(capsys):
     assert main(["diagnose", "--from", CRASH, "--query", "idle_files"]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "1 query at 2026-11-21 07:02:23 UTC: nothing found",
-        "problems that ended before then are listed with --timeline",
-    ]
+    assert capsys.readouterr().out.splitlines()[-1] == "1 query until 2026-11-21 07:02:23 UTC: nothing found"
 
 
-def test_nothing_found_points_to_no_timeline_where_it_is_shown(capsys):
-    assert main(["diagnose", "--from", CRASH, "--query", "idle_files", "--timeline"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "1 query at 2026-11-21 07:02:23 UTC: nothing found"
+def test_a_problem_that_had_ended_is_an_incident_of_a_recording(capsys):
+    assert main(["diagnose", "--from", OUTAGE]) == 1
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("  critical source-unreachable  outage, source")
+    assert "2026-11-21 12:35:51 to 12:36:08 UTC, 18 s, ended by itself" in lines[0]
+    assert lines[-1].endswith(": 1 incident: outage (source-unreachable)")
+
+
+def test_a_run_whose_end_nobody_recorded_is_said_to_be_as_of_the_end_of_the_source(tmp_path, capsys):
+    """A driver that is killed writes no end: its last status would stand for ever."""
+    cut = tmp_path / "recording.jsonl"
+    cut.write_text("".join(each for each in Path(OUTAGE).read_text().splitlines(True) if '"terminated"' not in each))
+
+    main(["diagnose", "--from", str(cut)])
+    assert "the end of its run was not recorded" in capsys.readouterr().out
+    main(["diagnose", "--from", OUTAGE])
+    assert "not recorded" not in capsys.readouterr().out
+
+
+def test_a_moment_after_it_is_judged_as_it_was_then(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--at", "2026-11-21T12:37:00Z"]) == 0
+    assert "source-unreachable" not in capsys.readouterr().out
+
+
+def test_incidents_are_a_key_of_the_document_with_the_worst_first(capsys):
+    assert main(["diagnose", "--from", CRASH, "--json"]) == 1
+
+    incidents = json.loads(capsys.readouterr().out)["incidents"]
+    assert set(incidents[0]) == KEYS | {"query", "until", "seconds", "ended"}
+    assert [each["severity"] for each in incidents] == sorted(
+        (each["severity"] for each in incidents), key=["critical", "warning", "info"].index
+    )
 
 
 def test_a_past_moment_can_be_judged(capsys):

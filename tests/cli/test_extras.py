@@ -62,6 +62,8 @@ def test_an_error_in_a_users_script_stays_as_it_is(tmp_path, monkeypatch):
     (tmp_path / "app.py").write_text("import pyarrow.no_such_module")
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr("ledgerops.cli.exec.watch_new_sessions", lambda: None)
 
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):

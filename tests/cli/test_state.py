@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -249,3 +250,15 @@ def test_a_listing_names_what_could_not_be_read():
         console.print(ListingText({"jobs": [{"job": "a", "operators": [], "error": "it is broken"}]}))
 
     assert "a it is broken" in caught.get()
+
+
+@pytest.mark.parametrize("error", [None, "it is broken"])
+def test_a_folder_cannot_send_escape_sequences_to_the_terminal(error):
+    operator = {"name": "dedupe\x1b[2J", "partitions": 1, "rows": 1, "rows_batch": 1, "bytes": 1, "files": []}
+    job = {"job": "\x1b[2Jevil", "batch": 1, "error": error, "operators": [] if error else [operator]}
+    job["operators"] = [{**each, "files": [{"snapshot_age": 1}]} for each in job["operators"]]
+    console = Console(width=100, file=io.StringIO())
+    console.print(ListingText({"jobs": [job]}))
+
+    shown = console.file.getvalue()
+    assert "evil" in shown and "\x1b" not in shown

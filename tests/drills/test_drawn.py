@@ -17,7 +17,7 @@ from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.drawn.known import KNOWN
 from ledgerops.drills.scoring import drawn_page
-from ledgerops.drills.scoring.drawn import Answer, Judgement, Result, judge_answers
+from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers
 
 APPLICATIONS = Path(drills.__file__).parent / "applications"
 SEEDS = range(1, 7)
@@ -115,7 +115,7 @@ HARM = batches.Harm(T0 + 24, "outlasts its trigger", "warning")
 def answers(rules, since=30, until=60, severity="warning"):
     said = tuple((rule, severity) for rule in rules)
     return [
-        Answer(T0 + at, "q", said if since <= at < until else (), said if since <= at < until else ())
+        DiagnosisAt(T0 + at, "q", said if since <= at < until else (), said if since <= at < until else ())
         for at in range(60)
     ]
 
@@ -157,7 +157,7 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     page.write_text("# How often\n\ntext\n\n## Rules\n\nmore\n")
     way = {name: Judgement(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
     results = [
-        Result(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way)
+        CaseResult(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way)
         for seed in (1, 13)
     ]
 

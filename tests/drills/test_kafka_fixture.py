@@ -1,6 +1,5 @@
 import pytest
 
-from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of
 from ledgerops.errors import UserError
@@ -8,8 +7,7 @@ from ledgerops.errors import UserError
 
 @pytest.fixture
 def injector(tmp_path):
-    drill = Drill(name="none", id="F0", kind="fault", summary="none", start=lambda app: None)
-    made = Injector(tmp_path, drill, {"main": "query"}, 1)
+    made = Injector(tmp_path, "none", {"main": "query"}, 1)
     yield made
     made.close()
 

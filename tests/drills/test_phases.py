@@ -22,7 +22,7 @@ def test_the_settings_of_a_fault_hold_until_its_repair(tmp_path, name, expected)
         seen.append(json.loads((tmp_path / "control.json").read_text()))
 
     drill = replace(BY_NAME[name], onset_seconds=0.0, fault_seconds=0.0, recovery_seconds=0.0, inject=look, repair=look)
-    injector = Injector(tmp_path, drill, {}, 1)
+    injector = Injector(tmp_path, drill.name, {}, 1)
     injector.origin = time.time()
     injector.control.set(other=True)
 

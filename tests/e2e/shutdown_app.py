@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-WAYS = ("end", "stop", "sigterm", "sigkill", "handler", "daemons")
+WAYS = ("end", "stop", "interrupt", "sigterm", "sigkill", "handler", "daemons")
 SECONDS = 120.0
 
 
@@ -47,8 +47,11 @@ def main() -> None:
         time.sleep(0.2)
     if way == "stop":
         spark.stop()
-    if way in ("sigterm", "sigkill", "handler"):
-        time.sleep(SECONDS)  # the signal comes in a batch
+    if way in ("interrupt", "sigterm", "sigkill", "handler"):
+        try:
+            time.sleep(SECONDS)  # the signal comes in a batch
+        except KeyboardInterrupt:
+            sys.exit(8)  # PySpark has cancelled all jobs before
 
 
 def ask_for_ever(watch: object) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker
 from ledgerops.drills.harness.proxy import Proxy
@@ -19,8 +18,7 @@ PLAN = "seed: 1\nstart: now\nphases: [{shape: constant, rate: 100}]\npartitions:
 
 @pytest.fixture
 def injector(tmp_path):
-    drill = Drill(name="none", id="F0", kind="fault", summary="none", start=lambda app: None)
-    made = Injector(tmp_path, drill, {"main": "query"}, 1)
+    made = Injector(tmp_path, "none", {"main": "query"}, 1)
     yield made
     made.close()
 

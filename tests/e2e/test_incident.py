@@ -56,7 +56,7 @@ def incident(tmp_path_factory):
     needed("prometheus-alertmanager")
     folder = tmp_path_factory.mktemp("incident")
     names = random_names(SLOW_SINK, 1)
-    injector = Injector(folder, SLOW_SINK, names, 1)
+    injector = Injector(folder, SLOW_SINK.name, names, 1)
     (folder / "drill.json").write_text(json.dumps({"drill": "slow-sink", "seed": 1, "names": names}))
     opened = []
     try:

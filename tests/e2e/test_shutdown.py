@@ -14,13 +14,20 @@ import psutil
 import pytest
 
 from ledgerops.model.recording import read
+from ledgerops.runtime.replay import Replay
 from tests.e2e.shutdown_app import WAYS
 from tests.paths import ROOT
 from tests.programs import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-CODES = {"end": 0, "stop": 0, "sigterm": -signal.SIGTERM, "sigkill": -signal.SIGKILL, "handler": 7, "daemons": 0}
-SIGNALS = {"sigterm": signal.SIGTERM, "sigkill": signal.SIGKILL, "handler": signal.SIGTERM}
+CODES = {
+    "end": 0, "stop": 0, "interrupt": 8, "sigterm": -signal.SIGTERM, "sigkill": -signal.SIGKILL, "handler": 7,
+    "daemons": 0,
+}  # fmt: skip
+SIGNALS = {
+    "interrupt": signal.SIGINT, "sigterm": signal.SIGTERM, "sigkill": signal.SIGKILL, "handler": signal.SIGTERM
+}  # fmt: skip
+KILLED = ("sigterm", "sigkill")  # before Python could run anything
 END_SECONDS = 60.0  # a busy machine takes some; a driver that hangs never ends
 
 
@@ -30,6 +37,7 @@ class Ended(NamedTuple):
     errors: str
     seen: int  # the last batch that the watch had seen
     recorded: int  # the last batch in the recording
+    status: str  # that the recording ends with
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +71,9 @@ def end(way, folder):
         text = errors.read()
     seen = list(read(folder)) if folder.exists() else []
     batches = [each.data["batchId"] for each in seen if each.kind == "progress"]
-    return Ended(code, seconds, text, int(told or -1), max(batches, default=-2))
+    replay = Replay()
+    verdicts = [each.status for each in replay.verdicts(iter(seen))]
+    return Ended(code, seconds, text, int(told or -1), max(batches, default=-2), verdicts[-1] if verdicts else "none")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -77,3 +87,9 @@ def test_a_driver_ends_with_its_own_exit_code_and_without_a_traceback(ended, way
 @pytest.mark.parametrize("way", WAYS)
 def test_the_last_batches_are_in_the_recording(ended, way):
     assert 0 <= ended[way].seen <= ended[way].recorded
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_recording_says_that_the_query_stopped_and_not_that_it_failed(ended, way):
+    assert (ended[way].status == "stopped") == (way not in KILLED), ended[way]
+    assert ended[way].status != "failed"

@@ -16,7 +16,8 @@ def alert(
         "labels": {"alertname": name, "severity": severity, "job": "ledgerops", "query": query},
         "annotations": {
             "summary": "A query falls behind its input.",
-            "description": f"{query} reads rows that are 3m old. Root cause: key-skew.",
+            "description": f"{query} reads rows that are 3m old.",
+            "root_cause": "Key skew. First step: Split the key. (key-skew)",  # the diagnosis says it in more detail
             "runbook_url": f"https://example.com/runbooks/{name}.md",
             "dashboard_url": "https://example.com/d/ledgerops-query",
         },

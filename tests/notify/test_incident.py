@@ -57,3 +57,21 @@ def test_what_is_no_webhook_is_refused_in_one_line(payload, message):
         parse_webhook(payload)
 
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://example.com/x", True),
+        ("HTTP://example.com/x", True),
+        ("javascript:alert(1)", False),
+        ("file:///etc/passwd", False),
+        ("//example.com", False),
+        ("", False),
+    ],
+)
+def test_only_addresses_of_the_web_are_passed_on(url, kept):
+    annotations = {"summary": "s", "runbook_url": url, "dashboard_url": url}
+    firing = parse_webhook(webhook(alert(annotations=annotations))).worst
+
+    assert (firing.runbook, firing.dashboard) == ((url, url) if kept else (None, None))

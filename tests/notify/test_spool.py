@@ -1,4 +1,3 @@
-import json
 import sqlite3
 
 import pytest
@@ -152,27 +151,6 @@ def test_what_waits_for_a_sender_that_is_gone_goes_to_the_others(tmp_path):
     assert second.due("mail", 0.0) is None, "it has delivered this one"
     assert second.due("chat", 0.0) is None
     second.close()
-
-
-def test_what_an_older_version_accepted_is_still_sent(tmp_path):
-    old = sqlite3.connect(tmp_path / "queue.db")
-    old.execute(
-        "CREATE TABLE waiting (id INTEGER PRIMARY KEY, identity TEXT UNIQUE, grouped TEXT, severity TEXT, "
-        "payload TEXT, due REAL, attempts INTEGER, delivered TEXT)"
-    )
-    row = ("a", "group", "critical", json.dumps({"n": 1}), 5.0, 1, json.dumps(["mail"]))
-    old.execute(
-        "INSERT INTO waiting (identity, grouped, severity, payload, due, attempts, delivered) VALUES (?,?,?,?,?,?,?)",
-        row,
-    )
-    old.commit()
-    old.close()
-
-    for _ in range(2):
-        spool = Spool(tmp_path / "queue.db", ["chat", "mail"])
-        assert spool.due("chat", 5.0).payload == {"n": 1}
-        assert spool.due("mail", 5.0) is None
-        spool.close()
 
 
 def test_the_first_diagnosis_of_an_incident_is_kept(spool):

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.model.records import Running
+from ledgerops.model.records import Running, TableRead, Tables
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import SERIES, SERIES_POINTS, SERIES_SECONDS, query_status, status_document
 from tests.build import T0, operator, stream
@@ -54,6 +54,20 @@ def test_a_query_under_pressure_without_a_finding_is_not_called_well():
     assert query_status(state, registry.view(state, NOW))["verdict"]["summary"] == (
         "under pressure; running at 87% of the sustainable rate"
     )
+
+
+def test_a_reader_of_a_table_says_what_is_unread_and_how_old_it_is():
+    registry = QueryRegistry(no_judge)
+    state = add_query(registry, "silver", "healthy", 100, batches=batches("silver"))
+    run_id = state.history.run_id or ""
+    before = query_status(state, registry.view(state, NOW))
+    state.history.add_tables(Tables(NOW, run_id, {"bronze": TableRead(9, 3, 7, 700, NOW - 90)}))
+    told = query_status(state, registry.view(state, NOW))
+
+    assert (told["unread"], told["lag_seconds"]) == ({"versions": 3, "files": 7, "bytes": 700}, 90.0)
+    assert before["unread"] is None
+    state.history.end(NOW, run_id, None, None)
+    assert query_status(state, registry.view(state, NOW))["unread"] is None
 
 
 def test_one_batch_is_too_few_to_judge_and_that_is_said():
@@ -179,3 +193,20 @@ def test_a_clock_that_was_set_back_gives_no_rate():
     rates = query_status(state, registry.view(state, NOW))["series"]["input"]
 
     assert all(rate is None or rate >= 0 for rate in rates)
+
+
+@pytest.mark.parametrize(
+    ("shown", "interval", "said"),
+    [
+        (2, 300.0, "real-time; reports every 300 s"),
+        (0, 300.0, "real-time; reports every 300 s, not yet since its start"),
+        (2, None, "real-time; reports with each checkpoint"),
+    ],
+)
+def test_a_real_time_query_says_how_often_it_reports(shown, interval, said):
+    registry = QueryRegistry(no_judge)
+    state = add_query(registry, "fast", "healthy", 100, batches=batches("fast")[:shown], interval=interval)
+    state.history.plan = replace(state.history.plan, trigger="real_time")
+    told = query_status(state, registry.view(state, NOW))
+
+    assert (told["trigger"], told["verdict"]["summary"]) == ("real_time", said)

@@ -55,7 +55,7 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CapacityAnswer:
     """None = unknown, for a reason in `unknown_because`."""
 
     question: Question
@@ -85,7 +85,7 @@ class Answer:
         return self.at_least / self.arrival if self.at_least is not None and self.at_least >= self.arrival else None
 
 
-def answer(known: Situation, question: Question) -> Answer:
+def answer(known: Situation, question: Question) -> CapacityAnswer:
     """The answer to one question. What the data do not support is None, with the reason."""
     arrival = known.arrival
     if question.rows is not None:
@@ -95,7 +95,7 @@ def answer(known: Situation, question: Question) -> Answer:
     trigger = known.trigger if question.trigger is None else question.trigger
     now = known.stages.cores if known.stages else None
     cores = question.cores or now
-    partial = Answer(question, arrival, trigger, cores)
+    partial = CapacityAnswer(question, arrival, trigger, cores)
     bound = limit(known, cores, None, known.fit)
     if known.fit is None:
         carried = known.shown if question.trigger is None and question.cores is None else None
@@ -138,7 +138,7 @@ def _scaled(known: Situation, cores: int | None) -> Fit | str:
     )
 
 
-def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
+def _carry(known: Situation, partial: CapacityAnswer, line: Fit) -> CapacityAnswer:
     """`partial` with what the query can carry by the line: rates, batch time, behaviour and limit."""
     cap, interval = known.cap[1] if known.cap else None, partial.trigger or 0.0
     partial, reasons = _with_sustainable_rate(known, partial, line, cap)
@@ -163,7 +163,9 @@ def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
     return replace(partial, limit=limit(known, partial.cores, rows if rows < UNBOUNDED else None, line))
 
 
-def _with_sustainable_rate(known: Situation, partial: Answer, line: Fit, cap: float | None) -> tuple[Answer, list[str]]:
+def _with_sustainable_rate(
+    known: Situation, partial: CapacityAnswer, line: Fit, cap: float | None
+) -> tuple[CapacityAnswer, list[str]]:
     """`partial` with the sustainable rate, or with its lower bound or without it for a reason."""
     if partial.trigger is None:
         return partial, ["sustainable rate unknown: the trigger interval is not known; give it with --trigger"]
@@ -176,7 +178,7 @@ def _with_sustainable_rate(known: Situation, partial: Answer, line: Fit, cap: fl
     return replace(partial, at_least=at_least), [_too_far("sustainable rate", size, line)]
 
 
-def _behaviour(partial: Answer, arrival: float, utmost: Estimate) -> tuple[Behaviour, bool]:
+def _behaviour(partial: CapacityAnswer, arrival: float, utmost: Estimate) -> tuple[Behaviour, bool]:
     """What the query does at this arrival rate, and whether that holds over the whole interval of the estimates."""
     sustainable = partial.sustainable
     if sustainable is None and partial.at_least is not None:
@@ -190,7 +192,7 @@ def _behaviour(partial: Answer, arrival: float, utmost: Estimate) -> tuple[Behav
     return "unknown", False
 
 
-def _times(known: Situation, partial: Answer, utmost: float) -> dict[str, Any]:
+def _times(known: Situation, partial: CapacityAnswer, utmost: float) -> dict[str, Any]:
     """What happens to the backlog, and when the freshness objective is missed."""
     assert partial.arrival is not None
     best = partial.sustainable.value if partial.sustainable else partial.at_least

@@ -2,7 +2,7 @@
 
 The batch time of the line at so many rows has three pieces: the overhead, which each batch costs whatever its rows;
 what its rows cost outside Spark's tasks; and what they cost in tasks. The largest is what limits, by the name of what
-takes most of it: the first two by the parts of a typical batch (`ledgerops.diagnosis.attribution`), the third by the
+takes most of it: the first two by the parts of a typical batch (`ledgerops.diagnosis.batch_parts`), the third by the
 stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the source that binds comes before all
 of them.
 """

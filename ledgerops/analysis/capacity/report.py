@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, Estimate, Fit
 from ledgerops.analysis.capacity.plot import plot
@@ -18,7 +18,7 @@ VERSION = 1
 DIGITS = 6
 MIN_DRAIN_SECONDS = 1.0  # a shorter time to clear the backlog is not shown
 HEADS = ("question", "rows/s", "batch", "sustainable rows/s", "headroom", "backlog", "limited by")
-Answered = tuple[Situation, Sequence[Answer]]
+Answered = tuple[Situation, Sequence[CapacityAnswer]]
 
 
 def document(answered: Sequence[Answered], at: float, source: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def document(answered: Sequence[Answered], at: float, source: str) -> dict[str, 
     }
 
 
-def _query(known: Situation, answers: Sequence[Answer]) -> dict[str, Any]:
+def _query(known: Situation, answers: Sequence[CapacityAnswer]) -> dict[str, Any]:
     line = known.fit
     return {
         "query": known.query,
@@ -64,7 +64,7 @@ def _fit(line: Fit) -> dict[str, Any]:
     }
 
 
-def _answer(each: Answer) -> dict[str, Any]:
+def _answer(each: CapacityAnswer) -> dict[str, Any]:
     asked = each.question
     return {
         "question": asked.text,
@@ -107,7 +107,7 @@ def text(answered: Sequence[Answered], at: float) -> str:
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
 
 
-def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
+def _block(known: Situation, answers: Sequence[CapacityAnswer], at: float) -> list[str]:
     known_facts = [
         None if known.trigger is None else f"trigger {known.trigger:g} s" if known.trigger else "batches back to back",
         None if not known.stages or not known.stages.cores else format.counted(known.stages.cores, "core"),
@@ -147,7 +147,7 @@ def _limited(found: Limit) -> str:
     return f"{what}: {clean(found.detail)}"
 
 
-def _row(each: Answer) -> tuple[str, ...]:
+def _row(each: CapacityAnswer) -> tuple[str, ...]:
     sustainable = format.UNKNOWN
     if each.sustainable is not None:
         sustainable = _range(each.sustainable, format.count)
@@ -164,7 +164,7 @@ def _row(each: Answer) -> tuple[str, ...]:
     )
 
 
-def _backlog(each: Answer) -> str:
+def _backlog(each: CapacityAnswer) -> str:
     perhaps = "" if each.sure else "probably "
     match each.behaviour:
         case "keeps_up":

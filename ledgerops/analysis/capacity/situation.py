@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from ledgerops.analysis.capacity.fit import Fit, fit, observed
 from ledgerops.analysis.capacity.stages import Stages, stages_of
-from ledgerops.diagnosis.attribution import attribution
-from ledgerops.diagnosis.rules.rate_limited import cap_of
+from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.capacity import FIT_BATCHES, OBSERVED
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rate_cap import cap_of
 from ledgerops.signals.trigger import BUSY_BATCHES
 
 MIN_DRIFT_SHARE = 0.2  # change of batch time at equal rows that is noted
@@ -72,7 +72,7 @@ def situation(view: QueryView) -> Situation:
         reason=found if isinstance(found, str) else "",
         shown=_shown(batches, view.trigger.interval),
         stages=stages_of(view, batches),
-        parts={each.part: each.seconds for each in attribution(view)},
+        parts={each.part: each.seconds for each in shown(profile(view))},
         key=view.skew.key_column or next(iter(view.plan.keys), None),
         notes=tuple(notes),
     )

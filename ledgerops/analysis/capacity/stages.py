@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from ledgerops.analysis.capacity.fit import fit
 from ledgerops.common.format import counted
-from ledgerops.diagnosis import batch_time
+from ledgerops.diagnosis.batch_parts import stage_time
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.query_view import QueryView
 
 MIN_UNEVEN_RATIO = 1.5  # longest task over an even share: below it is chance
+MIN_BATCHES, NEWEST_BATCHES = 2, 10  # with tasks: needed for any statement, and kept to vary their cores
 MAX_CORES_FACTOR = 4.0  # times the current cores: beyond it contention for memory, disk and network is not known
 
 
@@ -77,7 +78,10 @@ class Stages:
             if not stage.reads_shuffle:
                 return Bound("source_partitions", f"the source stage has {tasks}")
             if self.stateful:
-                return Bound("state_partitions", f"the state stage has {tasks}, fixed by the checkpoint")
+                return Bound(
+                    "state_partitions",
+                    f"the state stage has {tasks}, fixed by the checkpoint (Spark 4.2 can change it)",
+                )
             return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
         return Bound("cores", f"{tasks} share {counted(cores, 'core')}")
 
@@ -101,9 +105,9 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
     known = [
         (batch, tasks, inside.seconds)
         for batch in batches
-        if (tasks := view.history.tasks_of(batch)) is not None and (inside := batch_time.stage_time(tasks)) is not None
+        if (tasks := view.history.tasks_of(batch)) is not None and (inside := stage_time(tasks)) is not None
     ]
-    if len(known) < batch_time.MIN_PAIRS:
+    if len(known) < MIN_BATCHES:
         return None
     inside_line = fit([batch.rows for batch, _, _ in known], [inside for _, _, inside in known])
     whole_line = fit([batch.rows for batch, _, _ in known], [batch.duration for batch, _, _ in known])
@@ -113,5 +117,5 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
         of_slope = min(1.0, inside_line.slope / whole_line.slope)
         if whole_line.overhead > 0:
             of_overhead = min(1.0, inside_line.overhead / whole_line.overhead)
-    newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * batch_time.MAX_PAIRS :]))
+    newest = tuple(tasks for _, tasks, _ in reversed(known[-NEWEST_BATCHES:]))
     return Stages(newest, view.cluster.cores, view.run.stateful, of_overhead, of_slope)

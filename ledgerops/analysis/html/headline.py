@@ -39,9 +39,9 @@ def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
     `worst` are queries without a finding now, as they were at their worst.
     """
     queries = document["queries"]
-    sick = sorted((each for each in queries if each["root_causes"]), key=_gravity)
-    if sick:
-        return _sentence(sick[0], len(sick) - 1, over=False)
+    with_cause = sorted((each for each in queries if each["root_causes"]), key=_gravity)
+    if with_cause:
+        return _sentence(with_cause[0], len(with_cause) - 1, over=False)
     over = sorted(worst.values(), key=_gravity)
     if over:
         return _sentence(over[0], len(over) - 1, over=True)

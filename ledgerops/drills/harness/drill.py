@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ledgerops.drills.harness.injector import Injector
     from ledgerops.drills.harness.target_app import TargetApp
 
-Kind = Literal["fault", "combined", "control"]
+DrillKind = Literal["fault", "combined", "control"]
 ONSET_SECONDS = 45.0  # of the fault: the first ten seconds are warm-up, and 'usual' takes some batches more
 FAULT_SECONDS = 45.0
 RECOVERY_SECONDS = 30.0
@@ -75,7 +75,7 @@ class Drill:
 
     name: str
     id: str  # in the catalogue of faults: F03, X1, H7
-    kind: Kind = "fault"
+    kind: DrillKind = "fault"
     summary: str
     start: Callable[[TargetApp], object]
     # before the driver starts, where a server or a topic must be there first; gives settings for the driver

@@ -10,7 +10,6 @@ from typing import Any
 import psutil
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.errors import UserError
@@ -19,11 +18,9 @@ POLL_SECONDS = 0.1
 
 
 class Injector:
-    """The tools of a drill's `inject` and `repair`, in the process that runs the drill."""
+    """The tools of the `inject` and `repair` of the drill with this name, in the process that runs it."""
 
-    def __init__(
-        self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, stop: Stop | None = None
-    ) -> None:
+    def __init__(self, folder: Path, drill: str, names: Mapping[str, str], seed: int, stop: Stop | None = None) -> None:
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
         self.stop = stop or Stop()
         self.control = FaultControl(folder / "control.json")
@@ -38,9 +35,9 @@ class Injector:
         limit = time.monotonic() + seconds
         while not holds():
             if time.monotonic() > limit:
-                raise UserError(f"drill {self.drill.name}: {what} did not happen within {seconds:.0f} s")
+                raise UserError(f"drill {self.drill}: {what} did not happen within {seconds:.0f} s")
             if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
-                raise UserError(f"drill {self.drill.name}: the driver ended; see {self.folder / 'driver.log'}")
+                raise UserError(f"drill {self.drill}: the driver ended; see {self.folder / 'driver.log'}")
             self._wait(POLL_SECONDS)
 
     def at(self, seconds: float) -> None:
@@ -51,7 +48,7 @@ class Injector:
 
     def _wait(self, seconds: float) -> None:
         if self.stop.wait(seconds):
-            raise UserError(f"drill {self.drill.name}: {self.stop.reason}")
+            raise UserError(f"drill {self.drill}: {self.stop.reason}")
 
     def children(self, *words: str) -> list[psutil.Process]:
         """The driver's processes below it whose command line has one of the words: `java`, `pyspark.daemon`."""
@@ -64,4 +61,4 @@ class Injector:
             try:
                 self.closing.pop()()
             except Exception as error:
-                print(f"while ending drill {self.drill.name}: {error}")
+                print(f"while ending drill {self.drill}: {error}")

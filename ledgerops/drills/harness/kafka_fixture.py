@@ -153,7 +153,7 @@ def broker_of(injector: Injector) -> BrokerFixture:
     """The broker that `open_broker` opened. Raises UserError without one."""
     found = injector.held.get("broker")
     if not isinstance(found, BrokerFixture):
-        raise UserError(f"drill {injector.drill.name} has no broker")
+        raise UserError(f"drill {injector.drill} has no broker")
     return found
 
 

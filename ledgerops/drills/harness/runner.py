@@ -35,7 +35,7 @@ def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop 
     names = random_names(drill, seed)
     stored = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
     (folder / "drill.json").write_text(json.dumps(stored) + "\n", "utf-8")  # first of all: it marks the folder as ours
-    injector = Injector(folder, drill, names, seed, stop)
+    injector = Injector(folder, drill.name, names, seed, stop)
     with ExitStack() as opened:
         opened.callback(injector.close)
         if drill.prepare is not None:

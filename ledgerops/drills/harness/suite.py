@@ -21,7 +21,7 @@ from ledgerops.drills.scoring.score import Score, score
 from ledgerops.errors import UserError
 
 
-class Result(NamedTuple):
+class DrillResult(NamedTuple):
     """A drill that was run: its score, or why it could not be run."""
 
     drill: Drill
@@ -36,7 +36,7 @@ def listed(drills: Sequence[Drill]) -> str:
     return "\n".join(f"{drill.id:<{wide}}  {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills)
 
 
-def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Stop) -> list[Result]:
+def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Stop) -> list[DrillResult]:
     """Runs the drills; light ones `lanes` at a time, heavy ones alone. Reports progress on stderr.
 
     On a stop request running drills end as soon as they can, and no others start.
@@ -45,11 +45,11 @@ def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Sto
     # the longest first, so that no lane is left with one at the end
     light = sorted((drill for drill in drills if not drill.heavy), key=lambda drill: -drill.seconds)
     heavy = [drill for drill in drills if drill.heavy]
-    done: list[Result] = []
+    done: list[DrillResult] = []
 
-    def one(drill: Drill) -> Result:
+    def one(drill: Drill) -> DrillResult:
         if stop.asked:
-            return Result(drill, None, None, stop.reason)
+            return DrillResult(drill, None, None, stop.reason)
         result = _one(drill, out / drill.name, seed, 1 if drill.heavy else lanes, stop)
         done.append(result)
         progress = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
@@ -63,7 +63,7 @@ def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Sto
     return sorted(results, key=lambda result: order[result.drill.name])
 
 
-def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
+def score_again(folder: Path, drills: Sequence[Drill]) -> list[DrillResult]:
     """Scores the bundles in a folder anew. Raises UserError when there is none."""
     found = [folder, *sorted(folder.glob("*"))] if folder.is_dir() else []
     bundles = [Bundle(each) for each in found if (each / "times.json").exists()]
@@ -80,20 +80,20 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
             if drill.effect is not None and (bundle.folder / "work").is_dir():
                 bundle.times.pop("effect", None)  # the drill may define it otherwise now
                 bundle.note(effect=drill.effect(bundle))
-            results.append(Result(drill, bundle, score(drill, bundle)))
+            results.append(DrillResult(drill, bundle, score(drill, bundle)))
         except KeyError as missing:
-            results.append(Result(drill, None, None, f"{bundle.folder} has no {missing}; run the drill again"))
+            results.append(DrillResult(drill, None, None, f"{bundle.folder} has no {missing}; run the drill again"))
         except (UserError, OSError) as error:
-            results.append(Result(drill, None, None, str(error)))
+            results.append(DrillResult(drill, None, None, str(error)))
     if not results:
         raise UserError(f"no result of a drill in {folder}; run ledgerops drill first")
     if len(bundles) > 1:
         there = {result.drill.name for result in results}
-        results += [Result(drill, None, None, "it was not run") for drill in drills if drill.name not in there]
+        results += [DrillResult(drill, None, None, "it was not run") for drill in drills if drill.name not in there]
     return results
 
 
-def finish(results: Sequence[Result], publish: Path | None, save: Path | None, note: str = "") -> int:
+def finish(results: Sequence[DrillResult], publish: Path | None, save: Path | None, note: str = "") -> int:
     """Prints the details and the tables, writes what was asked for, and gives the exit code."""
     done = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
     for drill, bundle, each in done:
@@ -121,15 +121,15 @@ def finish(results: Sequence[Result], publish: Path | None, save: Path | None, n
     return int(not all(each.passed for _, _, each in done))
 
 
-def _one(drill: Drill, folder: Path, seed: int, lanes: int, stop: Stop) -> Result:
+def _one(drill: Drill, folder: Path, seed: int, lanes: int, stop: Stop) -> DrillResult:
     try:
         bundle = run_drill(drill, folder, seed, lanes, stop)
-        return Result(drill, bundle, score(drill, bundle))
+        return DrillResult(drill, bundle, score(drill, bundle))
     except (UserError, OSError, KeyError) as error:
-        return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))
+        return DrillResult(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))
 
 
-def _line(result: Result) -> str:
+def _line(result: DrillResult) -> str:
     if result.score is None:
         return f"{result.drill.name}: could not be run: {result.problem}"
     return f"{result.drill.name}: {report.state(result.score)}, {result.score.points:.0f} points"

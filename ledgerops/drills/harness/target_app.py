@@ -1,13 +1,10 @@
 """The driver of a drill: a process with real queries, attached like any application, that does not know the truth.
 
-Run as `python -m ledgerops.drills.target FOLDER`. It writes `ready.json` when its
-queries run, and ends when there is a file `stop`.
+`ledgerops.drills.target` runs it.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,12 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
-from ledgerops.common.files import write_json
-from ledgerops.common.shutdown import stop_queries
-from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.fault_control import ControlledSink, FaultControl
-from ledgerops.ledger.run.spark_session import open_session
-from ledgerops.ledger.run.start import SESSION_CONF, start
+from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import Sink
 
 if TYPE_CHECKING:
@@ -53,7 +46,7 @@ class Kept:
 class TargetApp:
     """The tools of a drill's `start`, in the driver."""
 
-    def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, settings: Mapping[str, Any]):
+    def __init__(self, folder: Path, drill: str, names: Mapping[str, str], seed: int, settings: Mapping[str, Any]):
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
         self.control = FaultControl(folder / "control.json")
         self.kept: dict[str, Kept] = {}
@@ -80,7 +73,7 @@ class TargetApp:
         rows = open_source(
             self.spark,
             table,
-            plan=parse_plan(plan, f"{self.drill.name}.yaml"),
+            plan=parse_plan(plan, f"{self.drill}.yaml"),
             work_dir=self.folder / "work",
             origin=self.origin if origin is None else origin,
             max_rows_per_trigger=max_rows,
@@ -117,7 +110,7 @@ class TargetApp:
                 checkpoint=self.checkpoint(role),
                 trigger_seconds=trigger,
                 available_now=available_now,
-                fingerprint=self.drill.name,
+                fingerprint=self.drill,
                 lateness=lateness,
             )
 
@@ -186,51 +179,3 @@ class TargetApp:
     def outcomes(self) -> dict[str, Any]:
         """By role: the text of the last exception, None without one, and the times of failures (epoch seconds)."""
         return {role: {"exception": kept.exception, "deaths": kept.deaths} for role, kept in self.kept.items()}
-
-
-def main(folder: Path, drills: Mapping[str, Drill]) -> None:
-    """Runs the queries of the drill that `folder/drill.json` names, until there is a file `stop`."""
-    stored = json.loads((folder / "drill.json").read_text("utf-8"))
-    drill = drills[stored["drill"]]
-    app = TargetApp(folder, drill, stored["names"], stored["seed"], stored.get("settings", {}))
-    jars = app.settings.get("jars")
-    conf = {
-        **SESSION_CONF,
-        "spark.app.name": APP,
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "true",
-        **({"spark.jars": jars} if jars else {}),
-        **dict(drill.conf),
-        **app.settings.get("conf", {}),
-    }
-    app.spark = open_session(drill.master, 2, folder / "work", conf)
-    watched = app.settings.get("watch", {})
-    recording = str(folder / "recording")
-    app.watch = ledgerops.attach(app.spark, port=0, recording=recording, host_interval=2.0, **watched)
-    if app.watch.error is not None:
-        raise SystemExit(f"cannot watch: {app.watch.error}")
-    _warm_up(app.spark)
-    app.origin = time.time()
-    drill.start(app)
-    write_json(folder / "ready.json", {"origin": app.origin, "pid": os.getpid(), "url": app.watch.url})
-    parent = os.getppid()
-    while not (folder / "stop").exists() and os.getppid() == parent:  # a parent that was killed cannot write the file
-        app.turn()
-        time.sleep(POLL_SECONDS)
-    for kept in app.kept.values():
-        kept.again = None
-    app.turn()
-    write_json(folder / "queries.json", app.outcomes())
-    stop_queries([kept.query for kept in app.kept.values()], grace=5.0)
-    app.watch.close()
-    app.spark.stop()
-
-
-def _warm_up(spark: SparkSession) -> None:
-    """Reads a few rows of the source, so that Python workers start before the baseline of the drill."""
-    from ledgerops.ledger.sources.spark_source import register
-
-    register(spark)
-    plan = "phases: [{shape: constant, rate: 100}]"
-    rows = spark.read.format("ledger").options(plan=plan, limit="100", origin="0").load()
-    rows.groupBy("account_id").count().write.format("noop").mode("overwrite").save()

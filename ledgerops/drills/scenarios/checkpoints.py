@@ -99,7 +99,7 @@ def _limit(injector: Injector, size: int | None) -> None:
     """The largest size of a file, in bytes, that the driver's JVM may write: beyond it a write fails."""
     found = injector.children("java")
     if not found:
-        raise UserError(f"drill {injector.drill.name}: the driver has no JVM")
+        raise UserError(f"drill {injector.drill}: the driver has no JVM")
     for jvm in found:
         _, most = resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size is None else size, most))

@@ -110,7 +110,7 @@ def start_exporter_dead(app: TargetApp) -> None:
 def inject_exporter_dead(injector: Injector) -> None:
     """Raises UserError unless the command reports that it could not reach the exporter."""
     if ask(injector).returncode != 0:
-        raise UserError(f"drill {injector.drill.name}: the query was not healthy before")
+        raise UserError(f"drill {injector.drill}: the query was not healthy before")
     injector.control.set(close=True)
     injector.until(lambda: ask(injector).returncode != 0, MAX_CLOSE_SECONDS, "the end of the exporter")
     answer = ask(injector)
@@ -119,9 +119,7 @@ def inject_exporter_dead(injector: Injector) -> None:
         "utf-8",
     )
     if answer.returncode != 2 or UNKNOWN not in answer.stderr or answer.stdout:
-        raise UserError(
-            f"drill {injector.drill.name}: ledgerops diagnose ended with {answer.returncode}: {answer.stderr}"
-        )
+        raise UserError(f"drill {injector.drill}: ledgerops diagnose ended with {answer.returncode}: {answer.stderr}")
 
 
 def ask(injector: Injector) -> subprocess.CompletedProcess[str]:

@@ -48,7 +48,9 @@ BROKER_DOWN = Drill(
     effect=at_once,
     fault_seconds=25.0,
     recovery_seconds=50.0,
-    truth=cause("source-unreachable", component=("source",), remedy="broker", may=(*LATE_SYMPTOMS, "query-stuck")),
+    truth=cause(
+        "source-unreachable", component=("source",), remedy="broker", may=(*LATE_SYMPTOMS, "query-stuck", "slow-source")
+    ),
 )
 
 

@@ -26,7 +26,7 @@ MOST_FREQUENT = "slow-sink"  # the cause that the second baseline always names
 
 
 @dataclass(frozen=True)
-class Answer:
+class BaselineAnswer:
     """What fixed thresholds reported for one drill: after how many seconds from the effect, and which cause."""
 
     early: bool  # an alarm before the fault, or on a control
@@ -34,17 +34,17 @@ class Answer:
     cause: str | None
 
 
-def thresholds(drill: Drill, bundle: Bundle) -> Answer:
+def thresholds(drill: Drill, bundle: Bundle) -> BaselineAnswer:
     """The first alarm on any query. Raises UserError when the recording cannot be read."""
     times = bundle.times
     since = times.get("effect", times["injected"])
     for at, cause in _alarms(bundle):
         if drill.kind == "control" or at < times["injected"]:
-            return Answer(True, None, cause)
+            return BaselineAnswer(True, None, cause)
         if at <= max(times["repaired"], since + drill.deadline_seconds):
             seconds = max(0.0, at - since)
-            return Answer(False, seconds if seconds <= drill.deadline_seconds else None, cause)
-    return Answer(False, None, None)
+            return BaselineAnswer(False, seconds if seconds <= drill.deadline_seconds else None, cause)
+    return BaselineAnswer(False, None, None)
 
 
 def chance(rules: Sequence[str]) -> float:

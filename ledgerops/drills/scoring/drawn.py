@@ -23,7 +23,7 @@ OTHERS_RULES = ("cpu-saturated",)  # that say so
 MAX_START_SECONDS = 40.0  # of Spark, which takes 10 on an idle machine; slower, other things than the fault do harm
 
 
-class Answer(NamedTuple):
+class DiagnosisAt(NamedTuple):
     """What was reported for one query at one moment: rules with their severities, root causes in their order."""
 
     at: float
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     alarms: tuple[str, ...]  # rules at warning or above that were reported before the fault, or of a healthy run
 
 
-class Result(NamedTuple):
+class CaseResult(NamedTuple):
     """A drawn drill and how it was diagnosed, by way; `void` says why it proves nothing."""
 
     case: Case
@@ -50,7 +50,7 @@ class Result(NamedTuple):
     ways: Mapping[str, Judgement]
 
 
-def judge(folder: Path) -> Result:
+def judge(folder: Path) -> CaseResult:
     """Scores the drill in a folder. Raises UserError when it was not run to its end."""
     try:
         case = Case.load(folder)
@@ -78,31 +78,31 @@ def judge(folder: Path) -> Result:
         if harm is not None and way == LOG and harm.what == batches.OUTLASTS:
             due = harm._replace(level="info")  # Spark's log does not say the interval
         ways[way] = judge_answers(case, due, onset, answers, others)
-    return Result(case, harm, void, ways)
+    return CaseResult(case, harm, void, ways)
 
 
-def live(folder: Path) -> Iterator[Answer]:
+def live(folder: Path) -> Iterator[DiagnosisAt]:
     """What `/diagnosis` answered while the drill ran."""
     for line in (folder / "live.jsonl").read_text("utf-8").splitlines():
         found = json.loads(line)
         for query in found.get("diagnosis", {}).get("queries", ()):
             roots = tuple((each["rule"], each["severity"]) for each in query["root_causes"])
             findings = tuple((each["rule"], each["severity"]) for each in query["findings"])
-            yield Answer(found["at"], query["query"], roots, findings)
+            yield DiagnosisAt(found["at"], query["query"], roots, findings)
 
 
-def recorded(folder: Path) -> Iterator[Answer]:
+def recorded(folder: Path) -> Iterator[DiagnosisAt]:
     """What a replay of the recording gives at each second."""
     return _replayed(folder / "recording")
 
 
-def logged(folder: Path) -> Iterator[Answer]:
+def logged(folder: Path) -> Iterator[DiagnosisAt]:
     """What a replay of Spark's event log gives at each second."""
     return _replayed(folder / "eventlog")
 
 
 LOG = "event log"
-WAYS: Mapping[str, Callable[[Path], Iterator[Answer]]] = {"live": live, "recording": recorded, LOG: logged}
+WAYS: Mapping[str, Callable[[Path], Iterator[DiagnosisAt]]] = {"live": live, "recording": recorded, LOG: logged}
 
 
 def others_share(folder: Path) -> float:
@@ -114,14 +114,16 @@ def others_share(folder: Path) -> float:
     return float(max(0.0, median([line["used"] - line["own"] for line in lines] or [0.0])) / 100)
 
 
-def _replayed(place: Path) -> Iterator[Answer]:
+def _replayed(place: Path) -> Iterator[DiagnosisAt]:
     for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
         roots = tuple((each.rule, each.severity) for each in verdict.root_causes)
         findings = tuple((each.rule, each.severity) for each in verdict.findings)
-        yield Answer(verdict.at, verdict.query, roots, findings)
+        yield DiagnosisAt(verdict.at, verdict.query, roots, findings)
 
 
-def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence[Answer], others: float) -> Judgement:
+def judge_answers(
+    case: Case, harm: Harm | None, onset: float, answers: Sequence[DiagnosisAt], others: float
+) -> Judgement:
     """Compares the answers with the case: time of the first correct finding, root cause, and false alarms.
 
     Without harm `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1).
@@ -156,7 +158,7 @@ def _serious(findings: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (rule for rule, severity in findings if severity != "info")
 
 
-def _most(answers: Sequence[Answer], since: float) -> str:
+def _most(answers: Sequence[DiagnosisAt], since: float) -> str:
     """The first root cause of most answers since then; a healthy verdict counts as none."""
     first = Counter(answer.roots[0][0] if answer.roots else "" for answer in answers if answer.at >= since)
     return first.most_common(1)[0][0] if first else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from ledgerops.drills.scoring.drawn import WAYS, Result, judge
+from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
 from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
@@ -35,7 +35,7 @@ truth is what happened to the query, with the rules in brackets that are accepte
 """
 
 
-def section(results: Sequence[Result], note: str = "") -> str:
+def section(results: Sequence[CaseResult], note: str = "") -> str:
     """The Markdown of all samples that have results, which are never mixed; `note` stands below the first."""
     parts = ["## Drills drawn by seed\n", INTRODUCTION]
     for title, seeds in SAMPLES:
@@ -48,11 +48,11 @@ def section(results: Sequence[Result], note: str = "") -> str:
     return "\n".join(parts)
 
 
-def sums(results: Sequence[Result]) -> str:
+def sums(results: Sequence[CaseResult]) -> str:
     """A table with a line for each group of drills and each way of looking."""
     faults = [each for each in results if not each.case.healthy and not each.void]
     healthy = [each for each in results if each.case.healthy and not each.void]
-    splits: list[tuple[str, Callable[[Result], bool]]] = [
+    splits: list[tuple[str, Callable[[CaseResult], bool]]] = [
         ("all faults", lambda each: True),
         ("from birth", lambda each: each.case.onset == "birth"),
         ("later", lambda each: each.case.onset == "later"),
@@ -93,7 +93,7 @@ def sums(results: Sequence[Result]) -> str:
     )
 
 
-def drills(results: Sequence[Result]) -> str:
+def drills(results: Sequence[CaseResult]) -> str:
     """A table with a line for each drill: its truth, and what was named in each way."""
     rows = []
     for each in results:
@@ -132,13 +132,13 @@ def finish(folder: Path, problems: Mapping[str, str], page: Path | None, note: s
     return int(not all(_passed(result) for result in results))
 
 
-def _passed(result: Result) -> bool:
+def _passed(result: CaseResult) -> bool:
     if result.void:
         return True
     return all(not judged.alarms and (judged.cause_first or result.case.healthy) for judged in result.ways.values())
 
 
-def publish(page: Path, results: Sequence[Result], note: str = "") -> None:
+def publish(page: Path, results: Sequence[CaseResult], note: str = "") -> None:
     """Puts the section before all others of the page, in place of the one that it has."""
     text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
     page.write_text(_put(text, section(results, note)), "utf-8")
@@ -155,7 +155,7 @@ def _put(text: str, part: str) -> str:
     return f"{head.rstrip()}\n\n{part.strip()}\n{mark}{rest}"
 
 
-def _answer(result: Result, way: str) -> str:
+def _answer(result: CaseResult, way: str) -> str:
     judged = result.ways[way]
     alarms = f" (before: {', '.join(judged.alarms)})" if judged.alarms and not result.case.healthy else ""
     if result.case.healthy:

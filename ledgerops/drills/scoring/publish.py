@@ -16,10 +16,10 @@ from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.scoring import baselines, report
 from ledgerops.drills.scoring.score import Score, score
-from ledgerops.model.records import Kind
+from ledgerops.model.records import ObservationKind
 
 Done = Sequence[tuple[Drill, Bundle, Score]]
-SIGNALS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
+SIGNALS: tuple[tuple[str, tuple[ObservationKind, ...]], ...] = (
     ("task summaries (REST)", ("tasks",)),
     ("the watchdog on running batches", ("batch_running",)),
     ("machine, processes and executors", ("host",)),

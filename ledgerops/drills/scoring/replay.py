@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.model import recording
 from ledgerops.model.finding import Verdict
-from ledgerops.model.records import Kind
+from ledgerops.model.records import ObservationKind
 from ledgerops.runtime.replay import verdicts
 
 GRID_SECONDS = 1.0  # between two verdicts while nothing is observed
 
 
-def replayed(bundle: Bundle, without: Sequence[Kind] = ()) -> Iterator[Verdict]:
+def replayed(bundle: Bundle, without: Sequence[ObservationKind] = ()) -> Iterator[Verdict]:
     """Every verdict in order, made without the records of some kinds."""
     seen = (each for each in recording.read(bundle.recording) if each.kind not in without)
     return verdicts(seen, every=GRID_SECONDS)

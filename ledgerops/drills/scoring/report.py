@@ -11,7 +11,7 @@ import numpy as np
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.scoring.baselines import MOST_FREQUENT, Answer, chance
+from ledgerops.drills.scoring.baselines import MOST_FREQUENT, BaselineAnswer, chance
 from ledgerops.drills.scoring.score import Score
 
 RESAMPLES = 2_000
@@ -145,7 +145,7 @@ def by_rule(scored: Sequence[Scored]) -> str:
     return table(("rule", "recall", "precision", "median time", "worst time", "reset"), rows)
 
 
-def compare_baselines(scored: Sequence[Scored], answers: Sequence[Answer]) -> str:
+def compare_baselines(scored: Sequence[Scored], answers: Sequence[BaselineAnswer]) -> str:
     """ledgerops beside fixed thresholds, always the same answer, and chance: share of faults whose cause was right."""
     faults = [
         (score.faults[0], answer)

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ledgerops.diagnosis.cpu_contention import OTHER
+from ledgerops.diagnosis.facts.contention import OTHER
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault
 from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
-from ledgerops.model.records import Kind
+from ledgerops.model.records import ObservationKind
 
 MAX_RESET_SECONDS = 40.0  # from the repair until findings must be gone: linger and some batches
 MIN_SETTLED_SECONDS = 20.0  # between the end of a control's first batch and the change of its load
@@ -70,7 +70,7 @@ class Score:
 
 
 def score(
-    drill: Drill, bundle: Bundle, without: Sequence[Kind] = (), verdicts: Iterable[Verdict] | None = None
+    drill: Drill, bundle: Bundle, without: Sequence[ObservationKind] = (), verdicts: Iterable[Verdict] | None = None
 ) -> Score:
     """Compares the verdicts on a bundle with the truth: those of a replay without the records of some kinds, unless
     they are given.

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
     from ledgerops.ledger.plan.record_stream import Rows, Stream
-    from ledgerops.load.generator.records import Records
 
 SAMPLES_PER_SECOND = 100  # by default: of 9,000 in 90 s, nine are above the p99.9
 _MAX_MICROS = 3_600_000_000  # an hour; what took longer counts as that
@@ -86,15 +85,17 @@ class Sampler:
         """Sets when the schedule began, in seconds since the epoch."""
         self._began = at
 
-    def pick(self, made: Records, rows: Rows, due: NDArray[np.float64]) -> None:
-        """Marks the samples among these records, in their order."""
+    def pick(self, numbers: NDArray[np.int64], rows: Rows, due: NDArray[np.float64]) -> list[LatencySample]:
+        """The samples among the records of these rows, in their order; `numbers` and `due` are those of the records."""
         chosen = np.flatnonzero((rows.numbers % self.every == 0) & rows.first)
         named = "transaction_id" in rows.batch.schema.names
+        samples = []
         for row in chosen.tolist():
             number = int(rows.numbers[row])
-            place = int(np.searchsorted(made.numbers, number))
+            place = int(np.searchsorted(numbers, number))
             id = str(rows.batch.column("transaction_id")[row]) if named else None
-            made.samples.append(LatencySample(place, number, id, None if self._at_once else float(due[place]), self))
+            samples.append(LatencySample(place, number, id, None if self._at_once else float(due[place]), self))
+        return samples
 
     @contextmanager
     def _reporting_errors(self) -> Iterator[None]:

@@ -207,7 +207,7 @@ class Pacer:
             if len(made.numbers):
                 due = np.zeros(len(made.numbers)) if self._at_once else self._stream.due_time(made.numbers)
                 if self._sampler is not None:
-                    self._sampler.pick(made, rows, due)
+                    made.samples.extend(self._sampler.pick(made.numbers, rows, due))
                 self._ready.append(_Chunk(rows, made, due))
             yield
 

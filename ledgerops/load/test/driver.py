@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
+from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
@@ -45,7 +46,7 @@ class Spec:
     @classmethod
     def read(cls, file: Path) -> Spec:
         """The spec in `file`. Raises OSError, ValueError or TypeError if the file is missing or has another form."""
-        fields = json.loads(file.read_text("utf-8"))
+        fields = json.loads(read_text(file))
         return cls(**{**fields, "jobs": tuple(fields["jobs"])})
 
 

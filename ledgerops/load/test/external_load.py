@@ -15,7 +15,7 @@ import numpy as np
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest
-from ledgerops.ledger.plan.plan import Plan, parse_plan
+from ledgerops.ledger.plan.plan import LoadPlan, parse_plan
 from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.load.test.recorded import read_recorded
@@ -31,7 +31,7 @@ class SentLoad:
     """One load. `sending_legs`: seconds of each leg before the job, by the generator's samples; empty without them."""
 
     manifest: Manifest
-    plan: Plan
+    plan: LoadPlan
     file: Path
     sending_legs: Mapping[str, Weighted]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ledgerops.analysis.html.render import render
 from ledgerops.common import format
 from ledgerops.load.test.plots import job_plot, search_plot
-from ledgerops.load.test.result import JobResult, Result, seconds, sending_legs, spark_version
+from ledgerops.load.test.result import JobResult, LoadTestResult, seconds, sending_legs, spark_version
 from ledgerops.load.test.search_report import SearchSummary, middle, percent
 from ledgerops.load.test.slo import PERCENTILES, broken
 from ledgerops.model.spark_progress import format_instant
@@ -20,7 +20,7 @@ LEGS = {
 }
 
 
-def page(result: Result) -> str:
+def page(result: LoadTestResult) -> str:
     """The report of a load test: one file, no script, no network."""
     names = ", ".join(each.measured.job for each in result.jobs)
     trial = result.trial
@@ -38,7 +38,7 @@ def page(result: Result) -> str:
     )
 
 
-def _legs(job: JobResult, result: Result) -> Iterator[tuple[str, list[str]]]:
+def _legs(job: JobResult, result: LoadTestResult) -> Iterator[tuple[str, list[str]]]:
     """A name, and a value for each of PERCENTILES."""
     measured = job.measured
     for leg, name in LEGS.items():

@@ -6,7 +6,7 @@ import numpy as np
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.phases import Floats
-from ledgerops.ledger.plan.plan import Plan, parse_plan
+from ledgerops.ledger.plan.plan import LoadPlan, parse_plan
 
 KEYS = "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}"
 # A plan at a rate begins calmly, with a share of it: code is compiled, workers start, and no backlog is left over.
@@ -24,7 +24,7 @@ MAX_RATE = 10_000_000.0  # rows a second; a higher one is a typing error
 class Due:
     """When the rows of a plan are due; its clock stood at zero at `origin` (seconds since the epoch)."""
 
-    def __init__(self, plan: Plan, origin: float) -> None:
+    def __init__(self, plan: LoadPlan, origin: float) -> None:
         self.schedule, self.origin = plan.schedule, origin
 
     def count(self, at: float) -> float:
@@ -36,7 +36,7 @@ class Due:
         return self.origin + self.schedule.due_time(np.asarray(rows, np.int64))
 
 
-def at_rate(rate: float, trigger: float) -> Plan:
+def at_rate(rate: float, trigger: float) -> LoadPlan:
     """A plan that stays at `rate` rows a second, after a calm beginning. Raises UserError for an absurd rate."""
     if not 0 < rate <= MAX_RATE:
         raise UserError(f"invalid rate of {rate:g} rows/s; give a rate above 0 and at most {MAX_RATE:,.0f}")
@@ -53,7 +53,7 @@ def warm_up_seconds(trigger: float) -> float:
     return calm_seconds(trigger) + SETTLING_BATCHES * trigger
 
 
-def doubling(trigger: float) -> Plan:
+def doubling(trigger: float) -> LoadPlan:
     """A load that doubles again and again: batches of all sizes, from which a capacity is estimated."""
     rates = [FIRST_RATE * 2**step for step in range(DOUBLINGS)]
     return _plan("a load that doubles", *((rate, _step_seconds(trigger)) for rate in rates))
@@ -68,7 +68,7 @@ def _step_seconds(trigger: float) -> float:
     return max(MIN_STEP_SECONDS, 1.5 * trigger)
 
 
-def _plan(title: str, *phases: tuple[float, float | None]) -> Plan:
+def _plan(title: str, *phases: tuple[float, float | None]) -> LoadPlan:
     """Constant rates one after the other; the last one goes on."""
     lines = [
         f"  - {{shape: constant, rate: {rate!r}" + (f", duration: {seconds!r}s}}" if seconds else "}")

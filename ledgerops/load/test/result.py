@@ -56,7 +56,7 @@ class JobResult:
 
 
 @dataclass(frozen=True)
-class Result:
+class LoadTestResult:
     """All jobs of one load test."""
 
     trial: Trial
@@ -69,15 +69,15 @@ class Result:
         return all(each.passed for each in self.jobs)
 
 
-def examine_trial(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
+def examine_trial(trial: Trial, title: str, slos: Sequence[Slo]) -> LoadTestResult:
     """Measures, judges and diagnoses a trial that is over."""
     runs = list(trial.measured().values())
     found = examine(trial.recording, runs)
     jobs = [JobResult(run, judge(slos, run), findings) for run, findings in zip(runs, found, strict=True)]
-    return Result(trial, title, jobs)
+    return LoadTestResult(trial, title, jobs)
 
 
-def text(result: Result) -> str:
+def text(result: LoadTestResult) -> str:
     """The result as text: a line for each job, with its figures below."""
     lines = []
     for name, samples in sending_legs(result).items():
@@ -103,7 +103,7 @@ def text(result: Result) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sending_legs(result: Result) -> Mapping[str, Weighted]:
+def sending_legs(result: LoadTestResult) -> Mapping[str, Weighted]:
     """Seconds of each leg of a record before a job reads it, of a load with samples."""
     return {} if result.trial.sent is None else result.trial.sent.sending_legs
 
@@ -113,7 +113,7 @@ def seconds(value: float | None) -> str:
     return shown("seconds", value)
 
 
-def document(result: Result) -> dict[str, Any]:
+def document(result: LoadTestResult) -> dict[str, Any]:
     """Plain JSON types; seconds, bytes, rows, rates in rows a second; null for unknown."""
     trial = result.trial
     return {
@@ -210,7 +210,7 @@ def figures_of(measured: Measured) -> dict[str, Any]:
     }
 
 
-def rows(result: Result) -> Iterator[tuple[str | float | None, ...]]:
+def rows(result: LoadTestResult) -> Iterator[tuple[str | float | None, ...]]:
     """A line for each batch: what the plots show. Times in seconds since the plan began."""
     origin = result.trial.origin or 0.0
     for job in result.jobs:

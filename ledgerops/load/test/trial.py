@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError, os_reason
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.load.test.driver import ENDED, NAME, Spec
 from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.measure import Measured
@@ -38,7 +38,7 @@ class TrialRequest:
     """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
 
     jobs: tuple[str, ...]
-    plan: Plan
+    plan: LoadPlan
     warm_up: float
     seconds: float
     trigger: float | None  # None: not known, of jobs that ran elsewhere

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer, Question, answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer, Question, answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import Estimate
 from ledgerops.analysis.capacity.plot import plot
@@ -30,7 +30,7 @@ def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
 
 
 def test_what_has_no_end_is_null_and_unbounded(situation):
-    open_end = Answer(
+    open_end = CapacityAnswer(
         Question(),
         1000.0,
         2.0,

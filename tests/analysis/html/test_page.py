@@ -13,6 +13,7 @@ from ledgerops.analysis.html.page import page, slices
 from ledgerops.analysis.html.query_plot import query_plot
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
+from ledgerops.model.spark_progress import parse_instant
 from tests.paths import RECORDED
 
 CRASH, OUTAGE, SKEW = (RECORDED / f"{name}.jsonl" for name in ("spark-4.2.0", "source-unreachable", "key-skew"))
@@ -223,8 +224,9 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, caps
 
 def test_the_time_that_is_split_is_that_of_a_typical_batch():
     """Medians of several batches: none of them need have taken just that."""
-    investigation = Investigation(str(SKEW), with_timeline=True, plots=True)
-    document = investigation.diagnose()
+    at = parse_instant("2026-11-21T18:59:07Z")
+    recording = RECORDED / "drills" / "slow-broker" / "recording"
+    document = Investigation(str(recording), at=at, with_timeline=True, plots=True).diagnose()
     parts = [{"part": "query_planning", "seconds": 1.5}, {"part": "cpu", "seconds": 0.5}]
     document["queries"][0]["attribution"] = parts
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.load.test.driver import NAME
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import done
@@ -40,7 +40,7 @@ class System:
     def carries(self, trigger: float = 2.0) -> float:
         return (trigger - self.overhead) / self.per_row / trigger
 
-    def records(self, plan: Plan, seconds: float, trigger: float, origin: float = ORIGIN) -> list[dict]:
+    def records(self, plan: LoadPlan, seconds: float, trigger: float, origin: float = ORIGIN) -> list[dict]:
         """Spark's progress records of a run of so many seconds."""
         chance = random.Random(f"{self.seed} {len(self.rates)}")
         slower = 1 + self.wander * chance.gauss(0, 1)
@@ -105,7 +105,7 @@ class System:
         (place / "recording-000001.jsonl").write_text("".join(lines))
         return Trial(folder, wanted, ORIGIN, {"daily_counts": self.fails} if self.fails else {})
 
-    def measured(self, plan: Plan, seconds: float = 30.0, warm_up: float = 20.0, trigger: float = 2.0) -> Measured:
+    def measured(self, plan: LoadPlan, seconds: float = 30.0, warm_up: float = 20.0, trigger: float = 2.0) -> Measured:
         self.rates.append(plan.name)
         batches = [parse_progress(each) for each in self.records(plan, warm_up + seconds, trigger)]
         begin = ORIGIN + warm_up

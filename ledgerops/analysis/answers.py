@@ -1,0 +1,166 @@
+"""Short answers about one source for an assistant: each a text with the numbers, within MAX_CHARACTERS.
+
+They show what a diagnosis shows, and nothing else of a recording. What they quote (names of queries, topics, columns)
+was written by others: control characters are removed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.analysis.session import Investigation
+from ledgerops.common.format import clean, counted
+from ledgerops.diagnosis.report import figures_of, text, timeline_lines
+from ledgerops.diagnosis.rules import BY_SLUG, RULES
+from ledgerops.diagnosis.runbook import on_call
+from ledgerops.errors import UserError
+from ledgerops.metrics import METRICS
+from ledgerops.metrics.cause_texts import CAUSE_TEXTS
+from ledgerops.model.spark_progress import format_instant, parse_instant
+from ledgerops.runtime.replay import replay
+from ledgerops.runtime.snapshot import snapshot_query
+
+MAX_CHARACTERS = 4_000  # of an answer: about 1,000 tokens
+MAX_VALUES = 20  # series of a metric that are shown
+MAX_SERIES = 10_000  # of a query, among which they are found
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+class Answers:
+    """Of a recording, an event log or an exporter; `before` is another one to compare with. Raise UserError."""
+
+    def __init__(self, place: str, before: str | None = None) -> None:
+        self._place, self._before = place, before
+
+    def queries(self) -> str:
+        """Every query with its status, health, figures and root causes."""
+        found = self._document()
+        lines = [f"{counted(len(found['queries']), 'query', 'queries')} at {found['at']}"]
+        for query in sorted(found["queries"], key=lambda each: (each["health"], each["query"])):
+            causes = ", ".join(cause["rule"] for cause in query["root_causes"]) or "no root cause"
+            lines.append(
+                f"{clean(query['query'])}: {query['status']}, health {query['health']}, {causes}; {figures_of(query)}"
+            )
+        return fit(lines)
+
+    def diagnosis(self, query: str | None = None, at: str | None = None) -> str:
+        """Root causes with evidence, the next step and what was ruled out."""
+        found = self._document(query, at)
+        lines = text(found).splitlines()
+        rules = dict.fromkeys(cause["rule"] for each in found["queries"] for cause in each["root_causes"])
+        lines += [f"first step for {rule}: {CAUSE_TEXTS[rule].action}" for rule in rules if rule in CAUSE_TEXTS]
+        return fit(lines)
+
+    def timeline(self, query: str | None = None) -> str:
+        """What began and ended when, and what followed from it."""
+        found = Investigation(self._place, query, with_timeline=True).diagnose(time.time())
+        lines = [line for line, _ in timeline_lines(found["timeline"])]
+        return fit(clean(line) for line in lines or ["nothing was found in all the time that was recorded"])
+
+    def batch_profile(self, query: str, at: str | None = None) -> str:
+        """Where the time of a typical batch goes."""
+        [found] = self._document(query, at)["queries"]
+        parts = found.get("attribution") or ()
+        if not parts:
+            raise UserError(f"no batch of {query} to take apart yet")
+        head = f"{clean(query)}: {figures_of(found)}; a typical batch, by what takes its time:"
+        return fit([head, *(f"  {each['part']}: {each['seconds']:.3f} s, {each['share']:.0%}" for each in parts)])
+
+    def capacity(
+        self,
+        query: str,
+        load_factor: float | None = None,
+        trigger_seconds: float | None = None,
+        cores: int | None = None,
+    ) -> str:
+        """The rate that a query can sustain, what limits it, and the same under other conditions."""
+        from ledgerops.analysis.capacity.answer import Question, answer
+        from ledgerops.analysis.capacity.inputs import read_views
+        from ledgerops.analysis.capacity.report import text as capacity_text
+        from ledgerops.analysis.capacity.situation import situation
+
+        views, at, _ = read_views(self._place, query)
+        questions = [Question()]
+        if load_factor or trigger_seconds or cores:
+            questions.append(Question(load=load_factor, trigger=trigger_seconds, cores=cores))
+        known = [situation(view) for view in views]
+        found = [(each, [answer(each, question) for question in questions]) for each in known]
+        return fit(capacity_text(found, at).splitlines())
+
+    def comparison(self, query: str | None = None, change_at: str | None = None) -> str:
+        """Before and after a moment of the source, or the other source and this one."""
+        from ledgerops.analysis.batch_samples import samples, split
+        from ledgerops.analysis.compare import compare
+        from ledgerops.analysis.compare_report import document
+        from ledgerops.analysis.compare_report import text as compare_text
+
+        observed = samples(open_source(self._place).observations)
+        if change_at is not None:
+            before, after = split(observed, _instant(change_at))
+        elif self._before is not None:
+            before, after = samples(open_source(self._before).observations), observed
+        else:
+            raise UserError("give change_at, or start the server with --before and another source")
+        if query is not None and query not in before.keys() & after.keys():
+            raise UserError(f"no query {query!r} that ran for long enough on both sides")
+        found = document(compare(before, after, query), "before", "after", change_at)
+        return fit(compare_text(found).splitlines())
+
+    def rule(self, slug: str) -> str:
+        """What a rule means, how bad it is, and how it belongs to other rules."""
+        rule = _known(slug, BY_SLUG, "rule")
+        lines = [f"{slug} ({rule.severity}): {CAUSE_TEXTS[slug].summary}", f"first step: {CAUSE_TEXTS[slug].action}"]
+        lines += [f"explains: {', '.join(rule.explains)}"] if rule.explains else []
+        causes = [each.slug for each in RULES if slug in each.explains]
+        lines += [f"is explained by: {', '.join(causes)}"] if causes else []
+        return fit(lines)
+
+    def runbook(self, slug: str) -> str:
+        """Meaning, impact, diagnosis and mitigation of a rule."""
+        return fit(on_call(_known(slug, BY_SLUG, "rule").runbook).strip().splitlines())
+
+    def metric(self, name: str, query: str | None = None) -> str:
+        """What a metric says, and its newest values."""
+        metric = _known(name, BY_NAME, "metric")
+        lines = [f"{name} ({metric.kind}): {metric.help}"]
+        lines += [f"labels: query, {', '.join(metric.labels)}"] if metric.labels else []
+        found = replay(open_source(self._place).observations)
+        for state in found.named(query, self._place).values():
+            view = found.registry.view(state, found.at or 0.0)
+            family = snapshot_query(state, view, MAX_SERIES, lambda *_: None).families.get(name)
+            for labels, value in family.series[:MAX_VALUES] if family else ():
+                shown = format_instant(value) if metric.age or name.endswith("_timestamp_seconds") else f"{value:g}"
+                lines.append(clean(f"{view.query} {' '.join(labels)}: {'since ' if metric.age else ''}{shown}"))
+        return fit(lines)
+
+    def _document(self, query: str | None = None, at: str | None = None) -> dict[str, Any]:
+        return Investigation(self._place, query, None if at is None else _instant(at)).diagnose(time.time())
+
+
+def fit(lines: Iterable[str]) -> str:
+    """As many whole lines as MAX_CHARACTERS allow, and how many were left out."""
+    whole = [line[: MAX_CHARACTERS // 4].rstrip() for line in lines]
+    kept, used = 0, 0
+    while kept < len(whole) and used + len(whole[kept]) + 1 <= MAX_CHARACTERS - 60:
+        used += len(whole[kept]) + 1
+        kept += 1
+    cut = [] if kept == len(whole) else [f"({len(whole) - kept} more lines are left out; ask for one query)"]
+    return "\n".join([*whole[:kept], *cut])
+
+
+def _known(name: str, entries: Mapping[str, Any], kind: str) -> Any:
+    if name not in entries:
+        near = get_close_matches(name, entries, n=1)
+        raise UserError(f"no {kind} is called {name[:80]!r}{f'; did you mean {near[0]}?' if near else ''}")
+    return entries[name]
+
+
+def _instant(text_: str) -> float:
+    found = parse_instant(text_)
+    if found is None:
+        raise UserError(f"{text_[:40]!r} is not a time; write it like 2026-11-21T08:30:00Z")
+    return found

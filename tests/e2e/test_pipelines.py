@@ -1,0 +1,54 @@
+"""The pipeline of the guide, observed: each flow is a query with its name."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pyspark
+import pytest
+
+from ledgerops.model.recording import read
+from ledgerops.servers.java import java_home
+from tests.paths import ROOT
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark 4.1 or later has pipelines"),
+]
+FILES = 3
+GUIDE = (ROOT / "docs/guides/pipelines.md").read_text("utf-8")
+
+
+def test_the_flows_of_a_pipeline_are_queries_with_their_names(tmp_path):
+    from pyspark.pipelines import cli
+
+    (tmp_path / "in").mkdir()
+    for number in range(FILES):
+        (tmp_path / "in" / f"{number}.json").write_text('{"id": 1}\n{"id": 2}\n')
+    for name, text in re.findall(r"```\w+\n# (\S+)\n(.+?)```", GUIDE, re.DOTALL):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text.replace("/data", str(tmp_path)))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
+    environ |= {
+        "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_REMOTE": "local[2]", "LEDGEROPS_PORT": "0", "LEDGEROPS_RECORDING": str(tmp_path / "recording"),
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "ledgerops", "exec", cli.__file__, "run", "--spec", "spark-pipeline.yml"],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    print(done.stdout[-2000:], done.stderr[-2000:])
+    assert done.returncode == 0
+    assert "ledgerops: attached" in done.stderr
+    rows: dict[str, int] = {}
+    for seen in read(tmp_path / "recording"):
+        if seen.kind == "progress":
+            name = seen.data["name"].rpartition(".")[2]
+            rows[name] = rows.get(name, 0) + seen.data["numInputRows"]
+
+    assert rows == {"orders": 2 * FILES, "large_orders": 2 * FILES}

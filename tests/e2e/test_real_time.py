@@ -1,0 +1,77 @@
+"""A query in real-time mode, from Kafka to Kafka: Spark's mode since 4.1."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+
+import pyspark
+import pytest
+
+import ledgerops
+from tests.agent.test_attach import value
+from tests.programs import until
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark 4.1 or later has this mode"),
+]
+INTERVAL = "20 seconds"  # between two reports; by default five minutes
+
+
+@pytest.fixture
+def topics(kafka):
+    """A new topic with two partitions to read, and one to write."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    names = [f"real-time-{kind}-{time.time_ns()}" for kind in ("in", "out")]
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    for done in admin.create_topics([NewTopic(name, 2, 1) for name in names]).values():
+        done.result()
+    return names
+
+
+def start(spark, kafka, topics, folder, name):
+    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
+    rows = rows.option("subscribe", topics[0]).option("startingOffsets", "earliest").load().selectExpr("key", "value")
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
+    writer = writer.option("topic", topics[1]).option("checkpointLocation", str(folder)).queryName(name)
+    return writer.outputMode("update").trigger(realTime=INTERVAL).start()
+
+
+def produce(kafka, topic, count):
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": kafka.servers})
+    for number in range(count):
+        producer.produce(topic, value=str(number))
+    producer.flush(30)
+
+
+def status(watch):
+    return next(each for each in watch.status()["queries"] if each["query"] == "realtime")
+
+
+def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, kafka, topics, tmp_path):
+    watch = ledgerops.attach(spark, port=0, kafka_servers=kafka.servers, kafka_interval=0.5)
+    query = start(spark, kafka, topics, tmp_path / "checkpoint", "realtime")
+    try:
+        produce(kafka, topics[0], 200)
+        until(lambda: value(watch, "ledgerops_batches_total", query="realtime"), 120, "the first report")
+        produce(kafka, topics[0], 300)
+        until(lambda: (value(watch, "ledgerops_arrival_rows_per_second", query="realtime") or 0) > 0, 60)
+        assert status(watch)["trigger"] == "real_time"
+        assert status(watch)["verdict"]["summary"].startswith("real-time; reports every 20 s")
+        assert value(watch, "ledgerops_query_backlog_offsets", query="realtime") == 0.0
+        assert value(watch, "ledgerops_query_lag_seconds", query="realtime") == 0.0
+        assert watch.diagnose()["queries"][0]["findings"] == []
+        until(lambda: value(watch, "ledgerops_batches_total", query="realtime") >= 2, 120, "the second report")
+        text = urllib.request.urlopen(f"{watch.url}/metrics", timeout=60).read().decode()
+        assert 'trigger="real_time 20s"' in text
+        print(
+            [line for line in text.splitlines() if line.startswith(("ledgerops_input_rows_total", "ledgerops_batches"))]
+        )
+    finally:
+        query.stop()
+        watch.close()

@@ -1,0 +1,83 @@
+"""A receiver of OTLP/HTTP on a free port: what it was sent, and answers that can be chosen."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Got(NamedTuple):
+    at: float
+    path: str
+    headers: Mapping[str, str]
+    document: dict[str, Any]
+
+
+class OtlpReceiver:
+    """`answer` is called with the handler of each POST; by default it answers 200 and takes everything."""
+
+    def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None] | None = None, port: int = 0) -> None:
+        self.got: list[Got] = []
+        self.answer = answer or reply()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
+                document = (
+                    json.loads(body) if self.headers["Content-Type"] == "application/json" else {"protobuf": body}
+                )
+                outer.got.append(Got(time.time(), self.path, dict(self.headers.items()), document))
+                outer.answer(self)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """The newest of each metric."""
+        return {
+            metric["name"]: metric
+            for got in self.got
+            if got.path == "/v1/metrics"
+            for metric in got.document["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+        }
+
+    def records(self) -> list[dict[str, str]]:
+        """The attributes of all log records."""
+        return [
+            {each["key"]: each["value"]["stringValue"] for each in record["attributes"]}
+            for got in self.got
+            if got.path == "/v1/logs"
+            for record in got.document["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+        ]
+
+
+def reply(
+    status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None
+) -> Callable[[BaseHTTPRequestHandler], None]:
+    """An answer for `OtlpReceiver`."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
