@@ -74,8 +74,8 @@ def _no_more(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 class Words:
     """What a person reads of a cause: what happened, one safe step to do first, what is riskier, and why.
 
-    `happened` may use {seconds} and {batch}, and what `details` of the cause gives. `first` is by context: "source
-    kafka", "sink foreach_batch", or ANY.
+    `happened` may use {seconds}, {batch}, {held} (who has the cores), and what `details` of the cause gives. `first` is
+    by context: "source kafka", "sink foreach_batch", or ANY.
     """
 
     happened: str
@@ -190,7 +190,8 @@ def _least(cause: Cause, found: Profile, harmed: bool) -> float:
 
 
 def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
-    values = {"seconds": f"{taken.seconds:.1f} s", "batch": f"{taken.duration:.1f} s"}
+    held = found.contention.summary if found.contention is not None else ""
+    values = {"seconds": f"{taken.seconds:.1f} s", "batch": f"{taken.duration:.1f} s", "held": held}
     usually = f"; usually {taken.usual:.1f} s" if taken.usual is not None else ""
     return cause.words.happened.format(**values, **cause.details(view, found)) + usually
 
@@ -206,6 +207,8 @@ def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterat
     usual = f"the usual {found.usual_duration:.1f}" if found.usual_duration is not None else "all parts together"
     yield Evidence("profile_seconds", found.duration, "seconds", usual, at)
     yield from found.stretches
+    if found.contention is not None and found.contention.part in cause.parts:
+        yield from found.contention.evidence
 
 
 def _steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:

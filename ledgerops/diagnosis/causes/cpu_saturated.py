@@ -37,7 +37,5 @@ CAUSE = Cause(
         "state-commit-slow",
         "intermittent-sink",
     ),
-    details=lambda view, found: {"held": found.contention.summary if found.contention else ""},
-    more=lambda view, found: found.contention.evidence if found.contention else (),
     formulas=contention.FORMULAS,
 )

@@ -53,8 +53,6 @@ CAUSE = Cause(
         "intermittent-sink",
         "small-batch-overhead",
     ),
-    details=lambda view, found: {"held": found.contention.summary if found.contention else ""},
-    more=lambda view, found: found.contention.evidence if found.contention else (),
     formulas=contention.FORMULAS,
     remedies=_remedies,
 )

@@ -15,9 +15,8 @@ Mitigation: set a longer trigger interval: fewer, larger batches have less fixed
     does this work.
 """
 
-from math import ceil
-
 from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -25,16 +24,12 @@ from ledgerops.signals.query_view import QueryView
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     return (
-        Remedy(
-            f"set the trigger interval to {ceil(ROOM * found.duration):g} s or more, if results may be that old",
-            "fewer, larger batches pay the same cost less often",
-        ),
+        longer_interval(found.duration),
         Remedy("do not add cores to fix this", "planning and scheduling take as long on any number"),
     )
 
 
 FIXED = ("query_planning", "driver_before", "launch", "few_rows")
-ROOM = 1.5  # times the batch, so that it ends well within the interval
 
 CAUSE = Cause(
     slug="small-batch-overhead",

@@ -20,7 +20,7 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_SPAN_SECONDS = 4.0  # between two compared samples of the machine: less is noise
-MAX_AGE_SECONDS = 25.0  # with one sample every 10 s the newest is younger
+MAX_SAMPLE_AGE_SECONDS = 25.0  # with one sample every 10 s the newest is younger
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of them stays far below
 MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_MOSTLY_OTHERS_SHARE = 0.5  # of all cores, where no past shows how much slower the query became
@@ -28,7 +28,7 @@ MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (L
 PRESSED_SAMPLES = 2  # newest samples, all of which must show it
 MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
-MIN_LEFT_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
+MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
 MIN_STRETCH = 1.5  # a machine with a few other threads makes planning take that long now and then
 MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
@@ -101,7 +101,7 @@ class CpuUse(NamedTuple):
 def cpu_use(view: QueryView) -> CpuUse | None:
     """CPU use since the newest sample at least MIN_SPAN_SECONDS before the last; None without two recent samples."""
     samples = [sample for sample in view.hosts if sample.at <= view.now and sample.cpu_busy_ratio is not None]
-    if len(samples) < 2 or samples[-1].at < view.now - MAX_AGE_SECONDS:
+    if len(samples) < 2 or samples[-1].at < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
     newest = samples[-1]
     base = next(
@@ -167,7 +167,7 @@ def _by_processes(view: QueryView) -> Contention | None:
     if use is None or view.last is None or use.busy < MIN_BUSY_SHARE or use.others_share < MIN_OTHERS_SHARE:
         return None
     stretch, pressed = _stretch(view), pressure(view)
-    of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_LEFT_SHARE, 1 - use.others_share))
+    of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_OWN_SHARE, 1 - use.others_share))
     evidence = list(_of_machine(use))
     if lost is None:
         young = view.now - view.batches[0].started < MIN_RUN_SECONDS

@@ -20,7 +20,7 @@ WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
 MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
-SOON_SECONDS = 900.0  # a forecast from five minutes does not reach further
+MAX_FORECAST_SECONDS = 900.0  # a forecast from five minutes does not reach further
 BY_INTERVAL = "the trigger interval"
 MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not complete; fewer do not show how full it is
 
@@ -92,7 +92,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
         return None
     # the newest part is as full as it was in its middle
     seconds = _until_full(fulls, apart)
-    if seconds is None or seconds > SOON_SECONDS:
+    if seconds is None or seconds > MAX_FORECAST_SECONDS:
         return None
     window = edges[-1] - edges[0]
     by = "the rows allowed per batch" if _by_cap(view, points[-1]) else BY_INTERVAL

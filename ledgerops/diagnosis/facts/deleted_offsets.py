@@ -18,8 +18,8 @@ GAPS = (
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
 NEWEST_BATCHES = 5  # searched for deleted offsets; after that the finding lingers
-USUAL_BATCHES = 20  # before a batch, which show how many rows an offset gives
-MIN_USUAL_BATCHES = 5  # with fewer of them each offset counts as one row
+BATCHES_BEFORE = 20  # before a batch, which show how many rows an offset gives
+MIN_BATCHES_BEFORE = 5  # with fewer of them each offset counts as one row
 # how long after a batch the broker may be asked: by then it has also deleted rows that were read
 MAX_ANSWER_SECONDS = 5.0
 # by how much the rows per offset may differ between batches: transactions leave offsets without rows
@@ -80,11 +80,11 @@ def skipped_batch(view: QueryView) -> Skipped | None:
 def _rows_for_an_offset(view: QueryView, place: int, name: str) -> float | None:
     """In the batches before the one at `place` from the end; None when they differ."""
     found = []
-    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + USUAL_BATCHES):
+    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + BATCHES_BEFORE):
         for source in batch.sources:
             if source.name == name and source.read > 0:
                 found.append(source.rows / source.read)
-    if len(found) < MIN_USUAL_BATCHES:
+    if len(found) < MIN_BATCHES_BEFORE:
         return 1.0
     most = max(found)
     return most if most > 0 and most - min(found) <= MAX_DEVIATION_SHARE * most else None

@@ -13,7 +13,7 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_ROWS = 50  # in the last minute; fewer are stragglers after a rebalance or a restart
-MIN_SHARE = 0.001  # of the rows read in that time; as in the alert on dropped rows
+MIN_DROPPED_SHARE = 0.001  # of the rows read in that time; as in the alert on dropped rows
 CLEARED_SECONDS = 20.0  # without another dropped row, or
 CLEARED_INTERVALS = 4.0  # trigger intervals without one: then it is over
 AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSave")  # they see groups, after partial aggregation
@@ -57,7 +57,7 @@ class Dropped(NamedTuple):
         number = Evidence("rows_dropped_last_minute", float(self.rows), "rows", f"< {MIN_ROWS}", self.at)
         if self.share is None:
             return (number,)
-        return number, Evidence("dropped_share", self.share, "ratio", f"< {MIN_SHARE:g}", self.at)
+        return number, Evidence("dropped_share", self.share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
 
 
 @once
@@ -77,7 +77,7 @@ def dropped(view: QueryView) -> Dropped | None:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
     found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended)
-    return found if found.total >= max(MIN_ROWS, MIN_SHARE * read) else None
+    return found if found.total >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
 
 
 def dropped_by_all(batch: Progress) -> int:

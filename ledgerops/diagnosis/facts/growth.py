@@ -29,7 +29,8 @@ MIN_LEFT_SHARE = 0.1  # share of the arrived offsets that is left over; less is 
 CHAIN_BATCHES = 3  # longer batches in a row, the running one included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # that they must add up to
-MIN_SLOWDOWN = 2.0  # of the time for as many rows
+MAX_PEAK_INDEX = 3  # the batch of a run by which an old backlog is largest
+MIN_ROW_SLOWDOWN = 2.0  # of the time for as many rows
 MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
 # one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
 MIN_LONE_BATCH_SECONDS = 15.0
@@ -46,6 +47,11 @@ class Growth(NamedTuple):
     first: float  # offsets, seconds that a file waited, or seconds of batch duration
     last: float
     lag: float
+
+
+def piled_up_before(lefts: Sequence[int]) -> bool:
+    """Whether what the batches of a run left in the source had piled up before the run: at first it was the most."""
+    return lefts.index(max(lefts)) <= MAX_PEAK_INDEX
 
 
 @once
@@ -174,7 +180,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     # without an interval no rhythm was promised, so a burst must be over before it counts; rows that take longer than
     # they used to are not a burst
     lost = view.baseline.slowdown
-    patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_SLOWDOWN) else 2.0
+    patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_ROW_SLOWDOWN) else 2.0
     several = (
         len(chain) >= CHAIN_BATCHES
         and prod(ratios) >= 2

@@ -28,7 +28,7 @@ MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
 # between the start of a batch and a sample of its source that shows what it reads
 MAX_SAMPLE_DISTANCE_SECONDS = 5.0
 MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
-LATEST_BATCHES = 10
+LASTING_BATCHES = 10
 
 
 class Limits(NamedTuple):
@@ -73,7 +73,7 @@ def _without_past(view: QueryView, interval: float) -> float:
 
 def _lasting(view: QueryView) -> float:
     """The most seconds that each of two latest batches in a row took: one that hung is followed by a quick one."""
-    latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
+    latest = [batch.duration for batch in view.batches[-LASTING_BATCHES:]]
     return max((min(pair) for pair in pairwise(latest)), default=0.0)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis.harm import examined, judged
 from ledgerops.model.history import History
 from ledgerops.model.records import Host
+from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
@@ -18,7 +19,6 @@ MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take 
 MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
 BEFORE_SECONDS = 60.0  # before the harm, which show what the other query used to take
-MIN_SLOWDOWN = 1.5  # how much longer the query takes for its rows
 MIN_COMPUTING_SHARE = 0.3  # of their time, of tasks that use the cores rather than wait
 
 # batches that wait for their first task while another query holds the slots
@@ -138,7 +138,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
     newest, width = judged(view), view.cluster.cores
     lost = view.baseline.slowdown_of(newest)
     slower = holder is not None or (
-        examined(view) and (lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view))
+        examined(view) and (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
     )
     until = view.now if view.run.unfinished_seconds else newest[-1].ended if newest else view.now
     own = cores_taken(view.history, newest[0].started, until) if newest else None

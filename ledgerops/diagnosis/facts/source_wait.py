@@ -10,9 +10,9 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_ANSWER_SECONDS = 0.15  # of an answer; within a region it takes hundredths of a second
 MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
-NEWEST_SAMPLES = 3  # newest answers of the broker
+NEWEST_ANSWERS = 3  # newest answers of the broker
 MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
-MAX_AGE_SECONDS = 20.0  # of the newest answer
+MAX_ANSWER_AGE_SECONDS = 20.0  # of the newest answer
 
 
 class Wait(NamedTuple):
@@ -26,8 +26,12 @@ class Wait(NamedTuple):
 def slow_answers(view: QueryView) -> Wait | None:
     """How long the broker takes to answer; None unless that is far longer than usual."""
     answers = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
-    newest, former = answers[-NEWEST_SAMPLES:], answers[:-MIN_FORMER_SAMPLES]
-    if len(newest) < NEWEST_SAMPLES or len(former) < NEWEST_SAMPLES or view.now - newest[-1].at > MAX_AGE_SECONDS:
+    newest, former = answers[-NEWEST_ANSWERS:], answers[:-MIN_FORMER_SAMPLES]
+    if (
+        len(newest) < NEWEST_ANSWERS
+        or len(former) < NEWEST_ANSWERS
+        or view.now - newest[-1].at > MAX_ANSWER_AGE_SECONDS
+    ):
         return None
     wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))
     return wait if wait.now >= max(MIN_ANSWER_SECONDS, MIN_ANSWER_RATIO * wait.usual) else None

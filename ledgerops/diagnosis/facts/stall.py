@@ -14,7 +14,7 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_STILL_SECONDS = 8.0  # an input may be silent for a batch or two
 MIN_TIMES_USUAL_STAND = 2.0  # over the longest earlier time without an advance: an input with few rows is often silent
-MIN_BATCHES = 4  # with rows, after the first that had this watermark: that takes four intervals, too
+MIN_STALLED_BATCHES = 4  # with rows, after the first that had this watermark: that takes four intervals, too
 MIN_MOVES = 2  # of the watermark before, which show how it usually moves
 NO_WATERMARK_SECONDS = 15.0  # after the first rows: Spark sets the first watermark one batch after them
 # a producer that was away may send old rows for some time, before its newest
@@ -62,7 +62,11 @@ def stall(view: QueryView) -> Stall | None:
     if known is None:
         return _never_began(view, last)
     seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
-    if known.moves < MIN_MOVES or len(_with_rows(standing)) < MIN_BATCHES or len(standing) <= MIN_BATCHES:
+    if (
+        known.moves < MIN_MOVES
+        or len(_with_rows(standing)) < MIN_STALLED_BATCHES
+        or len(standing) <= MIN_STALLED_BATCHES
+    ):
         return None
     if seconds < limit(known.longest):
         return None
@@ -91,7 +95,7 @@ def standing_clock(view: QueryView) -> StandingClock | None:
     seconds, standing = last.started - since, _from(view, since)
     with_rows = _with_rows(standing)
     most = limit(usual, least)
-    if len(with_rows) < MIN_BATCHES or seconds < most:
+    if len(with_rows) < MIN_STALLED_BATCHES or seconds < most:
         return None
     rows = sum(batch.rows for batch in standing[1:])
     older = any(batch.event_time_max != known.value for batch in with_rows)
@@ -123,7 +127,7 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
     """Rows with event times arrive, and no batch had a watermark: Spark sets it by the batch after the first rows."""
     known = view.history.newest_event
     timed = [batch for batch in view.batches if batch.rows > 0 and batch.event_time_max is not None]
-    if known is None or len(timed) <= MIN_BATCHES or last.event_time_max is None:
+    if known is None or len(timed) <= MIN_STALLED_BATCHES or last.event_time_max is None:
         return None
     if last.started - timed[0].started < NO_WATERMARK_SECONDS:
         return None

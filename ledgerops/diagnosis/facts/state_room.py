@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.state_trend import MIN_BATCHES, Reports, grown
+from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports, grown
 from ledgerops.model.finding import Evidence
 from ledgerops.signals.query_view import QueryView
 
 # growth in the later half over that in the earlier one: state that fills a bounded set of keys slows down
 MIN_STEADY_RATIO = 0.8
 MIN_HEAP_BYTES = 450 * 2**20  # Spark refuses to start with less
-MIN_HEAP_SHARE = 0.02  # less fills nothing, even though Spark reports only a fraction of what the rows take there
+MIN_STATE_SHARE = 0.02  # less fills nothing, even though Spark reports only a fraction of what the rows take there
 SST = "rocksdbSstFileSize"
 
 
@@ -73,7 +73,7 @@ def _off_heap(view: QueryView, reports: Reports) -> Iterator[Limit]:
         yield Limit("the memory", reports[-1][1].memory_bytes, _rate(reports), room)
     disk = view.hosts[-1].disk_free_bytes if view.hosts else None
     sized = [(batch, state.custom[SST]) for batch, state in reports if SST in state.custom]
-    if disk is not None and len(sized) >= MIN_BATCHES and sized[-1][0].ended > sized[0][0].ended:
+    if disk is not None and len(sized) >= MIN_STATE_BATCHES and sized[-1][0].ended > sized[0][0].ended:
         by_second = (sized[-1][1] - sized[0][1]) / (sized[-1][0].ended - sized[0][0].ended)
         yield Limit("the disk", sized[-1][1], by_second, disk)
 
@@ -102,6 +102,6 @@ def fills_little(view: QueryView) -> str | None:
         return "the state is kept off the heap"
     heap = state_cost.heap_bytes(view)
     held = sum(operator.memory_bytes for operator in view.last.operators)
-    if held >= MIN_HEAP_SHARE * (heap or MIN_HEAP_BYTES):
+    if held >= MIN_STATE_SHARE * (heap or MIN_HEAP_BYTES):
         return None
     return f"the state takes {held / heap:.0%} of the heap" if heap else f"the state takes {size(held)}"

@@ -12,7 +12,7 @@ from ledgerops.signals.query_view import QueryView
 
 Reports = Sequence[tuple[Progress, StateOperator]]
 
-MIN_BATCHES = 10  # over which growth is judged
+MIN_STATE_BATCHES = 10  # over which growth is judged
 MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
 MIN_REMOVALS = 3  # needed to know how often rows are usually removed

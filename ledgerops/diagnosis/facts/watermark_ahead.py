@@ -15,7 +15,7 @@ MIN_LEAP_SECONDS = 30.0  # by which the watermark must have outrun the clock: cl
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL_WIDTH = 5.0
 USUAL_BATCHES = 10  # before the jump, which show what is usual
-MIN_BATCHES = 3  # for what is usual, and after a jump to see that no other rows are as far
+MIN_PLACED_BATCHES = 3  # for what is usual, and after a jump to see that no other rows are as far
 
 
 class Jump(NamedTuple):
@@ -77,7 +77,7 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         ahead = _width(read)
         before = batches[max(0, place - 1 - USUAL_BATCHES) : place - 1]
         widths = [width for batch in before if (width := _width(batch)) is not None]
-        if ahead is None or len(widths) < MIN_BATCHES:
+        if ahead is None or len(widths) < MIN_PLACED_BATCHES:
             return None
         usual = median(widths)
         if ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH * usual) or not _stands_out(read, batches[place:]):
@@ -109,4 +109,4 @@ def _stands_out(read: Progress, later: Sequence[Progress]) -> bool:
     if top > read.ended + MIN_LEAP_SECONDS:
         return True
     newer = [batch.event_time_max for batch in later if batch.event_time_max is not None]
-    return len(newer) >= MIN_BATCHES and max(newer) < top - MIN_LEAP_SECONDS
+    return len(newer) >= MIN_PLACED_BATCHES and max(newer) < top - MIN_LEAP_SECONDS

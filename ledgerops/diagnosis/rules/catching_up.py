@@ -30,9 +30,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
-MIN_BATCHES = 4  # over which the backlog must fall each time
+MIN_FALLING_BATCHES = 4  # over which the backlog must fall each time
 PACE_BATCHES = 12  # over which the rate of shrinking is taken
-MAX_PEAK_INDEX = 3  # the backlog peaked by this batch of the run: what piled up later is not an old backlog
 # times interval plus batch without another batch: by then the query no longer processes anything
 MAX_SILENT_INTERVALS = 3
 LAG_SECONDS = 5.0  # a smaller lag is not a backlog to catch up on
@@ -40,8 +39,8 @@ LAG_SECONDS = 5.0  # a smaller lag is not a backlog to catch up on
 
 def check(view: QueryView) -> Iterator[Finding]:
     # first by the newest batches alone: the whole run would take long
-    latest = [left for batch in view.batches[-MIN_BATCHES:] if (left := backlog(batch))]
-    if len(latest) < MIN_BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
+    latest = [left for batch in view.batches[-MIN_FALLING_BATCHES:] if (left := backlog(batch))]
+    if len(latest) < MIN_FALLING_BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
         return
     last, interval = view.batches[-1], view.trigger.interval or 0.0
     if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):
@@ -51,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if growth.growth(view) is not None:
         return
     most = max(lefts)
-    if lefts.index(most) > MAX_PEAK_INDEX:
+    if not growth.piled_up_before(lefts):
         return
     lag = view.lag.seconds or 0.0
     if lag <= max(LAG_SECONDS, 2 * interval):

@@ -31,7 +31,7 @@ REFUSED = re.compile(
     r"|Permission denied|Access ?Denied"
 )
 CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
-RECENT_SECONDS = 60.0  # after a failure; a query that is restarted repeatedly fails within them
+RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted repeatedly fails within them
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _refused(view: QueryView) -> Ended | None:
     if (
         ended is None
         and view.history.ends
-        and view.now - view.history.ends[-1].at <= RECENT_SECONDS
+        and view.now - view.history.ends[-1].at <= RESTARTED_SECONDS
         and not view.batches
     ):
         ended = view.history.ends[-1]

@@ -23,12 +23,11 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
 
-REPORTED_SECONDS = 30.0  # how long a conflict is reported; 0.5 % of 100 rows a second make one every 2 s
 MAX_SAMPLE_IDS = 3  # in the summary
 
 

@@ -32,7 +32,7 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
-WINDOW_SECONDS = 900.0  # as in the alert
+LOOP_SECONDS = 900.0  # as in the alert
 SURVIVED_BATCHES = 3  # batches past the one that failed, after which the run has survived
 OUTLIVED_RATIO = 3.0  # times the longest time between two failures, after which the run has outlived the loop
 MIN_OUTLIVED_SECONDS = 60.0  # for that, at least
@@ -95,7 +95,7 @@ def _loop(view: QueryView) -> Loop | None:
     failed = [end for end in view.history.ends if end.exception is not None and not _goes_on(end.exception)]
     if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None
-    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - WINDOW_SECONDS]
+    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - LOOP_SECONDS]
     if len(failed) < MIN_FAILURES:
         return None
     batches = [_failed_batch(view, end) for end in failed]

@@ -35,8 +35,8 @@ from ledgerops.signals.query_view import QueryView
 MIN_REMOVED_ROWS = 1000  # fewer are removed in no time at all
 MIN_TIMES_USUAL_ROWS = 10.0  # removed rows over those of other batches
 MIN_REMOVAL_SHARE = 0.5  # of the batch
-MIN_TIMES_USUAL = 2.0  # over the interval, and over the usual time: a smaller spike does no harm
-MIN_EXCESS_SECONDS = 3.0  # over the usual time
+MIN_TIMES_TOO_LONG = 2.0  # over the interval, and over the usual time: a smaller spike does no harm
+MIN_SPIKE_SECONDS = 3.0  # over the usual time
 SPREAD = Remedy(
     "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
     "rows that expire in one step of the watermark are removed in one batch; more cores help only up to the number of "
@@ -56,15 +56,15 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
-    if batch.duration < MIN_EXCESS_SECONDS:  # it cannot have lasted that long beyond the usual
+    if batch.duration < MIN_SPIKE_SECONDS:  # it cannot have lasted that long beyond the usual
         return
     others = [each for each in view.baseline.steady if each is not batch]
     if len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
     if (
-        batch.duration < MIN_TIMES_USUAL * max(usual, view.trigger.interval or 0.0)
-        or batch.duration - usual < MIN_EXCESS_SECONDS
+        batch.duration < MIN_TIMES_TOO_LONG * max(usual, view.trigger.interval or 0.0)
+        or batch.duration - usual < MIN_SPIKE_SECONDS
     ):
         return
     for index, operator in enumerate(batch.operators):

@@ -50,8 +50,7 @@ LATEST_BATCHES = 3  # each of them must be too old: one long pause is not enough
 FRESH_SHARE = 0.5  # of the objective: rows that were this young earlier in the run are not a replay
 MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-PACE_BATCHES = 6  # over which the rate of shrinking is taken
-MAX_PEAK_INDEX = 3  # the backlog peaked by this batch: it had piled up before the run began
+NEWEST_PACE_BATCHES = 6  # over which the rate of shrinking is taken
 
 
 class Age(NamedTuple):
@@ -93,9 +92,9 @@ def _catches_up(view: QueryView, limit: float) -> bool:
     most = max((left for _, left in lefts), default=0)
     if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
         return False
-    if next(place for place, (_, left) in enumerate(lefts) if left == most) <= MAX_PEAK_INDEX:
+    if growth.piled_up_before([left for _, left in lefts]):
         return True
-    (first, before), (last, left) = lefts[-PACE_BATCHES:][0], lefts[-1]
+    (first, before), (last, left) = lefts[-NEWEST_PACE_BATCHES:][0], lefts[-1]
     gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
     return gone > 0 and left / gone <= limit
 

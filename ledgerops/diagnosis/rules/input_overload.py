@@ -48,7 +48,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import OVER_RATIO
+from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
@@ -57,7 +57,6 @@ PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 MIN_WORK_SHARE = 0.5  # of a batch that is work on its rows
 FROM_BIRTH_SHARE = 0.1  # for the ranking: any cause that would save more comes first
-MIN_SLOWDOWN = 1.5  # at equal rows: above it the query changed, not (only) the load
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -105,7 +104,7 @@ def _component(view: QueryView) -> Component:
 def _became_slower(view: QueryView, ratio: float) -> bool:
     """Whether the query would keep up if it took as long for its rows as it used to."""
     lost = view.baseline.slowdown
-    return lost is not None and lost.factor >= MIN_SLOWDOWN and ratio / lost.factor < MIN_ARRIVAL_RATIO
+    return lost is not None and lost.factor >= CHANGED_RATIO and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
 def _remedies(view: QueryView) -> tuple[Remedy, ...]:

@@ -44,17 +44,17 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO
 from ledgerops.signals.query_view import QueryView
 
-MAX_BATCHES = 60  # newest batches that are judged
+MAX_JUDGED_BATCHES = 60  # newest batches that are judged
 MAX_WINDOW_SECONDS = 120.0
-MIN_BATCHES = 8  # needed to know what is usual
-MIN_TIMES_USUAL = 3.0  # over the median; the JIT, a garbage collection or a burst at most double a batch
+MIN_JUDGED_BATCHES = 8  # needed to know what is usual
+MIN_TIMES_MEDIAN = 3.0  # over the median; the JIT, a garbage collection or a burst at most double a batch
 MIN_EXCESS_SECONDS = 1.0  # over the median; a shorter wait does not matter
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
 FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
 FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
 MAX_SLOW_SHARE = 0.4  # of the batches; above it the sink is always slow, not intermittently
 MIN_WAITING_SHARE = 0.5  # of the excess, in which no task computes
-MIN_TIMES_USUAL_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
+MIN_TIMES_MEDIAN_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
@@ -113,7 +113,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("sink", sink_name(view), "periodic" if found.regular else "irregular"),
         (
             Evidence("slow_batches", float(len(found.slow)), "count", "0", at),
-            Evidence("batches", float(len(found.batches)), "count", f">= {MIN_BATCHES}", at),
+            Evidence("batches", float(len(found.batches)), "count", f">= {MIN_JUDGED_BATCHES}", at),
             Evidence("usual_batch_seconds", found.usual, "seconds", "the usual", at),
             Evidence("slow_batch_excess_seconds", found.excess, "seconds", f"< {MIN_EXCESS_SECONDS:g}", at),
             Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
@@ -141,7 +141,7 @@ def _stalls(view: QueryView) -> Stalls | None:
         found = _split(_newest(view, view.baseline.settled), interval)
     needed = FAR_EVENTS if found.far else MIN_EVENTS
     if (
-        len(found.batches) < MIN_BATCHES
+        len(found.batches) < MIN_JUDGED_BATCHES
         or len(found.events) < needed
         or len(found.slow) > MAX_SLOW_SHARE * len(found.batches)
         or (interval and found.usual > interval)
@@ -152,18 +152,18 @@ def _stalls(view: QueryView) -> Stalls | None:
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
-    return [each for each in batches[-MAX_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
+    return [each for each in batches[-MAX_JUDGED_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
 
 
 def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
         return Stalls(batches, 0.0, [], [])
     usual, rows = median(b.duration for b in batches), max(1.0, median(b.rows for b in batches))
-    least = max(MIN_TIMES_USUAL * usual, usual + MIN_EXCESS_SECONDS, OVER_RATIO * interval)
+    least = max(MIN_TIMES_MEDIAN * usual, usual + MIN_EXCESS_SECONDS, OVER_RATIO * interval)
     slow = [
         batch
         for batch in batches
-        if batch.duration > max(least, MIN_TIMES_USUAL_PER_ROW * usual * max(1.0, batch.rows / rows))
+        if batch.duration > max(least, MIN_TIMES_MEDIAN_PER_ROW * usual * max(1.0, batch.rows / rows))
     ]
     first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
     return Stalls(batches, usual, slow, first)
@@ -182,7 +182,7 @@ def _by_state(found: Stalls) -> bool:
     removed, usually = (
         median(sum(each.removed for each in batch.operators) for batch in some) for some in (found.slow, found.batches)
     )
-    return seconds >= MIN_WAITING_SHARE or removed > MIN_TIMES_USUAL_PER_ROW * usually
+    return seconds >= MIN_WAITING_SHARE or removed > MIN_TIMES_MEDIAN_PER_ROW * usually
 
 
 def _collected(view: QueryView, found: Stalls) -> bool:

@@ -25,14 +25,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
 
 # how long a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
-REPORTED_SECONDS = 30.0
-CERTAIN_BATCHES = 3  # unbalanced batches, which cannot be chance such as a repeated task attempt
+CERTAIN_UNBALANCED = 3  # unbalanced batches, which cannot be chance such as a repeated task attempt
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -66,7 +65,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 command="ledgerops verify FOLDER",
             ),
         ),
-        confidence=0.99 if len(wrong) >= CERTAIN_BATCHES else 0.9,
+        confidence=0.99 if len(wrong) >= CERTAIN_UNBALANCED else 0.9,
         began=wrong[0][0].ended,
     )
 

@@ -34,9 +34,9 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 
-WINDOW_SECONDS = 60.0  # over which counters are compared
+COMPARED_SECONDS = 60.0  # over which counters are compared
 RECENT_SECONDS = 20.0  # an earlier error may have been the last
-MAX_AGE_SECONDS = 30.0  # an older record does not describe the present
+MAX_RECORD_AGE_SECONDS = 30.0  # an older record does not describe the present
 MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 MIN_QUEUE_SHARE = 0.5  # of its limit: with 50 busy queries it never exceeded 1 %
 MIN_WORKER_SHARE = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
@@ -103,7 +103,7 @@ def _recent_records(view: QueryView) -> Sequence[Observer]:
     for record in reversed(view.observer):
         if record.at > view.now:
             continue
-        if record.at < (found[0].at - WINDOW_SECONDS if found else view.now - MAX_AGE_SECONDS):
+        if record.at < (found[0].at - COMPARED_SECONDS if found else view.now - MAX_RECORD_AGE_SECONDS):
             break
         if found and record.events > found[-1].events:
             break

@@ -27,7 +27,7 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MIN_FULLNESS, MIN_RISE_SHARE, SOON_SECONDS, creep
+from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MAX_FORECAST_SECONDS, MIN_FULLNESS, MIN_RISE_SHARE, creep
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -51,7 +51,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("fullness_per_minute", found.per_second * 60, "ratio", "about 0", at),
             Evidence("arrival_rows_per_second", found.arrival, "rows/s", "level", at),
             Evidence("arrival_growth", found.growth, "ratio", f"< {MIN_RISE_SHARE:g}", at),
-            Evidence("seconds_to_capacity", found.seconds, "seconds", f"> {SOON_SECONDS:g}", at),
+            Evidence("seconds_to_capacity", found.seconds, "seconds", f"> {MAX_FORECAST_SECONDS:g}", at),
             Evidence("window_seconds", found.window, "seconds", "the observed time", at),
         ),
         (

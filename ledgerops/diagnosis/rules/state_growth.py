@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_room import fills_little, soonest
-from ledgerops.diagnosis.facts.state_trend import MIN_BATCHES, MIN_GROWTH_ROWS, Reports
+from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -52,7 +52,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     for index in range(len(view.last.operators)):
         reports = state_cost.reports(view.baseline.steady, index)
         if (
-            len(reports) < MIN_BATCHES
+            len(reports) < MIN_STATE_BATCHES
             or reports[-1][1].rows - min(state.rows for _, state in reports) < MIN_GROWTH_ROWS
         ):
             continue
@@ -107,7 +107,7 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
         return None
     reports = state_trend.growing(reports)
     newest, operator = reports[-1]
-    limit = soonest(view, reports) if len(reports) >= MIN_BATCHES else None
+    limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
     if (
         newest.ended - reports[0][0].ended < MIN_FILLING_SECONDS
         or limit is None

@@ -25,14 +25,14 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from math import ceil
 from statistics import median
 
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import OVER_RATIO
 from ledgerops.signals.query_view import QueryView
 
@@ -40,7 +40,6 @@ PROOFS = (
     Proof(late=3, owed=0.2, seconds=60.0),  # a burst is over by then; a busy machine makes a query owe less
     Proof(late=2, owed=0.67, seconds=40.0, steady=False),  # so far over that a slow start does not explain it
 )
-ROOM = 1.5  # times the batch, so that it ends well within the interval
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -58,12 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {middle:.1f}", at),
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
         ),
-        (
-            Remedy(
-                f"set the trigger interval to {ceil(ROOM * middle)} s if results may be that old",
-                "fewer, larger batches spend less time on the fixed cost of each batch",
-            ),
-        ),
+        (longer_interval(middle),),
         confidence=min(0.95, 0.6 + 0.3 * time.share),
         began=time.since,
     )

@@ -58,7 +58,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
     batches = view.baseline.steady
-    if len(batches) < state_trend.MIN_BATCHES or not _may_never_forget(view, batches):
+    if len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
         all_reported = state_cost.reports(batches, index)
@@ -77,7 +77,9 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
 
 def _unbounded(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
     """Whether these batches of an operator show state that only grows; `changed`: it had stood still before."""
-    if len(reported) < (CHANGED_BATCHES if changed else state_trend.MIN_BATCHES) or state_trend.forgets(view, reported):
+    if len(reported) < (CHANGED_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
+        view, reported
+    ):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
     seconds, grown, read = state_trend.grown(reported)
