@@ -14,6 +14,7 @@ import orjson
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
+from ledgerops.model.records import LONG_RUNNING
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
 
@@ -81,7 +82,8 @@ class Watchdog:
                 self._note_missing(run, now, unwatched=run.session.alive)
                 continue
             silence, reported = self._silence(run, now), self._reported.get(run.run_id, -math.inf)
-            if silence > quiet_seconds(run) and now - reported >= REPEAT_SECONDS:
+            pause = LIST_SECONDS if _always_runs(run) else REPEAT_SECONDS
+            if silence > quiet_seconds(run) and now - reported >= pause:
                 try:
                     self._ask(run, now, silence)
                 except Exception as error:  # the handle's JVM side may be gone; the other runs are asked all the same
@@ -187,12 +189,19 @@ class Watchdog:
 
 
 def quiet_seconds(run: Run) -> float:
-    """How long the run may be silent before it is polled."""
+    """How long the run may be silent before it is polled: a batch that fills its interval by design is looked at."""
+    if _always_runs(run):
+        return IDLE_SILENCE_SECONDS
     interval = (run.plan.trigger_interval if run.plan else None) or 0.0
     return max(IDLE_SILENCE_SECONDS if run.idle else MIN_SILENCE_SECONDS, MIN_SILENT_INTERVALS * interval)
 
 
 def trigger_began(run: Run) -> float:
-    """When the present trigger began at the latest known: Spark starts them on multiples of the interval."""
+    """When the present trigger began at the latest known: Spark starts them on multiples of the interval, but for those
+    that follow each other without a pause."""
     interval = run.plan.trigger_interval if run.plan else None
-    return math.ceil(run.last_seen / interval) * interval if interval else run.last_seen
+    return math.ceil(run.last_seen / interval) * interval if interval and not _always_runs(run) else run.last_seen
+
+
+def _always_runs(run: Run) -> bool:
+    return run.plan is not None and run.plan.trigger in LONG_RUNNING

@@ -67,6 +67,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("memory-spill", "Tasks spill to disk.", "Check the memory for each task and the rows of a batch."),
         ("cpu-saturated", "All cores of the machine are busy.", "Find the processes that use the CPU."),
         ("noisy-neighbour", "Another query takes the cores.", "Check what changed in the other query."),
+        ("too-few-slots", "Tasks of a real-time query wait for cores.", "Give the application a core for each task."),
         ("executor-lost", "An executor was lost.", "Check why the executor's process ended."),
         ("checkpoint-slow", "Writing the checkpoint is slow.", "Check the latency of the checkpoint storage."),
         ("checkpoint-full", "The checkpoint storage is full.", "Free space or raise the quota; keep the checkpoint."),

@@ -5,8 +5,9 @@ import pytest
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery
-from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, trigger_began
+from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, quiet_seconds, trigger_began
 from ledgerops.metrics.self_watch import SelfStats
+from ledgerops.model.records import Plan
 from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 from tests.build import T0
 from tests.programs import until
@@ -373,3 +374,12 @@ def test_the_trigger_began_on_a_multiple_of_its_interval():
     assert trigger_began(run_of(session, interval=2.0, last_seen=T0 + 0.5)) == T0 + 2
     assert trigger_began(run_of(session, interval=0.0, last_seen=T0 + 0.5)) == T0 + 0.5
     assert trigger_began(run_of(session, plan=None, last_seen=T0 + 0.5)) == T0 + 0.5
+
+
+def test_a_query_whose_batches_follow_without_a_pause_is_looked_at_while_one_runs():
+    session = FakeSession()
+    real_time = run_of(session, last_seen=T0 + 0.5, plan=Plan("run-1", "real_time", 300.0))
+
+    assert trigger_began(real_time) == T0 + 0.5
+    assert quiet_seconds(real_time) == 12.0
+    assert quiet_seconds(run_of(session, interval=300.0, last_seen=T0 + 0.5)) == 600.0

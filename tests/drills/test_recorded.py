@@ -55,5 +55,5 @@ def test_what_no_drill_exercises_is_known():
 
 UNDRILLED = {
     "catching-up", "executor-lost", "falling-behind", "freshness-breach", "input-recomputed", "long-batches",
-    "no-checkpoint", "partition-time-spread", "retention-risk", "rows-dropped", "trigger-overrun",
+    "no-checkpoint", "partition-time-spread", "retention-risk", "rows-dropped", "too-few-slots", "trigger-overrun",
 }  # fmt: skip

@@ -20,24 +20,28 @@ pytestmark = [
 INTERVAL = "20 seconds"  # between two reports; by default five minutes
 
 
-@pytest.fixture
-def topics(kafka):
-    """A new topic with two partitions to read, and one to write."""
+def new_topics(kafka, partitions):
+    """A new topic to read, and one to write."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     names = [f"real-time-{kind}-{time.time_ns()}" for kind in ("in", "out")]
     admin = AdminClient({"bootstrap.servers": kafka.servers})
-    for done in admin.create_topics([NewTopic(name, 2, 1) for name in names]).values():
+    for done in admin.create_topics([NewTopic(name, partitions, 1) for name in names]).values():
         done.result()
     return names
 
 
-def start(spark, kafka, topics, folder, name):
+@pytest.fixture
+def topics(kafka):
+    return new_topics(kafka, partitions=2)
+
+
+def start(spark, kafka, topics, folder, name, interval=INTERVAL):
     rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
     rows = rows.option("subscribe", topics[0]).option("startingOffsets", "earliest").load().selectExpr("key", "value")
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
     writer = writer.option("topic", topics[1]).option("checkpointLocation", str(folder)).queryName(name)
-    return writer.outputMode("update").trigger(realTime=INTERVAL).start()
+    return writer.outputMode("update").trigger(realTime=interval).start()
 
 
 def produce(kafka, topic, count):
@@ -72,6 +76,26 @@ def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, 
         print(
             [line for line in text.splitlines() if line.startswith(("ledgerops_input_rows_total", "ledgerops_batches"))]
         )
+    finally:
+        query.stop()
+        watch.close()
+
+
+def test_tasks_without_a_core_are_named_while_the_first_batch_runs(spark, kafka, tmp_path):
+    topics, interval = new_topics(kafka, partitions=5), 30.0  # on two cores
+    watch = ledgerops.attach(spark, port=0)
+    produce(kafka, topics[0], 50)
+    query = start(spark, kafka, topics, tmp_path / "checkpoint", "realtime", f"{interval:g} seconds")
+
+    def findings():
+        return [each for query in watch.diagnose()["queries"] for each in query["findings"]]
+
+    try:
+        until(findings, 120, "the tasks that wait")
+        assert value(watch, "ledgerops_batches_total", query="realtime") in (None, 0.0)
+        [finding] = findings()
+        assert finding["rule"] == "too-few-slots"
+        assert finding["summary"].startswith("all 5 tasks of the query must run at once")
     finally:
         query.stop()
         watch.close()

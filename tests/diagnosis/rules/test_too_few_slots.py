@@ -1,0 +1,46 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.rules.too_few_slots import RULE
+
+REAL_TIME = {"trigger": "real_time", "trigger_interval": 300.0}
+
+
+def looked_at(history, tasks, done=0, cores=2, plan=REAL_TIME, running=15.0):
+    """A query whose running job has so many tasks."""
+    view = history(warm=0, plan=plan, running=running, cores=cores)
+    view.history.running = replace(view.history.running, tasks=tasks, tasks_done=done)
+    return view
+
+
+def test_tasks_of_a_real_time_query_that_wait_for_a_core_are_told_with_the_cores_that_would_do(history):
+    [finding] = RULE.check(looked_at(history, tasks=4))
+
+    assert finding.summary == (
+        "all 4 tasks of the query must run at once, and the application has 2 cores: 2 wait until the next checkpoint"
+    )
+    assert finding.remedies[0].action == "start the application with 4 cores or more"
+    assert {each.name: each.value for each in finding.evidence} == {"tasks_left": 4.0, "task_slots": 2.0}
+
+
+def test_continuous_processing_needs_a_core_for_each_task_too(history):
+    assert list(RULE.check(looked_at(history, tasks=3, plan={"trigger": "continuous", "trigger_interval": 10.0})))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"tasks": 2}, id="a core for each task"),
+        pytest.param({"tasks": 4, "done": 2}, id="some tasks have ended"),
+        pytest.param({"tasks": 400, "plan": {}}, id="micro-batches, whose tasks take turns"),
+        pytest.param({"tasks": None}, id="Spark Connect does not say the tasks"),
+        pytest.param({"tasks": 4, "cores": None}, id="the cores are not known"),
+    ],
+)
+def test_no_task_waits(history, case):
+    assert list(RULE.check(looked_at(history, **case))) == []
+
+
+def test_nothing_is_said_while_no_batch_is_known_to_run(history):
+    assert list(RULE.check(history(warm=0, plan=REAL_TIME, cores=1))) == []
