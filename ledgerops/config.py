@@ -75,6 +75,9 @@ class Config:
     tables_collector: bool = _setting(
         True, "Whether the history of Delta tables that queries read and write is read from their folders."
     )
+    driver_code_collector: bool = _setting(
+        True, "Whether the driver's Python threads are sampled for the line at which a foreachBatch function is."
+    )
     tasks_interval: float = _setting(5.0, "Seconds between two samples of the tasks of a query.")
     host_interval: float = _setting(
         10.0, "Seconds between two samples of the machine, its processes and the executors."

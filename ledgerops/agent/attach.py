@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ledgerops.agent.driver_code import SAMPLE_SECONDS, DriverCodeCollector
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.files import FileCollector
 from ledgerops.agent.group_offsets import OffsetCommitter
@@ -133,6 +134,8 @@ class Hub:
         ]
         if config.tables_collector:
             collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
+        if config.driver_code_collector:
+            collectors.append(("driver_code", SAMPLE_SECONDS, DriverCodeCollector(queue, runs).collect))
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 from ledgerops.model.advance import Advance, advanced
 from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
-from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TableCommit, Tables, TaskSummary
+from ledgerops.model.records import (
+    BatchFiles,
+    DriverCode,
+    Heads,
+    Plan,
+    Progress,
+    Running,
+    TableCommit,
+    Tables,
+    TaskSummary,
+)
 from ledgerops.model.stops import stopped_with_application
 
 MAX_BATCHES = 200  # no rule reads more
@@ -79,6 +89,7 @@ class History:
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
         self.tables: Tables | None = None  # the newest sample
+        self.driver_code: DriverCode | None = None  # the newest sample
         self.commits: deque[TableCommit] = deque(maxlen=MAX_COMMITS)  # of the query's own batches to its sink's table
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
         self.head_times: HeadTable = {}  # from the batches and from the collector that reads the source itself

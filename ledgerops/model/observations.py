@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from ledgerops.model.offsets import by_topic
 from ledgerops.model.records import (
     BatchFiles,
+    DriverCode,
     Executor,
     ExecutorShare,
     FilesRead,
@@ -52,6 +53,8 @@ def decode(seen: Observation) -> Any:
             return decode_files(seen.data)
         case "tables":
             return decode_tables(seen.data, seen.at)
+        case "driver_code":
+            return _build(DriverCode, seen.data, at=seen.at)
         case "offsets":
             return decode_heads(seen.data, seen.at)
         case "batch_running":

@@ -19,6 +19,7 @@ ObservationKind = Literal[
     "tasks",
     "files",
     "tables",
+    "driver_code",
     "offsets",
     "host",
     "observer",
@@ -322,6 +323,24 @@ class Running:
     tasks: int | None = None  # of the running jobs, as far as their stages have begun
     tasks_done: int | None = None
     moved: float | None = None  # when these counts last changed; the history fills it in
+
+
+@dataclass(frozen=True, slots=True)
+class DriverCode:
+    """Where the function of `foreachBatch` was in some seconds before `at`, by samples of the driver's threads."""
+
+    at: float
+    run_id: str
+    samples: int
+    within: int  # of the samples, in the function that has most of them
+    file: str
+    line: int  # most frequent one of the function
+    function: str
+
+    @property
+    def place(self) -> str:
+        """app.py:42 in write_batch"""
+        return f"{self.file.rpartition('/')[2]}:{self.line} in {self.function}"
 
 
 DRIVER = "driver"  # Spark's id of the driver, which is the only executor in local mode and runs no tasks on a cluster

@@ -234,6 +234,8 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
             history.add_tasks(record)
         case "files":
             history.add_files(record)
+        case "driver_code":
+            history.driver_code = record
         case "offsets":
             history.add_heads(record)
         case "batch_running":

@@ -175,6 +175,8 @@ class Query:
                     "batch_running", {"run_id": self.run, "since": chance.number(self.at - 30.0), "message": "m"}
                 )
                 yield self.offsets()
+                code = {"run_id": self.run, "samples": 20, "within": chance.number(9), "file": "/app.py", "line": 7}
+                yield self.line("driver_code", code | {"function": chance.choice(("write", "<lambda>", ""))})
                 return
             case "crash" | "restart":
                 failed = "org.apache.Boom: [X_Y] no\nat z" if self.regime == "crash" else None

@@ -15,8 +15,10 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
     for the same target.
 """
 
+from collections.abc import Mapping
+
 from ledgerops.diagnosis.cause import ANY, Cause, Words
-from ledgerops.diagnosis.facts.context import function_computes, sink_name
+from ledgerops.diagnosis.facts.context import function_computes, function_place, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -33,6 +35,12 @@ MIN_UNKNOWN_SHARE = 0.5  # of a batch, by which all of it must have grown where 
 def _holds(view: QueryView, found: Profile) -> bool:
     unknown = found.parts.get("tasks_unknown")
     return found.knows_tasks or unknown is None or unknown.excess >= MIN_UNKNOWN_SHARE * found.duration
+
+
+def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
+    where = "the function of foreachBatch" if function_computes(view) else "the sink"
+    line = function_place(view, since=found.splits[0].batch.started)
+    return {"place": f"{where} (mostly at {line})" if line else where}
 
 
 CAUSE = Cause(
@@ -56,5 +64,5 @@ CAUSE = Cause(
     ),
     component=lambda view, found: Component("sink", sink_name(view)),
     holds=_holds,
-    details=lambda view, found: {"place": "the function of foreachBatch" if function_computes(view) else "the sink"},
+    details=_place,
 )

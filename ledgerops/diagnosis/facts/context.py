@@ -67,6 +67,13 @@ def function_computes(view: QueryView) -> bool:
     return use is not None and use.cores_by.get(ROLES["driver_python"], 0.0) >= MIN_DRIVER_CORES
 
 
+def function_place(view: QueryView, since: float) -> str | None:
+    """The line at which the function of `foreachBatch` was most often, by the newest samples; None without any since
+    then (epoch seconds)."""
+    code = view.history.driver_code
+    return code.place if code is not None and code.run_id == view.history.run_id and code.at >= since else None
+
+
 def contexts(view: QueryView) -> tuple[str, ...]:
     """What first steps are chosen by, the most special first: the sink, then the source, then any."""
     function = ("sink function",) if function_computes(view) else ()

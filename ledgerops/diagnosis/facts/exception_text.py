@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ledgerops.common.python_code import is_library
+
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")
 JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
 CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)\b")
@@ -24,7 +26,6 @@ WRAPPERS = re.compile(
 )
 CAUSE = "Caused by: "
 CODE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?$')
-LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib/python[\d.]+/|\bpyspark(?:\.zip)?/|\bpy4j\b")
 BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon
 TRACEBACK = "Traceback (most recent call last):"
 
@@ -57,7 +58,7 @@ def _cause(lines: list[str]) -> str | None:
 def user_code(exception: str) -> str | None:
     """Where Python raised: `app.py:9 in process`, the innermost line outside Spark and the libraries."""
     frames = [found for line in exception.splitlines() if (found := CODE.match(line.strip()))]
-    own = [each for each in frames if not LIBRARY.search(each["file"])]
+    own = [each for each in frames if not is_library(each["file"])]
     if not own:
         return None
     file, line, function = own[-1].group("file", "line", "function")

@@ -26,6 +26,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.hang import first_batch_moves, limits
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
@@ -57,12 +58,17 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     phase = running.message.strip() or "no message"
     yield _finding(
         view,
-        f"a batch has run for {seconds:.0f} s{_usual(view)}; Spark reports: {phase}",
+        f"a batch has run for {seconds:.0f} s{_usual(view)}; Spark reports: {phase}{_code(view, running.since)}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase,
         running.since,
         at_most="critical" if stuck else "warning",
     )
+
+
+def _code(view: QueryView, since: float) -> str:
+    line = function_place(view, since)
+    return f"; the function of foreachBatch is at {line}" if line else ""
 
 
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:
