@@ -72,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="warning",
         help="exit with code 1 at this severity or above (default warning)",
     )
+    add("-v", "--verbose", action="store_true", help="all evidence, further steps, and why other causes are ruled out")
     add("--json", action="store_true", help="print the diagnosis document and nothing else")
 
 
@@ -141,7 +142,7 @@ def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
         return json.dumps(_only(found, args.min_severity)) + "\n"
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else None
-    return text(found, terminal and not os.environ.get("NO_COLOR"), args.min_severity, columns)
+    return text(found, terminal and not os.environ.get("NO_COLOR"), args.min_severity, columns, args.verbose)
 
 
 def _code(found: dict[str, Any], args: argparse.Namespace) -> int:

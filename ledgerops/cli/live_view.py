@@ -149,7 +149,7 @@ def plain_line(query: Document) -> str:
         f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}",
         f"skew {ratio(skew.get('ratio'))}",
     ]
-    said = [_verdict(query).plain, *(f"next: {remedy['action']}" for remedy in query["verdict"]["remedies"][:1])]
+    said = [_verdict(query).plain, *(f"do first: {remedy['action']}" for remedy in query["verdict"]["remedies"][:1])]
     return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {'; '.join(said)}; {', '.join(parts)}")
 
 
@@ -229,7 +229,7 @@ def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:
 
 
 def _remedy(query: Document, width: int, console: Console) -> list[Text]:
-    steps = [Text(f"next: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
+    steps = [Text(f"do first: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
     return [line for step in steps for line in _wrapped(step, width, console)]
 
 

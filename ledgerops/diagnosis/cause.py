@@ -74,12 +74,13 @@ def _no_more(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 class Words:
     """What a person reads of a cause: what happened, one safe step to do first, what is riskier, and why.
 
+    `first` and `then` hold for any query; where steps depend on its numbers, the cause has `remedies` instead.
     `happened` may use {seconds}, {batch}, {held} (who has the cores), and what `details` of the cause gives. `first` is
     by context: "source kafka", "sink foreach_batch", or ANY.
     """
 
     happened: str
-    first: Mapping[str, Remedy]
+    first: Mapping[str, Remedy] = field(default_factory=dict)
     then: tuple[Remedy, ...] = ()
 
 
@@ -176,9 +177,8 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
     if any(name in (*DRIVER, *STAGES) for name in cause.parts) and not found.knows_tasks:
         return None
     taken = cost(cause, found)
-    large = taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS
-    if large and cause.holds(view, found):
-        return None
+    if taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS:
+        return None  # a large number rules nothing out, whatever else the cause asks for
     return f"{taken.seconds:.1f} s of {taken.duration:.1f} s ({taken.seconds / taken.duration:.0%})"
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from ledgerops.common import format
 from ledgerops.common.format import clean
+from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, proof
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
-from ledgerops.model.spark_progress import format_instant
+from ledgerops.model.spark_progress import format_instant, parse_instant
 
 VERSION = 1
-MAX_RULED_OUT = 3  # causes ruled out that the text shows; the document has all
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
-DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
 STYLES = {  # style -> parameters of the terminal's escape sequence
     "critical": "1;31",
     "warning": "1;33",
@@ -103,18 +102,22 @@ def worst(document: Mapping[str, Any]) -> Severity | None:
 
 
 def text(
-    document: Mapping[str, Any], colour: bool = False, lowest: Severity = "info", columns: int | None = None
+    document: Mapping[str, Any],
+    colour: bool = False,
+    lowest: Severity = "info",
+    columns: int | None = None,
+    verbose: bool = False,
 ) -> str:
-    """The report: one block a query, at most six lines a root cause, and one line to sum up.
+    """The report: one block a query, a few lines a root cause, and one line to sum up.
 
     Queries with root causes come first, the least healthy on top. A source that has ended is answered with its
     incidents instead, the worst first, and a line for the state of each query at its end. `lowest` leaves out findings
-    below it. `columns` breaks lines between words at the width of a terminal, as many lines as that takes; None leaves
-    them whole.
+    below it. `verbose` shows all evidence, why each step helps, and why other causes are ruled out. `columns` breaks
+    lines between words at the width of a terminal, as many lines as that takes; None leaves them whole.
     """
     incidents = [each for each in document.get("incidents", ()) if _at_least(each["severity"], lowest)]
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
-    lines: list[Line] = [line for each in incidents for line in (*_cause(each, each), [])]
+    lines: list[Line] = [line for each in incidents for line in (*_cause(each, each, document["at"], verbose), [])]
     written = False
     for query in queries:
         shown = [cause for cause in query["root_causes"] if not incidents and _at_least(cause["severity"], lowest)]
@@ -122,7 +125,11 @@ def text(
         if lines and not incidents and (shown or over or written):
             lines.append([])
         written = bool(shown or over)
-        lines += [*_block(query, shown), *(_was(each) for each in over)]
+        lines += [
+            _head(query, shown),
+            *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
+        ]
+        lines += [_was(each) for each in over]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest), *_lately(document)]
@@ -136,7 +143,8 @@ def text(
 def _broken(line: Line, columns: int) -> Iterator[Line]:
     """A line as lines of at most so many characters where its words allow it, the later ones indented deeper."""
     plain = "".join(part for part, _ in line)
-    indent = " " * (len(plain) - len(plain.lstrip()) + 2)
+    labelled = len(line) == 2 and line[0][0].startswith("    ")
+    indent = " " * (len(line[0][0]) if labelled else len(plain) - len(plain.lstrip()) + 2)
     shown: Line = []
     used = 0
     for word, style in ((word, style) for part, style in line for word in WORDS.findall(part)):
@@ -149,20 +157,16 @@ def _broken(line: Line, columns: int) -> Iterator[Line]:
     yield shown
 
 
-def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> list[Line]:
+def _head(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> Line:
     status = str(query["status"])
     style = "healthy" if not causes and status in PLAIN else causes[0]["severity"] if causes else "warning"
-    head: Line = [
+    return [
         (f"{clean(query['query']):<24} ", "strong"),
         (f"{status.replace('_', ' '):<15}", style),
         (f" health {query['health']:>3}  ", "faint"),
         (figures_of(query), "faint"),
         *([("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []),
     ]
-    lines = [head]
-    for cause in causes:
-        lines += _cause(cause, query)
-    return lines
 
 
 def _earlier(query: Mapping[str, Any], lowest: Severity) -> Sequence[Mapping[str, Any]]:
@@ -183,11 +187,11 @@ def figures_of(query: Mapping[str, Any]) -> str:
     known = query.get("figures", {})
     parts = []
     if "input_rows_per_second" in known:
-        parts.append(f"{format.count(known['input_rows_per_second'])} rows/s")
+        parts.append(f"{format.count(known['input_rows_per_second'])} rows/s in")
     if "batch_seconds" in known:
         interval = known.get("trigger_interval_seconds")
-        of = f" of {format.duration(interval)}" if interval else ""
-        parts.append(f"batch {format.duration(known['batch_seconds'])}{of}")
+        trigger = f", trigger {format.duration(interval)}" if interval else ""
+        parts.append(f"batch {format.duration(known['batch_seconds'])}{trigger}")
     if known.get("backlog_offsets"):
         parts.append(f"backlog {format.count(known['backlog_offsets'])}")
     if known.get("lag_seconds"):
@@ -200,39 +204,65 @@ def figures_of(query: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
-    """What, the next step, the evidence, what it explains and what was ruled out, the runbook."""
+def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose: bool) -> Iterator[Line]:
+    """What happened, the first step, the numbers that prove it, since when, what was ruled out, the runbook."""
     component = cause["component"]
     detail = f" ({clean(component['detail'])})" if component["detail"] else ""
     where = f"{component['kind']} {clean(component['name'])}{detail}" if component["kind"] != "query" else ""
-    when = f"since {str(cause['since'])[11:19]} UTC"
-    if "ended" in cause:
-        length = format.duration(cause["seconds"])
-        when = (
-            f"{cause['since'][:19].replace('T', ' ')} to {cause['until'][11:19]} UTC, {length}, ended {cause['ended']}"
-        )
-    head: Line = [
+    yield [
         (f"  {cause['severity']} {cause['rule']}", cause["severity"]),
         (f"  {clean(query['query'])}{', ' + where if where else ''}", "strong"),
-        (f"  {when}, {cause['confidence']:.0%} sure", "faint"),
     ]
-    lines = [head, [(f"    {clean(cause['summary'])}", "")]]
+    yield [(f"    {clean(cause['summary'])}", "")]
     for remedy in cause["remedies"][:1]:
-        command = f": {remedy['command']}" if remedy["command"] else ""
-        lines.append([("    next: ", "faint"), (f"{clean(remedy['action'])}{command} ({clean(remedy['why'])})", "")])
-    quoted = "; ".join(
-        f"{clean(each['name'])} {amount(each['value'], each['unit'])} (expected {clean(each['expected'])})"
-        for each in cause["evidence"]
-    )
-    lines.append([("    evidence: ", "faint"), (quoted, "")])
-    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"][:MAX_RULED_OUT])
-    if len(cause["ruled_out"]) > MAX_RULED_OUT:
-        out += f"; and {len(cause['ruled_out']) - MAX_RULED_OUT} more"
-    explains = f"explains {', '.join(cause['explains'])}" if cause["explains"] else ""
-    if explains or out:
-        lines.append([(f"    {'; '.join(part for part in (explains, out) if part)}", "")])
-    lines.append([("    runbook: ", "faint"), (f"ledgerops rules {cause['rule']}", "")])
-    return lines
+        why = f" ({clean(remedy['why'])})" if verbose else ""
+        risky = "" if remedy["safe"] else " [risky]"
+        yield _labelled("do first", f"{clean(remedy['action'])}{why}{risky}")
+        if remedy["command"]:
+            yield _labelled("command", remedy["command"])
+    if verbose:
+        for remedy in cause["remedies"][1:]:
+            risky = "" if remedy["safe"] else " [risky]"
+            yield _labelled("then", f"{clean(remedy['action'])} ({clean(remedy['why'])}){risky}")
+        yield _labelled("evidence", "; ".join(_quoted(each) for each in cause["evidence"]))
+    elif why := proof(cause["evidence"]):
+        yield _labelled("why", clean(why))
+    sure = f"{cause['confidence']:.0%} sure" if verbose else f"confidence {confidence(cause['confidence'])}"
+    yield _labelled("since" if "ended" not in cause else "when", f"{_when(cause, at)}; {sure}")
+    if cause["explains"] and verbose:
+        yield _labelled("explains", ", ".join(cause["explains"]))
+    if cause["ruled_out"]:
+        yield _labelled("ruled out", _ruled_out(cause["ruled_out"], verbose))
+    yield _labelled("runbook", f"ledgerops rules {cause['rule']}")
+
+
+def _labelled(label: str, said: str) -> Line:
+    return [(f"    {label + ':':<10} ", "faint"), (said, "")]
+
+
+def _when(cause: Mapping[str, Any], at: str) -> str:
+    """From when to when, and for how long; the date where it is not that of `at`, or it is over."""
+    since = cause["since"]
+    if "ended" in cause:
+        length = format.duration(cause["seconds"])
+        return f"{since[:19].replace('T', ' ')} to {cause['until'][11:19]} UTC, {length}, ended {cause['ended']}"
+    clock = since[11:19] if since[:10] == at[:10] else since[:19].replace("T", " ")
+    began, now = parse_instant(since), parse_instant(at)
+    length = f" ({format.duration(max(0.0, now - began))})" if began is not None and now is not None else ""
+    return f"{clock} UTC{length}"
+
+
+def _quoted(evidence: Mapping[str, Any]) -> str:
+    value = amount(evidence["value"], evidence["unit"], evidence["expected"])
+    return f"{clean(evidence['name'])} {value} (expected {clean(evidence['expected'])})"
+
+
+def _ruled_out(others: Sequence[Mapping[str, Any]], verbose: bool) -> str:
+    said = [f"{each['rule']}: {clean(each['because'])}" if verbose else each["rule"] for each in others]
+    if verbose:
+        return "; ".join(said)
+    more = len(said) - MAX_TOLD
+    return ", ".join(said[:MAX_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def relative(seconds: float) -> str:
@@ -264,20 +294,6 @@ def _heading(incident: Mapping[str, Any]) -> str:
     queries = len(incident["queries"])
     until = "ongoing" if ended is None else f"until {ended[11:19]}"
     return f"incident at {format.instant(began)}, {until}, {format.counted(queries, 'query', 'queries')}"
-
-
-def amount(value: float, unit: str) -> str:
-    """A number of evidence as people read it."""
-    match unit:
-        case "seconds":
-            return format.duration(value)
-        case "bytes":
-            return format.size(value)
-        case "ratio":
-            return f"{value:.2f}"
-        case "count":
-            return f"{value:,.0f}"
-    return f"{format.count(value)} {unit}"
 
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
+from ledgerops.diagnosis.proof import confidence
 from ledgerops.notify.incident import Incident, matchers
 
 MAX_LINES = 12
@@ -124,16 +125,16 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
     causes = diagnosis.get("root_causes") or []
     lines = []
     for cause in causes[:2]:
-        lines.append(f"cause: {cause['rule']} ({cause['confidence']:.0%} sure): {cause['summary']}")
+        lines.append(f"cause: {cause['rule']} (confidence {confidence(cause['confidence'])}): {cause['summary']}")
     if not causes:
         return [f"cause: none found at this moment; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
     remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
-        lines.append(f"first: {remedy['action']}{command} ({remedy['why']})")
-    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:MAX_RULED_OUT]]
+        lines.append(f"do first: {remedy['action']}{command} ({remedy['why']})")
+    ruled_out = [each["rule"] for each in causes[0].get("ruled_out", [])[:MAX_RULED_OUT]]
     if ruled_out:
-        lines.append(f"ruled out: {'; '.join(ruled_out)}")
+        lines.append(f"ruled out: {', '.join(ruled_out)}")
     return lines
 
 

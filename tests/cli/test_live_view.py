@@ -50,7 +50,7 @@ def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_lef
 
 
 def test_a_tall_terminal_shows_the_next_step(document):
-    assert any("next: aggregate in two steps" in line for line in shown(document, 120, 50))
+    assert any("do first: aggregate in two steps" in line for line in shown(document, 120, 50))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -61,7 +61,7 @@ def test_a_terminal_with_room_shows_the_whole_verdict_and_step(document, width):
     text = " ".join(" ".join(lines).split())
 
     assert "word " * 40 + "end" in text
-    assert "next: " + "step " * 40 + "last" in text
+    assert "do first: " + "step " * 40 + "last" in text
     assert max(map(len, lines)) <= width
 
 
@@ -133,7 +133,7 @@ def test_without_a_terminal_each_query_is_one_line_without_control_codes(documen
     )
     assert lines[2] == (
         "daily_counts: falling behind; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, "
-        "all of customer C00000042; next: aggregate in two steps, with a salt on the key; "
+        "all of customer C00000042; do first: aggregate in two steps, with a salt on the key; "
         "in 8,072/s, processed 8,188/s, backlog 117k (clears in 17 min), "
         "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, skew 2.0×"
     )

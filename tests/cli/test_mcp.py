@@ -103,7 +103,7 @@ def test_an_assistant_gets_the_cause_with_its_numbers_and_the_first_step(asked):
     assert not failed
     assert "critical input-overload" in text
     assert re.search(r"rows/s arrive, [\d.]+ times the [\d,]+ rows/s that are processed", text)
-    assert "evidence: " in text and "next: " in text
+    assert "why: " in text and "do first: " in text
     assert "first step for input-overload: Check the input rate at the producer." in text
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ledgerops.diagnosis import report
 from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
 
@@ -31,21 +33,43 @@ WELL = Verdict(
 )
 
 
-def test_a_cause_takes_six_lines_and_a_healthy_query_one():
+def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
     document = report.document([WELL, SICK], NOW, "a recording")
 
     assert report.text(document) == (
         "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2.0 min\n"
-        "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)  since 14:12:20 UTC, 93% sure\n"
+        "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
-        "    next: salt the key: echo salt (only splitting the key spreads its rows)\n"
-        "    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"
-        "    explains falling-behind; not slow-sink: no task runs in 0.1 s of a batch of 4.0 s (2%)\n"
-        "    runbook: ledgerops rules key-skew\n\n"
-        "large?credits            healthy         health 100  980 rows/s, batch 1.2 s of 2.0 s\n"
+        "    do first:  salt the key [risky]\n"
+        "    command:   echo salt\n"
+        "    why:       largest task share 0.90 (below 0.75)\n"
+        "    since:     14:12:20 UTC (60 s); confidence high\n"
+        "    ruled out: slow-sink\n"
+        "    runbook:   ledgerops rules key-skew\n\n"
+        "large?credits            healthy         health 100  980 rows/s in, batch 1.2 s, trigger 2.0 s\n"
         "\n"
         "2 queries at 2026-09-21 14:13:20 UTC: 1 with findings: daily_counts (key-skew)\n"
     )
+
+
+def test_all_of_it_is_shown_where_it_is_asked_for():
+    text = report.text(report.document([SICK], NOW, "a recording"), verbose=True)
+
+    assert (
+        "    do first:  salt the key (only splitting the key spreads its rows) [risky]\n"
+        "    command:   echo salt\n"
+        "    then:      b (c)\n"
+        "    evidence:  largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"
+        "    since:     14:12:20 UTC (60 s); 93% sure\n"
+        "    explains:  falling-behind\n"
+        "    ruled out: slow-sink: no task runs in 0.1 s of a batch of 4.0 s (2%)\n"
+    ) in text
+
+
+def test_what_began_on_another_day_has_its_date():
+    document = report.document([replace(SICK, root_causes=(replace(SKEW, since=NOW - 86_400),))], NOW, "a recording")
+
+    assert "since:     2026-09-20 14:13:20 UTC (24 h); confidence high" in report.text(document)
 
 
 def test_colour_is_only_paint():
@@ -66,7 +90,8 @@ def test_lines_are_broken_between_words_at_the_width_of_a_terminal():
 
     assert max(map(len, broken.splitlines())) <= 80 < max(map(len, whole.splitlines()))
     assert broken.split() == whole.split()
-    assert "\n    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records\n      48k rows" in broken
+    wrapped = report.text(document, columns=80, verbose=True)
+    assert "largest_task_records\n" + " " * 15 + "48k rows" in wrapped
 
 
 def test_lines_that_fit_stay_as_they_are():

@@ -11,6 +11,7 @@ import pytest
 
 import tests.evidence.recompute as recompute
 from ledgerops.diagnosis.batch_parts import Facts, split
+from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.scoring.replay import replayed
 from ledgerops.model.recording import encode
@@ -22,6 +23,7 @@ from tests.build import T0, batch, spark_json
 from tests.drills.test_score import NAMES, made
 from tests.evidence.numbers import compare, wrong_numbers
 from tests.evidence.recompute import Compared
+from tests.evidence.recompute.profile import NORMAL, OWNED
 
 PACKAGE = Path(recompute.__file__).parent
 ALLOWED = ("tests.evidence.recompute", "tests.evidence.tape")
@@ -40,6 +42,13 @@ def test_it_shares_nothing_with_what_it_checks(file):
 
 def _names(node):
     return node.names if isinstance(node, ast.Import) else []
+
+
+def test_the_parts_of_each_cause_are_recomputed():
+    owned = {cause.slug: (cause.parts, cause.grown, cause.born) for cause in CAUSES}
+
+    assert owned == OWNED
+    assert {cause.slug: cause.normal for cause in CAUSES if cause.normal} == NORMAL
 
 
 def test_every_number_of_a_slow_sink_is_there(tmp_path):

@@ -17,7 +17,7 @@ def alert(
         "annotations": {
             "summary": "A query falls behind its input.",
             "description": f"{query} reads rows that are 3m old.",
-            "root_cause": "Key skew. First step: Split the key. (key-skew)",  # the diagnosis says it in more detail
+            "root_cause": "Key skew. Do first: Split the key. (key-skew)",  # the diagnosis says it in more detail
             "runbook_url": f"https://example.com/runbooks/{name}.md",
             "dashboard_url": "https://example.com/d/ledgerops-query",
         },

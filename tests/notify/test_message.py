@@ -15,9 +15,9 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
     assert message.text.splitlines() == [
         "CRITICAL daily_counts: A query falls behind its input (since 10:00:00 UTC, 3.0 min)",
         "daily_counts reads rows that are 3m old.",
-        "cause: key-skew (93% sure): key 789087abc47c of customer_id has 80% of the rows",
-        "first: salt the key (only splitting the key spreads its rows)",
-        "ruled out: slow-sink (the sink takes 3% of the batch)",
+        "cause: key-skew (confidence high): key 789087abc47c of customer_id has 80% of the rows",
+        "do first: salt the key (only splitting the key spreads its rows)",
+        "ruled out: slow-sink",
         "also firing: LedgerTriggerOverrun",
         "runbook: https://example.com/runbooks/LedgerFallingBehind.md",
         "dashboard: https://example.com/d/ledgerops-query",

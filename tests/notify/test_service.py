@@ -76,7 +76,7 @@ def test_an_alert_becomes_a_message_with_its_cause(notify, receiver, driver):
 
     until(lambda: receiver.got, 60, "the message")
     [sent] = receiver.got
-    assert "cause: key-skew (93% sure)" in sent["body"]
+    assert "cause: key-skew (confidence high)" in sent["body"]
     assert (sent["severity"], sent["resolved"]) == ("critical", False)
 
 

@@ -11,7 +11,8 @@ from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
 from ledgerops.common import format
-from ledgerops.diagnosis.report import amount, relative
+from ledgerops.diagnosis.proof import amount
+from ledgerops.diagnosis.report import relative
 from ledgerops.version import __version__
 
 BASE = "ledgerops.analysis.html"

@@ -40,7 +40,7 @@ CAUSE = Cause(
     slug="noisy-neighbour",
     runbook=__doc__,
     parts=("other_queries",),
-    words=Words(happened="{held}: that takes {seconds} of a batch of {batch} of this query", first={}),
+    words=Words(happened="{held}: that takes {seconds} of a batch of {batch} of this query"),
     component=lambda view, found: Component(
         "query", found.contention.who if found.contention else "another query", "shares the driver's cores"
     ),

@@ -61,7 +61,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("uneven_executors",),
     min_share=0.2,  # it is measured task by task, and nothing else takes it
-    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}", first={}),
+    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}"),
     component=lambda view, found: Component("executor", _busiest(found)[0]),
     details=_details,
     remedies=_remedies,

@@ -37,9 +37,7 @@ CAUSE = Cause(
     parts=("query_planning", "launch", "few_rows"),
     born=("driver_before",),
     min_share=0.5,
-    words=Words(
-        happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks", first={}
-    ),
+    words=Words(happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks"),
     component=lambda view, found: Component("query", view.query, max(FIXED, key=found.now)),
     explains=("trigger-overrun",),
     remedies=_remedies,

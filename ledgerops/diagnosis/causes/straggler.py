@@ -84,7 +84,7 @@ CAUSE = Cause(
     slug="straggler",
     runbook=__doc__,
     parts=("uneven_task",),
-    words=Words(happened="{who}: the others wait {seconds} of a batch of {batch}", first={}),
+    words=Words(happened="{who}: the others wait {seconds} of a batch of {batch}"),
     component=_component,
     details=_details,
     remedies=_remedies,

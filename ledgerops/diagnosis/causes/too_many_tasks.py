@@ -85,9 +85,7 @@ CAUSE = Cause(
     slug="too-many-tasks",
     runbook=__doc__,
     parts=("many_tasks",),
-    words=Words(
-        happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each", first={}
-    ),
+    words=Words(happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each"),
     component=_component,
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
     holds=lambda view, found: bool(_tiny(found)),

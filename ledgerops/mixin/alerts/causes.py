@@ -23,7 +23,7 @@ def ticket(rule: Rule) -> Alert:
         expression=lambda site: of_rule(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
         summary=text.summary,
-        description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. First step: {text.action}",
+        description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. Do first: {text.action}",
         runbook=rule.runbook,
         rule=rule.slug,
         cases=(

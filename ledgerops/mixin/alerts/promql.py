@@ -96,6 +96,6 @@ def cause(site: Site) -> str:
     selector = site.series("ledgerops_root_cause_info", 'rank="1"', "query=%q", "app=%q").replace('"', '\\"')
     return (
         f'{{{{ with printf "max by (rule, summary, action) ({selector})" $labels.query $labels.app | query }}}}'
-        "{{ range . }}{{ .Labels.summary }} First step: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
+        "{{ range . }}{{ .Labels.summary }} Do first: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
         "{{ else }}No cause is known yet.{{ end }}"
     )

@@ -64,7 +64,7 @@ def test_what_is_over_is_told_at_its_worst(outage):
     reader, words = read(outage)
 
     assert "outage was stuck: source-unreachable (ended)" in words
-    assert "First step: bring back the broker, or the network to it" in words
+    assert "Do first: bring back the broker, or the network to it" in words
     assert re.search(r"\b1 12:35:51 \+0:00 critical source-unreachable began", words)
     assert "seconds_without_answer" in words and "ledgerops rules source-unreachable" in words
     assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]

@@ -48,7 +48,7 @@ def described(folder, *series):
 
 
 DOWN = "orders has no active run, so its results are getting older."
-NAMED = "Writing to the sink is slow. First step: Time one write at the target. (slow-sink)"
+NAMED = "Writing to the sink is slow. Do first: Time one write at the target. (slow-sink)"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""Which numbers prove a finding, and how they read."""
+
+import pytest
+
+from ledgerops.diagnosis.proof import amount, as_expected, confidence, in_words, proof
+
+
+def evidence(name, value, unit, expected):
+    return {"name": name, "value": value, "unit": unit, "expected": expected}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "verdict"),
+    [
+        (3.0, "< 3", False),
+        (2.9, "< 3", True),
+        (3.0, "<= 3", True),
+        (5.0, ">= 9.9", False),
+        (0.0, "0", True),
+        (7.0, "0", False),
+        (2000.0, "<= 1,000", False),
+        (1.1, "about 1.00", True),
+        (4.5, "about 0.28", False),
+        (0.7, "the usual 1.6", False),
+        (9.0, "below 1,000", True),
+        (5.0, "> 0 a second", True),
+        (4.0, "the usual", None),
+        (4.0, "below the cap", None),
+        (4.0, "all parts together", None),
+        (4.0, "a plateau", None),
+    ],
+)
+def test_a_number_is_compared_with_what_is_expected_where_that_is_one(value, expected, verdict):
+    assert as_expected(value, expected) is verdict
+
+
+def test_at_most_three_numbers_are_told_and_none_that_is_as_expected():
+    told = proof(
+        [
+            evidence("profile_seconds", 5.0, "seconds", "the usual 0.7"),
+            evidence("after_tasks_seconds", 0.3, "seconds", "about 0.28"),
+            evidence("slowdown_at_equal_rows", 0.94, "ratio", "< 1.5"),
+            evidence("batch_offsets", 3000.0, "offsets", "below the cap"),
+            evidence("ledgerops_source_lag_seconds", 50.0, "seconds", "<= 10"),
+            evidence("tasks", 200.0, "count", "<= 6"),
+            evidence("other_tasks", 200.0, "count", "<= 6"),
+        ]
+    )
+
+    assert told == "a batch 5.0 s (usually 0.70 s); source lag 50 s (at most 10 s); tasks 200 (at most 6)"
+
+
+def test_nothing_is_told_where_no_number_is_unexpected():
+    assert proof([evidence("batches", 3.0, "count", "the usual")]) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "text"),
+    [(0.0012, "< 0.001", "0.0012"), (0.1996, ">= 0.2", "0.1996"), (0.31, "< 0.25", "0.31"), (0.9, "", "0.90")],
+)
+def test_a_share_is_not_rounded_to_where_it_would_be_as_expected(value, expected, text):
+    assert amount(value, "ratio", expected) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ledgerops_query_restarts_total", "query restarts"),
+        ("after_tasks_seconds", "after the last task"),
+        ("worked_off_rows_per_second", "processed"),
+        ("needed_offsets", "needed"),
+    ],
+)
+def test_names_of_evidence_are_said_in_words(name, words):
+    assert in_words(name) == words
+
+
+@pytest.mark.parametrize(("value", "word"), [(0.95, "high"), (0.85, "high"), (0.7, "medium"), (0.6, "low"), (0, "low")])
+def test_confidence_is_a_word(value, word):
+    assert confidence(value) == word
