@@ -160,6 +160,8 @@ class Investigation:
         if not shown:
             raise UserError(f"nothing was recorded in {name} since {format_instant(since)}")
         found = document(shown.values(), moment, name)
+        for query in found["queries"]:
+            query["trigger_known"] = self.replay.registry.view(queries[query["query"]], moment).trigger.known
         if self.since is not None:
             for query in found["queries"]:
                 query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]

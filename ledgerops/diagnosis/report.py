@@ -127,6 +127,7 @@ def text(
         written = bool(shown or over)
         lines += [
             _head(query, shown),
+            *_unknown_trigger(query),
             *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
         ]
         lines += [_was(each) for each in over]
@@ -167,6 +168,14 @@ def _head(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> Line
         (figures_of(query), "faint"),
         *([("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []),
     ]
+
+
+def _unknown_trigger(query: Mapping[str, Any]) -> Iterator[Line]:
+    """That batches could not be judged by their interval, where the source neither says nor shows it."""
+    if query.get("trigger_known") is False and "batch_seconds" in query["figures"]:
+        yield [
+            ("  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it", "faint")
+        ]
 
 
 def _earlier(query: Mapping[str, Any], lowest: Severity) -> Sequence[Mapping[str, Any]]:

@@ -118,3 +118,15 @@ def test_findings_below_the_wanted_severity_are_left_out():
 def test_the_worst_severity_decides():
     assert report.worst(report.document([SICK], NOW, "x")) == "critical"
     assert report.worst(report.document([WELL], NOW, "x")) is None
+
+
+def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():
+    def shown(known, query=WELL):
+        document = report.document([query], NOW, "an event log")
+        document["queries"][0]["trigger_known"] = known
+        return report.text(document).splitlines()
+
+    note = "  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it"
+    assert shown(False)[1] == note
+    assert note not in shown(True)
+    assert note not in shown(False, replace(WELL, figures={}))  # no batch yet
