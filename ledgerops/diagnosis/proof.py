@@ -13,6 +13,7 @@ MIN_UNUSUAL_RATIO = 1.25  # of a value over what is usual, or of the usual over 
 NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?)")
 USUALLY = ("about", "~", "the usual")
 SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": "expected "}
+UNITS = {"seconds": " s", "bytes": " B"}  # of a number that is written out
 CONFIDENCE = ((0.85, "high"), (0.65, "medium"), (0.0, "low"))
 DIGITS = 6  # of evidence, after the point: enough to recompute it
 WORDS = {  # a name of evidence, or a part of a batch, in words; others are their own, without the unit
@@ -97,6 +98,8 @@ def _unexpected(evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             limit = written if each["unit"] == "ratio" else amount(float(written.replace(",", "")), each["unit"])
             said = "usually " if found["how"] in USUALLY else SAID[found["how"]]
             value = amount(each["value"], each["unit"], each["expected"])
+            if value == limit:
+                value = f"{each['value']:,.6g}{UNITS.get(each['unit'], '')}"
             yield f"{in_words(each['name'])} {value} ({said}{limit})"
 
 

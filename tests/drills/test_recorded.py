@@ -3,14 +3,20 @@ true, no finding is without evidence, and every number can be recomputed from th
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from ledgerops.diagnosis.proof import proof
+from ledgerops.diagnosis.report import finding_document
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.scoring.score import score
 from tests.diagnosis.contradictions import contradictions
 from tests.drills.saved import NAMES, bundle, recording, verdicts
 from tests.evidence.numbers import wrong_numbers
+
+SAID = re.compile(r" (?P<value>[\d.,]+\S*(?: \S+)?) \((?:usually|at most|at least|expected) (?P<limit>.*)\)$")
 
 drills = pytest.mark.parametrize("name", NAMES)
 
@@ -39,6 +45,18 @@ def test_status_findings_and_remedies_agree_with_the_figures(name):
 @drills
 def test_every_number_of_every_finding_is_in_the_recording(name):
     assert wrong_numbers(recording(name), verdicts(name)) == () or BY_NAME[name].limit
+
+
+@drills
+def test_a_number_that_is_told_does_not_read_as_what_is_expected(name):
+    told = {
+        each
+        for verdict in verdicts(name)
+        for finding in verdict.root_causes
+        for each in proof(finding_document(finding)["evidence"]).split("; ")
+    }
+
+    assert [each for each in told if (same := SAID.search(each)) and same["value"] == same["limit"]] == []
 
 
 def test_every_drill_has_a_recording():
