@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
-DRIVER = ("driver_before", "driver_between", "after_tasks")
+DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
 STAGES = ("launch", "many_tasks", "few_rows", "source_wait", *TASKS, "sink_wait", *UNEVEN)
@@ -44,6 +44,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     # the driver
     "driver_before": "of durationMs.addBatch, what passes before the first stage",
     "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
+    "driver_waits": "without a past, these two of a query with `foreachBatch` whose driver uses too little CPU to "
+    "compute in half of that time",
     "after_tasks": "of durationMs.addBatch, what passes after the last stage",
     # tasks
     "python": "the time that Spark reports of Python workers",

@@ -37,6 +37,9 @@ MIN_PYTHON_CORES = 0.3  # of workers that compute rather than wait
 MIN_ASKING_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in less
 MIN_TIMES_USUAL = 3.0  # a loaded machine makes everything slower, but not this part alone by so much
 
+MAX_COMPUTING_SHARE = 0.5  # of what passes outside of stages; with more CPU time the driver may plan in it
+OF_FUNCTION = ("driver_before", "driver_between")
+
 # what is the same for any number of rows of a batch; all else is expected to grow with them
 FIXED = (
     "latest_offset",
@@ -149,6 +152,9 @@ def profile(view: QueryView) -> Profile | None:
     parts = _collected(view, parts, duration)
     if held is not None:
         parts = _contended(parts, held)
+    if not known and _function_waits(view, parts, duration):
+        waited = sum(parts.pop(name).now for name in OF_FUNCTION)
+        parts["driver_waits"] = Part("driver_waits", waited, None)
     return Profile(parts, duration, usual_duration, splits, usual_splits, held)
 
 
@@ -302,6 +308,17 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
     rest = {name: Part(name, part.now - taken[name], part.usual) for name, part in parts.items()}
     past = 0.0 if any(part.usual is not None for part in parts.values()) else None
     return rest | {held.part: Part(held.part, sum(taken.values()), past)}
+
+
+def _function_waits(view: QueryView, parts: Mapping[str, Part], duration: float) -> bool:
+    """Whether the function of `foreachBatch` waits, rather than the driver plans, while no stage runs: all CPU time of
+    the driver's processes in a batch is too little to compute in half of it."""
+    use = cpu_use(view) if sink_kind(view) == "foreach_batch" and all(name in parts for name in OF_FUNCTION) else None
+    if use is None:
+        return False
+    cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
+    computing = cores / (view.trigger.busy_ratio or 1.0) * duration
+    return computing < MAX_COMPUTING_SHARE * sum(parts[name].now for name in OF_FUNCTION)
 
 
 def on_rows(found: Profile) -> float:

@@ -34,6 +34,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "few_rows": "tasks with hardly any rows",
     "driver_before": "in the driver, before the first task",
     "driver_between": "in the driver, between stages",
+    "driver_waits": "waiting in the driver, outside of stages",
     "after_tasks": "after the last task",
     "python": "in Python workers",
     "gc": "garbage collection",

@@ -49,6 +49,11 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
         "take a thread dump of the driver during a batch, and see what it does between its tasks",
         "tasks and cores have no part in that time",
     ),
+    "driver_waits": (
+        "waiting in the driver while no stage runs",
+        "see where the function of foreachBatch waits: `py-spy dump --pid PID` on the driver's Python process",
+        "tasks and cores have no part in that time",
+    ),
     "after_tasks": (
         "what follows the last task",
         "time one write at the target of the sink",

@@ -46,7 +46,7 @@ def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
 CAUSE = Cause(
     slug="slow-sink",
     runbook=__doc__,
-    parts=("after_tasks", "sink_wait"),
+    parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
     words=Words(
         happened="{seconds} of a batch of {batch} pass in {place} while no task computes",

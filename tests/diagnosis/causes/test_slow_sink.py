@@ -2,7 +2,9 @@ import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
+from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
 from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import looked_at
 
 QUICK = stage("save", seconds=[0.4, 0.4], began=0.5)
 WRITES = stage("save", seconds=[4, 4], wall=4.1, cpu=0.05)
@@ -44,6 +46,36 @@ def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(histo
     assert list(check(CAUSE, slow(history, stages))) == []
     [finding] = check(CAUSE, slow(history, stages, **past))
     assert finding.saving_seconds == pytest.approx(4.1, abs=0.3)
+
+
+LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
+
+
+def test_a_function_that_waits_from_birth_is_the_sink_s(history):
+    """All that the driver computes is too little for planning that long."""
+    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=0.2)
+
+    [finding] = check(CAUSE, view)
+    assert finding.saving_seconds == pytest.approx(4.4, abs=0.1)
+    assert list(check(SMALL_BATCH_OVERHEAD, view)) == []
+
+
+@pytest.mark.parametrize(
+    ("sink", "cores"),
+    [
+        pytest.param("ForeachBatchSink", {"driver_jvm": 1.0}, id="the driver plans"),
+        pytest.param("ForeachBatchSink", {"driver_jvm": 0.1, "driver_python": 0.9}, id="the function computes"),
+        pytest.param("DeltaSink[/out]", {"driver_jvm": 0.1}, id="another sink has no function"),
+    ],
+)
+def test_what_may_be_planning_is_not(history, sink, cores):
+    view = looked_at(slow(history, LATE, plan={"sink": sink}), busy=0.6, **cores)
+
+    assert list(check(CAUSE, view)) == []
+
+
+def test_without_a_sample_of_the_driver_nothing_tells_whether_it_waits(history):
+    assert list(check(CAUSE, slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None))) == []
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,16 @@ OF_ROWS = (
     *WORK, *UNEVEN, "waiting", "source_wait", "sink_wait", "driver_between", "after_tasks", "gc", "tasks_unknown"
 )  # fmt: skip
 
+OF_FUNCTION, WAITED = ("driver_before", "driver_between"), "driver_waits"
+
 OWNED: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
     # parts; those that count only against a usual; those that count only without one
     "slow-source": (("latest_offset", "get_batch"), ("source_wait",), ()),
-    "slow-sink": (("after_tasks", "sink_wait"), ("driver_before", "driver_between", "tasks_unknown"), ()),
+    "slow-sink": (
+        ("after_tasks", "sink_wait", "driver_waits"),
+        ("driver_before", "driver_between", "tasks_unknown"),
+        (),
+    ),
     "python-bound": (("python",), (), ()),
     "key-skew": (("uneven_keys",), (), ()),
     "straggler": (("uneven_task",), (), ()),
@@ -81,7 +87,7 @@ def profile(tape: Tape, finding: Json) -> Profile:
             for name, seconds in _typical(tape, usual, known, with_tasks).items()
         }
     duration = median_of(batch.seconds for batch in batches)
-    return _contended(Profile(_with_driver_gc(tape, now, duration), before, duration), finding)
+    return _waiting(_contended(Profile(_with_driver_gc(tape, now, duration), before, duration), finding), finding)
 
 
 def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bool) -> Seconds:
@@ -129,6 +135,14 @@ def _contended(found: Profile, finding: Json) -> Profile:
     return found._replace(now={**now, name: taken.total()})
 
 
+def _waiting(found: Profile, finding: Json) -> Profile:
+    """What passes outside of stages as one part, where the finding says that the driver waits there."""
+    if found.usual is not None or f"{WAITED}_seconds" not in evidence(finding):
+        return found
+    rest = {name: seconds for name, seconds in found.now.items() if name not in OF_FUNCTION}
+    return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
+
+
 def _seconds(name: str) -> Formula:
     return lambda tape, finding: profile(tape, finding).now[name]
 
@@ -164,7 +178,7 @@ def _work_share(tape: Tape, finding: Json) -> float | None:
 
 
 FORMULAS: Mapping[str, Formula] = {
-    **{f"{name}_seconds": _seconds(name) for name in NAMES},
+    **{f"{name}_seconds": _seconds(name) for name in (*NAMES, WAITED)},
     "profile_seconds": lambda tape, finding: median_of(batch.seconds for batch in named(tape, finding)),
     "saving_seconds": saving,
     "needed_offsets": _needed_offsets,
