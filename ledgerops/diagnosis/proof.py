@@ -106,7 +106,7 @@ def _unexpected(evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def in_words(name: str) -> str:
     """A name of evidence as people would say it."""
-    short = name.removeprefix("ledgerops_").removesuffix("_total")
+    short = name.removeprefix("ledgerops_").removeprefix("seconds_").removesuffix("_total")
     bare = re.sub(r"_(seconds|bytes|rows|offsets)$", "", short)
     return WORDS.get(short) or WORDS.get(bare) or bare.replace("_", " ")
 

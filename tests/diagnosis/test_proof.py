@@ -69,6 +69,7 @@ def test_a_share_is_not_rounded_to_where_it_would_be_as_expected(value, expected
         ("after_tasks_seconds", "after the last task"),
         ("worked_off_rows_per_second", "processed"),
         ("needed_offsets", "needed"),
+        ("seconds_without_arrival", "without arrival"),
     ],
 )
 def test_names_of_evidence_are_said_in_words(name, words):
