@@ -1,6 +1,19 @@
 """Where tests find what is committed: the repository and the recordings of real runs."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "recorded"
+
+
+def needed_data(folder: Path) -> Path:
+    """A folder of recorded applications or event logs with their truth, which lie beside a checkout. Without it the
+    test is skipped, or fails where LEDGEROPS_REQUIRE_DATA is set."""
+    if not folder.is_dir():
+        reason = f"the data with their truth are absent: {folder} does not exist"
+        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), reason
+        pytest.skip(reason)
+    return folder

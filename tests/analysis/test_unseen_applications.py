@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from ledgerops.analysis.session import Investigation
+from tests.paths import needed_data
 
 FAULTS, HEALTHY = 23, 14
 MIN_NAMED_FIRST = {"recording": 22, "log/eventlog_v2_*": 20}
@@ -18,11 +18,7 @@ MAX_LOUD = {"recording": 0, "log/eventlog_v2_*": 1}  # one ran on a busy machine
 @pytest.fixture(scope="module", params=list(MIN_NAMED_FIRST))
 def applications(request, data_dir: Path) -> tuple[str, list[tuple[str, list[dict[str, str]], list[str]]]]:
     """Where they are read from; of each query its name, its incidents, and the rules of which one must be first."""
-    folder = data_dir / "applications"
-    if not folder.is_dir():
-        reason = f"the applications with their truth are absent: {folder} does not exist"
-        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), reason
-        pytest.skip(reason)
+    folder = needed_data(data_dir / "applications")
     found = []
     for truth in sorted(folder.glob("*/truth.json")):
         [place] = truth.parent.glob(request.param)

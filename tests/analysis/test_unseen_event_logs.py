@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledgerops.analysis.session import Investigation
+from tests.paths import needed_data
 
 MIN_NAMED_FIRST = 19  # of 20 faults
 FAULTS, HEALTHY = 20, 5
@@ -19,11 +19,7 @@ SUM_TOLERANCE = 0.05  # of the batch, for the parts of its time
 @pytest.fixture(scope="module")
 def logs(data_dir: Path) -> list[tuple[dict[str, Any], list[str]]]:
     """Each query's part of the diagnosis of its log with its incidents, and the rules of which one must be first."""
-    folder = data_dir / "eventlogs"
-    if not folder.is_dir():
-        reason = f"the event logs with their truth are absent: {folder} does not exist"
-        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), reason
-        pytest.skip(reason)
+    folder = needed_data(data_dir / "eventlogs")
     found = []
     for truth in sorted(folder.glob("*/truth.json")):
         [log] = truth.parent.glob("eventlog_v2_*")
