@@ -83,7 +83,7 @@ def _one_line(text: str) -> str:
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
     worst = incident.worst
     about = _heading(worst.severity.upper(), incident)
-    since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
+    since = f"since {_clock(worst.began)}, {duration(max(0.0, now - worst.began))}"
     lines = [f"{about}: {worst.summary.rstrip('.')} ({since})"]
     if worst.description:
         lines.append(worst.description)

@@ -88,10 +88,18 @@ def test_a_query_that_has_recovered_meanwhile_has_no_cause_at_this_moment():
     assert message.body.splitlines()[1] == "cause: none found at this moment; status healthy, health 100"
 
 
+def test_since_is_when_the_alert_that_is_named_began_and_not_one_that_is_over():
+    over = alert("LedgerTriggerOverrun", "warning", status="resolved", startsAt="2026-03-01T09:30:00Z")
+    milder = alert("LedgerFreshnessSlow", "warning", startsAt="2026-03-01T09:45:00Z")
+    message = compose(parse_webhook(webhook(alert(), milder, over)), DIAGNOSIS, NOW)
+
+    assert message.title.endswith("(since 10:00:00 UTC, 3.0 min)")
+
+
 def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
     unsafe = {**DIAGNOSIS, "root_causes": [{**CAUSE, "remedies": CAUSE["remedies"][:1]}]}
 
-    assert "first:" not in compose(parse_webhook(webhook()), unsafe, NOW).text
+    assert "do first:" not in compose(parse_webhook(webhook()), unsafe, NOW).text
 
 
 def test_the_end_says_how_long_it_took_and_what_changed():
