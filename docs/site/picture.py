@@ -38,8 +38,7 @@ REPORT = ROOT / "docs" / "report.png"
 LIVE = ROOT / "docs" / "live.png"
 REPORT_SIZE, LIVE_SIZE = "1100,1640", "760,900"  # pixels
 RECORDING = "tests/recorded/drills/slow-sink/recording"
-AT = "2026-11-21T18:47:18Z"  # while the sink was slow
-COMMAND = f"ledgerops diagnose --from {RECORDING} --at {AT}"
+AT = "2026-11-21T18:47:18Z"  # while the sink was slow: of the pages
 COLUMNS = 108
 # rich's own frame without its web font: a page must not load anything from elsewhere
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -68,7 +67,7 @@ def report() -> str:
     """What the command prints in a terminal, with its colours."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        main_of_the_program(["diagnose", "--from", str(ROOT / RECORDING), "--at", AT, "--json"])
+        main_of_the_program(["diagnose", "--from", str(ROOT / RECORDING), "--json"])
     return text(json.loads(printed.getvalue()), colour=True, columns=COLUMNS)
 
 

@@ -123,11 +123,11 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
         "▼ falling behind",
         "key-skew one task read 48,120 of 52,400 rows",
         "ledgerops_skew_ratio 14.9 expected <= 3",
-        "Next: aggregate in two steps, with a salt on the key",
+        "Do first: aggregate in two steps, with a salt on the key",
         "8,072/s",
         "117k",
         "17 min",
-        "6.6 s of 2.0 s",
+        "6.6 s, trigger 2.0 s",
         "● 2 healthy",
         "✖ 1 failed",
     ):

@@ -11,7 +11,7 @@ from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
 from ledgerops.common import format
-from ledgerops.diagnosis.proof import amount
+from ledgerops.diagnosis.proof import amount, confidence
 from ledgerops.diagnosis.report import relative
 from ledgerops.version import __version__
 
@@ -36,6 +36,7 @@ def _environment() -> Environment:
     environment.globals["version"] = __version__
     environment.filters |= {
         "amount": amount,
+        "confidence": confidence,
         "amount_head": lambda name: (name, "amount"),  # of a column of numbers
         "clock": lambda instant: instant[11:19],  # of an ISO 8601 instant
         "count": format.count,
