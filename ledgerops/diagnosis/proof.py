@@ -52,6 +52,8 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "uneven_executors": "waiting for the executor with most tasks",
     "other_queries": "taken by other queries",
     "other_processes": "taken by other processes",
+    "tasks_unknown": "stages whose tasks were not read",
+    "unattributed": "outside of all phases",
     "worked_off_rows_per_second": "processed",
     "arrival_rows_per_second": "arrive",
 }

@@ -16,6 +16,7 @@ from ledgerops.analysis.html.plot import Mark
 from ledgerops.analysis.html.query_plot import query_plot
 from ledgerops.analysis.html.render import render
 from ledgerops.analysis.plot_series import Track
+from ledgerops.diagnosis.proof import in_words
 from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.spark_progress import parse_instant
 
@@ -110,7 +111,7 @@ def slices(parts: Sequence[Json] | None) -> list[Json]:
     total = sum(each["seconds"] for each in known)
     large = [each for each in known if each["seconds"] >= MIN_SLICE_SHARE * total][: MAX_SLICES - 1]
     rest = sum(each["seconds"] for each in known) - sum(each["seconds"] for each in large)
-    shown = [(each["part"].replace("_", " "), each["seconds"], f"s{number}") for number, each in enumerate(large)]
+    shown = [(in_words(each["part"]), each["seconds"], f"s{number}") for number, each in enumerate(large)]
     if rest > 0:
         shown.append(("all other parts", rest, f"s{MAX_SLICES - 1}"))
     found: list[Json] = []

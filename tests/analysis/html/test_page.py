@@ -187,7 +187,7 @@ def test_the_parts_of_a_batch_are_told_largest_first_and_the_small_ones_together
     told += [{"part": "none", "seconds": 0.0, "share": 0.0}, {"part": "unknown", "seconds": None, "share": None}]
     found = [(each["part"], round(each["seconds"], 3), round(each["share"], 3)) for each in slices(told)]
 
-    assert found == [("driver", 2.98, 0.745), ("cpu", 1.0, 0.25), ("all other parts", 0.02, 0.005)]
+    assert found == [("driver", 2.98, 0.745), ("computing", 1.0, 0.25), ("all other parts", 0.02, 0.005)]
 
 
 @pytest.mark.parametrize("told", [None, [], [{"part": "a", "seconds": 0.0}]], ids=["absent", "empty", "no time"])
@@ -231,4 +231,4 @@ def test_the_time_that_is_split_is_that_of_a_typical_batch():
     document["queries"][0]["attribution"] = parts
 
     _, words = read(page(document, {}, {}))
-    assert "Where the time of a typical batch went part time share query planning 1.5 s 75% cpu 0.50 s 25%" in words
+    assert "Where the time of a typical batch went part time share planning 1.5 s 75% computing 0.50 s 25%" in words
