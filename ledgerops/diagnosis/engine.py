@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
@@ -16,7 +16,7 @@ from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
-from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
+from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, RuledOut, Severity, Status, Verdict
 from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import QueryView
 
@@ -25,6 +25,7 @@ MIN_CATCH_UP_SECONDS = 5.0  # of lag: below it a query is not catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
 STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
+ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes that are over are remembered
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
 
 
@@ -40,6 +41,9 @@ class Diagnoser:
         self.errors: Counter[str] = Counter()
         self._by_slug = {rule.slug: rule for rule in rules}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
+        self._roots: dict[str, Finding] = {}  # at warning or above, of the verdict before
+        self._judged = 0.0  # when that was
+        self._ended: deque[EndedCause] = deque(maxlen=MAX_ENDED)
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief` leaves out forecast, figures and attribution, for intermediate verdicts of a replay."""
@@ -63,6 +67,7 @@ class Diagnoser:
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
         roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
         status = _status(view, findings)
+        self._note_ended({root.rule: root for root in roots if root.severity != "info"}, now)
         return Verdict(
             query=view.query,
             at=now,
@@ -70,10 +75,19 @@ class Diagnoser:
             health=_health(findings, status),
             root_causes=tuple(sorted(roots, key=_rank)),
             findings=tuple(findings),
+            ended=tuple(self._ended),
             forecast=Forecast() if brief else forecast(view, self.freshness),
             figures={} if brief else _figures(view),
             attribution=() if brief else shown(profile(view)),
         )
+
+    def _note_ended(self, roots: Mapping[str, Finding], now: float) -> None:
+        """Remembers the root causes of the verdict before that are none any more."""
+        over = [finding for rule, finding in self._roots.items() if rule not in roots]
+        self._ended.extend(EndedCause(finding, self._judged) for finding in over)
+        while self._ended and self._ended[0].until < now - ENDED_SECONDS:
+            self._ended.popleft()
+        self._roots, self._judged = dict(roots), now
 
     def _run_rules(self, view: QueryView, long_over: bool) -> None:
         """Holds what the rules find now, and drops findings that were last seen longer ago than they may linger."""

@@ -41,6 +41,9 @@ def _query(verdict: Verdict) -> dict[str, Any]:
         "health": verdict.health,
         "root_causes": [finding_document(finding) for finding in verdict.root_causes],
         "findings": [finding_document(finding) for finding in verdict.findings],
+        "ended_lately": [
+            finding_document(each.finding) | {"until": format_instant(each.until)} for each in verdict.ended
+        ],
         "forecast": {
             "drain_seconds": _rounded(verdict.forecast.drain_seconds),
             "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),

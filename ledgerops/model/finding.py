@@ -103,6 +103,13 @@ class Part(NamedTuple):
     share: float  # of the batch's duration, 0 to 1
 
 
+class EndedCause(NamedTuple):
+    """A root cause that is over, and when it was last one, in epoch seconds."""
+
+    finding: Finding
+    until: float
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The diagnosis of one query at one moment."""
@@ -115,4 +122,5 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     forecast: Forecast = field(default_factory=Forecast)
     figures: Mapping[str, float] = field(default_factory=dict)  # what a reader wants to see of a healthy query, too
+    ended: tuple[EndedCause, ...] = ()  # root causes at warning or above that ended in the last hour, oldest first
     attribution: tuple[Part, ...] = ()  # where the time of a typical batch goes; empty before there is one

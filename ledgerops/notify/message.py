@@ -15,11 +15,14 @@ from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
 from ledgerops.diagnosis.proof import confidence
+from ledgerops.model.finding import SEVERITIES
+from ledgerops.model.spark_progress import parse_instant
 from ledgerops.notify.incident import Incident, matchers
 
 MAX_LINES = 12
 MAX_LINE_CHARACTERS = 300  # chat clients fold longer lines, pagers cut them
 MAX_RULED_OUT = 3
+MAX_WAIT_SECONDS = 900.0  # for which an alert may wait before it begins
 # where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
 MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
@@ -88,7 +91,7 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
     if worst.description:
         lines.append(worst.description)
     if diagnosis is not None:
-        lines += _causes(diagnosis)
+        lines += _causes(diagnosis, worst.began)
     lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
@@ -121,13 +124,19 @@ def _heading(state: str, incident: Incident) -> str:
     return f"{state} {about}".rstrip()
 
 
-def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
+def _causes(diagnosis: Mapping[str, Any], began: float) -> list[str]:
+    """The root causes of now; else the worst of those that were over shortly before the alert began, or since."""
     causes = diagnosis.get("root_causes") or []
-    lines = []
-    for cause in causes[:2]:
-        lines.append(f"cause: {cause['rule']} (confidence {confidence(cause['confidence'])}): {cause['summary']}")
+    now = f"status {diagnosis.get('status')}, health {diagnosis.get('health')}"
+    lines = [f"cause: {_cause(cause)}" for cause in causes[:2]]
     if not causes:
-        return [f"cause: none found at this moment; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
+        over = _over(diagnosis, began)
+        if over is None:
+            return [f"cause: none found at this moment; {now}"]
+        causes, lines = (
+            [over],
+            [f"cause until {over['until'][11:19]} UTC: {_cause(over)}", f"now: nothing found; {now}"],
+        )
     remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
@@ -136,6 +145,20 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")
     return lines
+
+
+def _cause(cause: Mapping[str, Any]) -> str:
+    return f"{cause['rule']} (confidence {confidence(cause['confidence'])}): {cause['summary']}"
+
+
+def _over(diagnosis: Mapping[str, Any], began: float) -> Mapping[str, Any] | None:
+    """The worst root cause that ended after the trouble of an alert can have begun; of equal ones the newest."""
+    ended = [
+        each
+        for each in diagnosis.get("ended_lately", ())
+        if (until := parse_instant(each["until"])) is not None and until >= began - MAX_WAIT_SECONDS
+    ]
+    return max(ended, key=lambda each: (SEVERITIES.index(each["severity"]), each["until"]), default=None)
 
 
 def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> list[str]:

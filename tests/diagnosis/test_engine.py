@@ -282,3 +282,15 @@ def test_confidence_and_share_stay_between_none_and_all(told, kept):
 
     assert (verdict.findings[0].confidence, verdict.findings[0].share) == (kept, kept)
     assert 0 <= verdict.health <= 100
+
+
+def test_a_root_cause_that_is_over_is_remembered_for_an_hour_unless_it_was_only_information():
+    bad, mild = [True], [True]
+    judge = Diagnoser((rule("slow-sink", bad, linger=0.0), rule("worth-knowing", mild, severity="info", linger=0.0)))
+
+    assert judge(view(NOW)).ended == ()
+    bad[0] = mild[0] = False
+    [over] = judge(view(NOW + 5)).ended
+    assert (over.finding.rule, over.finding.since, over.until) == ("slow-sink", NOW, NOW)
+    assert judge(view(NOW + 3000)).ended == (over,)
+    assert judge(view(NOW + 3700)).ended == ()

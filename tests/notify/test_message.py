@@ -88,6 +88,26 @@ def test_a_query_that_has_recovered_meanwhile_has_no_cause_at_this_moment():
     assert message.body.splitlines()[1] == "cause: none found at this moment; status healthy, health 100"
 
 
+def test_what_is_over_when_the_page_is_written_is_told_with_its_end():
+    """An alert that waits for some minutes may begin when the trouble has just ended."""
+    over = {**CAUSE, "until": "2026-03-01T09:59:20Z"}
+    mild = {**CAUSE, "rule": "slow-sink", "severity": "info", "until": "2026-03-01T09:59:50Z"}
+    lines = compose(parse_webhook(webhook()), {**HEALTHY, "ended_lately": [over, mild]}, NOW).body.splitlines()
+
+    assert lines[1:4] == [
+        "cause until 09:59:20 UTC: key-skew (confidence high): key 789087abc47c of customer_id has 80% of the rows",
+        "now: nothing found; status healthy, health 100",
+        "do first: salt the key (only splitting the key spreads its rows)",
+    ]
+
+
+def test_what_was_over_long_before_an_alert_is_not_its_cause():
+    over = {**CAUSE, "until": "2026-03-01T09:30:00Z"}
+    message = compose(parse_webhook(webhook()), {**HEALTHY, "ended_lately": [over]}, NOW)
+
+    assert "cause: none found at this moment" in message.body
+
+
 def test_since_is_when_the_alert_that_is_named_began_and_not_one_that_is_over():
     over = alert("LedgerTriggerOverrun", "warning", status="resolved", startsAt="2026-03-01T09:30:00Z")
     milder = alert("LedgerFreshnessSlow", "warning", startsAt="2026-03-01T09:45:00Z")
