@@ -133,10 +133,8 @@ def _causes(diagnosis: Mapping[str, Any], began: float) -> list[str]:
         over = _over(diagnosis, began)
         if over is None:
             return [f"cause: none found at this moment; {now}"]
-        causes, lines = (
-            [over],
-            [f"cause until {over['until'][11:19]} UTC: {_cause(over)}", f"now: nothing found; {now}"],
-        )
+        causes = [over]
+        lines = [f"cause until {over['until'][11:19]} UTC: {_cause(over)}", f"now: nothing found; {now}"]
     remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
