@@ -150,9 +150,11 @@ def _read(view: QueryView) -> list[int]:
 @once
 def _held(view: QueryView) -> Held | None:
     """Each batch reads what the cap allows and leaves rows behind, and with a higher cap the query would keep up."""
-    cap, latest, found = cap_of(view), view.baseline.steady[-CAP_BATCHES:], profile(view)
-    load = growth.load(view, CAP_BATCHES)
-    if cap is None or len(latest) < CAP_BATCHES or found is None or load is None or load.arrival <= 0:
+    cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
+    if cap is None or len(latest) < CAP_BATCHES:
+        return None
+    found, load = profile(view), growth.load(view, CAP_BATCHES)
+    if found is None or load is None or load.arrival <= 0:
         return None
     option, limit = cap
     lefts = [left for batch in latest if (left := backlog(batch)) is not None]
