@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ledgerops.common import format
 
 MAX_TOLD = 3  # numbers, or causes ruled out; the document has all
 MIN_UNUSUAL_RATIO = 1.25  # of a value over what is usual, or of the usual over the value
-NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?)")
+NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?)")
 USUALLY = ("about", "~", "the usual")
 SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": "expected "}
 UNITS = {"seconds": " s", "bytes": " B"}  # of a number that is written out
@@ -64,24 +64,37 @@ def confidence(value: float) -> str:
     return next(word for least, word in CONFIDENCE if value >= least)
 
 
+class Expectation(NamedTuple):
+    """What a number should be: `how` as in SAID or USUALLY, and the limit, also as it is written."""
+
+    how: str
+    limit: float
+    written: str
+
+
+def expectation(expected: str) -> Expectation | None:
+    """What a text of evidence expects: "<= 3,000", "about 0.3", "0"; None where it begins with no number."""
+    found = NUMBER.match(expected)
+    return Expectation(found["how"], float(found["number"].replace(",", "")), found["number"]) if found else None
+
+
 def as_expected(value: float, expected: str) -> bool | None:
     """Whether a number is as `expected` says; None where that is no number to compare with."""
-    found = NUMBER.match(expected)
-    if found is None:
+    wanted = expectation(expected)
+    if wanted is None:
         return None
-    how, limit = found["how"], float(found["number"].replace(",", ""))
-    match how:
+    match wanted.how:
         case "<=":
-            return value <= limit
+            return value <= wanted.limit
         case "<" | "below":
-            return value < limit
+            return value < wanted.limit
         case ">=":
-            return value >= limit
+            return value >= wanted.limit
         case ">":
-            return value > limit
+            return value > wanted.limit
         case "":
-            return value == limit
-    return limit / MIN_UNUSUAL_RATIO <= value <= limit * MIN_UNUSUAL_RATIO
+            return value == wanted.limit
+    return wanted.limit / MIN_UNUSUAL_RATIO <= value <= wanted.limit * MIN_UNUSUAL_RATIO
 
 
 def proof(evidence: Sequence[Mapping[str, Any]]) -> str:
@@ -89,21 +102,22 @@ def proof(evidence: Sequence[Mapping[str, Any]]) -> str:
 
     a batch 5.0 s (usually 0.7 s); after the last task 4.5 s (usually 0.28 s)
     """
-    return "; ".join(_unexpected(evidence))
+    against = [
+        (each, wanted)
+        for each in evidence
+        if (wanted := expectation(each["expected"])) and not as_expected(each["value"], each["expected"])
+    ]
+    return "; ".join(_told(each, wanted) for each, wanted in against[:MAX_TOLD])
 
 
-def _unexpected(evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    against = [each for each in evidence if as_expected(each["value"], each["expected"]) is False]
-    for each in against[:MAX_TOLD]:
-        found = NUMBER.match(each["expected"])
-        if found is not None:
-            written = found["number"]
-            limit = written if each["unit"] == "ratio" else amount(float(written.replace(",", "")), each["unit"])
-            said = "usually " if found["how"] in USUALLY else SAID[found["how"]]
-            value = amount(each["value"], each["unit"], each["expected"])
-            if value == limit:
-                value = f"{each['value']:,.6g}{UNITS.get(each['unit'], '')}"
-            yield f"{in_words(each['name'])} {value} ({said}{limit})"
+def _told(evidence: Mapping[str, Any], wanted: Expectation) -> str:
+    unit = evidence["unit"]
+    limit = wanted.written if unit == "ratio" else amount(wanted.limit, unit)
+    value = amount(evidence["value"], unit, evidence["expected"])
+    if value == limit:
+        value = f"{evidence['value']:,.6g}{UNITS.get(unit, '')}"
+    said = "usually " if wanted.how in USUALLY else SAID[wanted.how]
+    return f"{in_words(evidence['name'])} {value} ({said}{limit})"
 
 
 def in_words(name: str) -> str:
@@ -132,6 +146,6 @@ def amount(value: float, unit: str, expected: str = "") -> str:
 
 def _misleads(rounded: float, value: float, expected: str) -> bool:
     """Whether a rounded number is as expected where the number is not, or just what it should be below or above."""
-    found = NUMBER.match(expected)
-    same = found is not None and rounded != value and rounded == float(found["number"].replace(",", ""))
+    wanted = expectation(expected)
+    same = wanted is not None and rounded != value and rounded == wanted.limit
     return same or as_expected(rounded, expected) != as_expected(value, expected)

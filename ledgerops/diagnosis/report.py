@@ -227,15 +227,12 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     ]
     yield [(f"    {clean(cause['summary'])}", "")]
     for remedy in cause["remedies"][:1]:
-        why = f" ({clean(remedy['why'])})" if verbose else ""
-        risky = "" if remedy["safe"] else " [risky]"
-        yield _labelled("do first", f"{clean(remedy['action'])}{why}{risky}")
+        yield _labelled("do first", _step(remedy, verbose))
         if remedy["command"]:
             yield _labelled("command", remedy["command"])
     if verbose:
         for remedy in cause["remedies"][1:]:
-            risky = "" if remedy["safe"] else " [risky]"
-            yield _labelled("then", f"{clean(remedy['action'])} ({clean(remedy['why'])}){risky}")
+            yield _labelled("then", _step(remedy, verbose))
         yield _labelled("evidence", "; ".join(_quoted(each) for each in cause["evidence"]))
     elif why := proof(cause["evidence"]):
         yield _labelled("why", clean(why))
@@ -246,6 +243,11 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     if cause["ruled_out"]:
         yield _labelled("ruled out", _ruled_out(cause["ruled_out"], verbose))
     yield _labelled("runbook", f"ledgerops rules {cause['rule']}")
+
+
+def _step(remedy: Mapping[str, Any], verbose: bool) -> str:
+    why = f" ({clean(remedy['why'])})" if verbose else ""
+    return f"{clean(remedy['action'])}{why}{'' if remedy['safe'] else ' [risky]'}"
 
 
 def _labelled(label: str, said: str) -> Line:
