@@ -171,7 +171,7 @@ def _saving(rule: Rule, finding: Finding, share: float | None, seconds: float | 
 
 def _severity(finding: Finding, rule: Rule, harmed: bool) -> Severity:
     """The rule's severity, or a lower one that the finding, or a query without harm, allows."""
-    if finding.harmless or (rule.needs_harm and not harmed):
+    if rule.needs_harm and not harmed:
         return "info"
     return min(rule.severity, finding.at_most, key=SEVERITIES.index)
 

@@ -74,8 +74,7 @@ class Finding:
     remedies: tuple[Remedy, ...] = ()
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
     began: float | None = None  # where the history shows it; else when the engine first saw it
-    harmless: bool = False  # does no harm yet: worth knowing, no warning
-    at_most: Severity = "critical"  # its rule's severity is lowered to this
+    at_most: Severity = "critical"  # its rule's severity is lowered to this; info: it does no harm yet
     share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
     saving_seconds: float | None = None  # that a typical batch would take less without this; None where unknown
     batches: tuple[int, ...] = ()  # ids of the batches that its numbers are medians of, oldest first

@@ -75,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             (Remedy(f"check the producer of {topic}", "the query has read all available rows; none arrive"),),
             confidence=confidence(silent, limit),
             began=last,
-            harmless=not going_on,  # whoever sends may simply have nothing to send
+            at_most="critical" if going_on else "info",  # whoever sends may simply have nothing to send
         )
 
 

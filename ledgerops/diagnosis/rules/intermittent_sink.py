@@ -128,7 +128,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.5 + 0.05 * len(found.events) + 0.2 * waiting),
         began=found.events[0].started,
-        harmless=not view.trigger.interval,  # nobody was promised a rhythm
+        at_most="critical" if view.trigger.interval else "info",  # nobody was promised a rhythm
         share=min(1.0, sum(b.duration - found.usual for b in found.slow) / sum(b.duration for b in found.batches)),
     )
 
