@@ -245,14 +245,16 @@ def _python_computes(view: QueryView) -> bool:
 
 def _source_is_slow(view: QueryView) -> bool:
     """Whether the source itself shows that reading waits: its broker answers slowly, or asking it takes far longer."""
-    asked = ("latest_offset", "get_batch")
-    newest, usual = view.baseline.recent, view.baseline.usual
     if slow_answers(view) is not None:
         return True
-    if not newest or not usual:
-        return False
-    now, before = (median(sum(b.phases.get(p, 0.0) for p in asked) for b in some) for some in (newest, usual))
-    return now >= max(MIN_ASKING_SECONDS, MIN_TIMES_USUAL * before)
+    newest, usual = view.baseline.recent, view.baseline.usual
+    now = _asking_seconds(newest) if newest else 0.0
+    # of the usual batches there are hundreds: they are looked at only where asking takes long
+    return now >= MIN_ASKING_SECONDS and bool(usual) and now >= MIN_TIMES_USUAL * _asking_seconds(usual)
+
+
+def _asking_seconds(batches: Sequence[Progress]) -> float:
+    return median(b.phases.get("latest_offset", 0.0) + b.phases.get("get_batch", 0.0) for b in batches)
 
 
 def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
