@@ -15,6 +15,7 @@ from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.engine import ENDED_SECONDS
 from ledgerops.diagnosis.report import document, finding_document
 from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES
@@ -25,7 +26,6 @@ from ledgerops.runtime.replay import Replay
 TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
 LOOK_SECONDS = 15.0  # as often incidents are looked for between the records: a batch that hangs reports nothing
 CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
-RECENT_SECONDS = 3600.0  # of a running exporter: what ended since then is worth a line
 OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
 
 
@@ -211,7 +211,7 @@ class Investigation:
         return [
             {"query": query, "rule": each.finding.rule, "until": format_instant(each.until or moment)}
             for query in shown
-            for each in self._ended(query, moment - RECENT_SECONDS)
+            for each in self._ended(query, moment - ENDED_SECONDS)
             if not each.causes and each.finding.severity != "info"
         ]
 

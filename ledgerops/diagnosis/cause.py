@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
-from ledgerops.diagnosis.facts.context import ANY as ANY
 from ledgerops.diagnosis.facts.context import contexts
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.profile import Profile, profile

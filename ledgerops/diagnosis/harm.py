@@ -69,7 +69,7 @@ class Turn(NamedTuple):
 
 
 class Owed(NamedTuple):
-    """The newest batches that owe time, the first and last of them late, and what they owe."""
+    """The newest batches from a late one on, and what they owe."""
 
     turns: Sequence[Turn]
     late: Sequence[Turn]
@@ -125,7 +125,7 @@ def _longest(view: QueryView, proofs: Sequence[Proof]) -> Owed | None:
 
 @once
 def _candidates(view: QueryView) -> Sequence[Owed]:
-    """The newest batches from each late one on, up to the last late one, the longest such stretch first."""
+    """The newest batches from each late one on, the longest such stretch first."""
     turns = _turns(view)
     interval = view.trigger.interval or 0.0
     places = [place for place, turn in enumerate(turns) if turn.seconds > OVER_RATIO * interval]

@@ -14,14 +14,13 @@ from typing import Any
 from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
-from ledgerops.diagnosis.proof import confidence
+from ledgerops.diagnosis.proof import MAX_TOLD, confidence
 from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.notify.incident import Incident, matchers
 
 MAX_LINES = 12
 MAX_LINE_CHARACTERS = 300  # chat clients fold longer lines, pagers cut them
-MAX_RULED_OUT = 3
 MAX_WAIT_SECONDS = 900.0  # for which an alert may wait before it begins
 # where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
@@ -139,7 +138,7 @@ def _causes(diagnosis: Mapping[str, Any], began: float) -> list[str]:
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
         lines.append(f"do first: {remedy['action']}{command} ({remedy['why']})")
-    ruled_out = [each["rule"] for each in causes[0].get("ruled_out", [])[:MAX_RULED_OUT]]
+    ruled_out = [each["rule"] for each in causes[0].get("ruled_out", [])[:MAX_TOLD]]
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")
     return lines

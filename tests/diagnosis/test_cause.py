@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words, check, ruled_out
+from ledgerops.diagnosis.cause import Cause, Words, check, ruled_out
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.model.finding import Component, Remedy
 from tests.diagnosis.conftest import START, stage
 

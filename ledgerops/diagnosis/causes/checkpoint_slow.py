@@ -18,7 +18,8 @@ Mitigation: make the trigger interval longer if results may be that old: fewer b
     parallel with the batch. More cores do not help.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.model.finding import Component, Remedy
 
 STORAGE = Remedy(

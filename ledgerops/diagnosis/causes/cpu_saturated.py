@@ -13,8 +13,9 @@ Mitigation: move the other processes, or give the driver cores that nothing else
     run fewer queries in this driver.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.model.finding import Component, Remedy
 
 FIND = Remedy(

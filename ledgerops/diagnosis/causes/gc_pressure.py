@@ -14,7 +14,8 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
     changing it needs a new checkpoint.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy

@@ -18,7 +18,8 @@ Mitigation: process a placeholder key separately, or filter it out. Otherwise sp
 
 from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Remedy

@@ -17,7 +17,8 @@ Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches 
 
 from statistics import median
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.model.records import StageSummary

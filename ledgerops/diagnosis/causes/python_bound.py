@@ -15,7 +15,8 @@ Mitigation: if the function calls a service, check that service first. Then load
     partitions than the query has cores.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView

@@ -15,7 +15,8 @@ Mitigation: move other work away from the disk of `spark.local.dir`. At the next
 """
 
 from ledgerops.diagnosis.batch_parts import STALL
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView

@@ -17,8 +17,8 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 
 from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
-from ledgerops.diagnosis.facts.context import function_computes, function_place, sink_name
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY, function_computes, function_place, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView

@@ -15,8 +15,8 @@ Mitigation: make the trigger interval longer if results may be that old: the que
     reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
-from ledgerops.diagnosis.facts.context import source_names
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY, source_names
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy

@@ -18,7 +18,8 @@ Mitigation: stop other work that loads that storage. At the next restart of a qu
     the checkpoint fixes their number.
 """
 
-from ledgerops.diagnosis.cause import ANY, Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
