@@ -158,7 +158,7 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
         _happened(cause, view, found, taken),
         cause.component(view, found),
         (*_evidence(cause, found, taken, least), *cause.more(view, found)),
-        cause.remedies(view, found) if cause.remedies is not None else _steps(cause.words, view),
+        cause.remedies(view, found) if cause.remedies is not None else steps(cause.words, view),
         confidence=_confidence(found, taken),
         began=found.splits[0].batch.started,
         share=taken.share,
@@ -210,7 +210,7 @@ def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterat
         yield from found.contention.evidence
 
 
-def _steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
+def steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
     """The first step that fits the query's source or sink, then the riskier ones."""
     first = next((words.first[context] for context in contexts(view) if context in words.first), None)
     return words.then if first is None else (first, *words.then)

@@ -81,7 +81,13 @@ def finding_document(finding: Finding) -> dict[str, Any]:
             for each in finding.evidence
         ],
         "remedies": [
-            {"action": each.action, "why": each.why, "command": each.command, "safe": each.safe}
+            {
+                "action": each.action,
+                "why": each.why,
+                "command": each.command,
+                "safe": each.safe,
+                "settings": [setting._asdict() for setting in each.settings],
+            }
             for each in finding.remedies
         ],
         "explains": list(finding.explains),

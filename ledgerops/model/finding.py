@@ -37,14 +37,33 @@ class Evidence:
     at: float
 
 
+# names of settings that are not Spark's own
+TRIGGER_SECONDS = "trigger_interval_seconds"
+DELAY_SECONDS = "watermark_delay_seconds"
+CORES = "cores"  # of the application: its slots for tasks
+REPARTITION = "repartition"  # of the rows behind the source, into so many tasks
+
+
+class Setting(NamedTuple):
+    """What a step sets: an option or a configuration of Spark by its own name, or one of the names above.
+
+    `value` is None where nothing in the data tells it, as for the delay of a watermark that a query does not have.
+    """
+
+    name: str
+    value: float | str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to do, valid for this query. `safe` = changes nothing that cannot be undone."""
+    """One thing to do, valid for this query. `safe` = changes nothing that cannot be undone; `settings` are what it
+    sets at the next start, where it is that kind of step."""
 
     action: str
     why: str
     command: str | None = None
     safe: bool = True
+    settings: tuple[Setting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

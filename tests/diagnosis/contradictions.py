@@ -12,7 +12,7 @@ MIN_BUSY_RATIO = 0.5  # of the interval: below it more cores cannot be what a qu
 MAX_SUM_ERROR = 0.05  # of a batch, for the parts of its time
 PART_OF_BATCH = re.compile(r"([\d.]+) s of a batch of ([\d.]+) s")
 BELOW_FULL = re.compile(r"\b(?:near|close to|almost)\b[^.;:]*?(\d+)%")
-MORE = ("add ", "give the query more", "raise ")  # how a remedy begins that asks for machines
+MORE = ("add ", "give the ", "divide the rows")  # how a remedy begins that asks for machines
 MACHINES = ("cores", "executors", "machines")
 
 
@@ -29,6 +29,7 @@ def contradictions(verdict: Verdict) -> Sequence[str]:
         found.append(f"the parts of a batch add up to {total:.0%}")
     interval, seconds = (verdict.figures.get(name) for name in ("trigger_interval_seconds", "batch_seconds"))
     for root in verdict.root_causes:
+        seconds = next((each.value for each in root.evidence if each.name == "profile_seconds"), seconds)
         for remedy in root.remedies:
             if "named root cause" in remedy.action:
                 found.append(f"{root.rule} is the root cause and points to another")

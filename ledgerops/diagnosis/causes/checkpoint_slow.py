@@ -19,23 +19,21 @@ Mitigation: make the trigger interval longer if results may be that old: fewer b
 """
 
 from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.model.finding import Component, Remedy
 
 STORAGE = Remedy(
     "check the storage of the checkpoint: latency of small writes, throttling, free space",
     "two small files are written for each batch; more cores do not help",
 )
-RARER = Remedy("make the trigger interval longer if results may be that old", "fewer batches write fewer files")
 
 CAUSE = Cause(
     slug="checkpoint-slow",
     runbook=__doc__,
     parts=("wal_commit", "commit_offsets"),
     normal=0.5,  # an object store takes 0.1 to 0.3 s for each of the two files, a busy disk 0.7 s for both
-    words=Words(
-        happened="{seconds} of a batch of {batch} pass writing the checkpoint", first={ANY: STORAGE}, then=(RARER,)
-    ),
+    words=Words(happened="{seconds} of a batch of {batch} pass writing the checkpoint"),
     component=lambda view, found: Component("query", view.query, "checkpoint"),
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    remedies=lambda view, found: (STORAGE, longer_interval(found.duration, "fewer batches write fewer files")),
 )

@@ -14,21 +14,18 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
     changing it needs a new checkpoint.
 """
 
+from math import ceil
+
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 # share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and reported a
 # quarter of it where values were large
 MIN_HEAP_SHARE = 0.1
-MORE_MEMORY = Remedy(
-    "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
-    "the collector then runs less often; this needs a restart",
-    safe=False,
-)
 OFF_HEAP = Remedy(
     "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
     "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, so this "
@@ -46,8 +43,23 @@ def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
     return (Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at),)
 
 
+def _more_memory(view: QueryView) -> Remedy:
+    """Twice the heap of an executor; in local mode the tasks run in the driver's."""
+    heap, executors = heap_bytes(view), view.cluster.executors
+    local = any(each.executor_id == "driver" for each in executors)
+    name = "spark.driver.memory" if local else "spark.executor.memory"
+    enough = f"{ceil(2 * heap / len(executors) / 2**20 / 100) * 100}m" if heap else None
+    return Remedy(
+        f"set {name} to {enough}" if enough else f"raise {name}",
+        "the collector then runs less often; this needs a restart",
+        safe=False,
+        settings=(Setting(name, enough),),
+    )
+
+
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    return (LOOK, OFF_HEAP, MORE_MEMORY) if _state(view, found) else (LOOK, MORE_MEMORY)
+    more = _more_memory(view)
+    return (LOOK, OFF_HEAP, more) if _state(view, found) else (LOOK, more)
 
 
 CAUSE = Cause(

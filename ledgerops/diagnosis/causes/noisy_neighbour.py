@@ -17,7 +17,7 @@ Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`)
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 
@@ -32,6 +32,7 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
             "put both queries into fair scheduling pools, or into separate drivers",
             "with FIFO scheduling the tasks of one query can fill all slots",
             safe=False,
+            settings=(Setting("spark.scheduler.mode", "FAIR"),),
         ),
     )
 

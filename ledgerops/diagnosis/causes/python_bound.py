@@ -16,18 +16,42 @@ Mitigation: if the function calls a service, check that service first. Then load
 """
 
 from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
+from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MAX_JVM_CPU_SHARE = 0.5  # of the task time: with more of it on the JVM's CPU the work is the JVM's
+LOOK = Remedy(
+    "find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
+    "workers that use little CPU wait for a service; one call per row is slow on any number of cores",
+)
+VECTORISE = Remedy(
+    "write the function in Spark SQL, or vectorise it with pandas_udf",
+    "rows sent to a Python worker are copied, converted and processed one at a time",
+    safe=False,
+)
+WORKERS = ROLES["python_workers"]
+# of the task time: with more of it on the JVM's CPU the work is the JVM's, with more on the workers' they compute
+MAX_CPU_SHARE = 0.5
 
 
 def _jvm_waits(view: QueryView, found: Profile) -> bool:
     stages = [each.stage for split in found.splits for each in split.stages]
     ran = sum(stage.run_seconds for stage in stages)
-    return ran > 0 and sum(stage.cpu_seconds for stage in stages) < MAX_JVM_CPU_SHARE * ran
+    return ran > 0 and sum(stage.cpu_seconds for stage in stages) < MAX_CPU_SHARE * ran
+
+
+def _workers_wait(view: QueryView) -> bool:
+    use, at_once = cpu_use(view), tasks_at_once(view)
+    return use is not None and at_once is not None and use.cores_by.get(WORKERS, 0.0) < MAX_CPU_SHARE * at_once
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    interval = view.trigger.interval
+    if interval and _workers_wait(view):
+        return (LOOK, more_tasks(view, found.duration / interval))
+    return (LOOK, VECTORISE)
 
 
 CAUSE = Cause(
@@ -35,22 +59,8 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("python",),
     min_share=0.45,  # a Python source that only passes rows on has less
-    words=Words(
-        happened="Python workers take {seconds} of a batch of {batch}",
-        first={
-            ANY: Remedy(
-                "find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
-                "workers that use little CPU wait for a service; one call per row is slow on any number of cores",
-            )
-        },
-        then=(
-            Remedy(
-                "write the function in Spark SQL, or vectorise it with pandas_udf",
-                "rows sent to a Python worker are copied, converted and processed one at a time",
-                safe=False,
-            ),
-        ),
-    ),
+    words=Words(happened="Python workers take {seconds} of a batch of {batch}"),
     component=lambda view, found: Component("stage", "Python workers"),
     holds=_jvm_waits,
+    remedies=_remedies,
 )

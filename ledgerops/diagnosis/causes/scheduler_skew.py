@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 
@@ -52,6 +52,7 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
             "set spark.locality.wait to 0s",
             "tasks then take any free core instead of waiting for the executor with their data",
             safe=False,
+            settings=(Setting("spark.locality.wait", "0s"),),
         )
     return again, Remedy("do not add executors to fix this", "the existing ones are idle")
 

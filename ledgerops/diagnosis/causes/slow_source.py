@@ -15,14 +15,32 @@ Mitigation: make the trigger interval longer if results may be that old: the que
     reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
 """
 
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause, Words, steps
 from ledgerops.diagnosis.facts.context import ANY, source_names
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.signals.query_view import QueryView
 
-RARER = Remedy("make the trigger interval longer if results may be that old", "the query then sends fewer requests")
+WORDS = Words(
+    happened="{seconds} of a batch of {batch} pass waiting for the source",
+    first={
+        ANY: Remedy("time one request to the source", "more cores do not help while the query waits for it"),
+        "source kafka": Remedy(
+            "check the broker's request latency, its quotas for this client, and the network to it",
+            "more cores do not help while the query waits for the source",
+        ),
+        "source files": Remedy(
+            "count the files in the folder of the source, and time one listing of it",
+            "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
+        ),
+        "source table": Remedy(
+            "count the versions and files that the table has gained since the position of the query",
+            "each batch reads the log of the table from there",
+        ),
+    },
+)
 
 
 def _answers(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
@@ -41,28 +59,14 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("latest_offset", "get_batch"),
     grown=("source_wait",),
-    words=Words(
-        happened="{seconds} of a batch of {batch} pass waiting for the source",
-        first={
-            ANY: Remedy("time one request to the source", "more cores do not help while the query waits for it"),
-            "source kafka": Remedy(
-                "check the broker's request latency, its quotas for this client, and the network to it",
-                "more cores do not help while the query waits for the source",
-            ),
-            "source files": Remedy(
-                "count the files in the folder of the source, and time one listing of it",
-                "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
-            ),
-            "source table": Remedy(
-                "count the versions and files that the table has gained since the position of the query",
-                "each batch reads the log of the table from there",
-            ),
-        },
-        then=(RARER,),
-    ),
+    words=WORDS,
     component=lambda view, found: Component("source", source_names(view)),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
     more=_answers,
+    remedies=lambda view, found: (
+        *steps(WORDS, view),
+        longer_interval(found.duration, "the query then sends fewer requests"),
+    ),
     formulas={
         "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "
         "(`seconds` of the `offsets` records)",

@@ -19,14 +19,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
 MIN_PARTITION_SHARE = 0.5  # of the topic's rows in one partition
+REPAIR = Remedy(
+    "repair how the producer chooses the partition", "only one task reads a partition, however many cores there are"
+)
 
 
 class Heaviest(NamedTuple):
@@ -90,26 +92,29 @@ def _share(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
     )
 
 
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    cores = view.cluster.cores
+    return (
+        REPAIR,
+        Remedy(
+            f"repartition the rows after reading{f' into {cores} tasks' if cores else ''}",
+            "spreads the work after reading, at the cost of a shuffle",
+            safe=False,
+            settings=(Setting(REPARTITION, cores),),
+        ),
+    )
+
+
 CAUSE = Cause(
     slug="source-partition-skew",
     runbook=__doc__,
     parts=("uneven_source",),
-    words=Words(
-        happened="{who}, which costs {seconds} of a batch of {batch}",
-        first={
-            ANY: Remedy(
-                "repair how the producer chooses the partition",
-                "only one task reads a partition, however many cores there are",
-            )
-        },
-        then=(
-            Remedy("repartition after reading", "spreads the work after reading, at the cost of a shuffle", safe=False),
-        ),
-    ),
+    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}"),
     component=_component,
     holds=lambda view, found: _heaviest(found) is not None,
     details=_details,
     more=_share,
+    remedies=_remedies,
     formulas={
         "partition_rows": "endOffset - startOffset of the partition, over the batches",
         "partition_share": "that divided by the same of all partitions of its topic",

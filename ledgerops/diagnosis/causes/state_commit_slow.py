@@ -22,7 +22,7 @@ from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import off_heap
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -34,6 +34,7 @@ ONLY_CHANGES = Remedy(
     f"set {CHANGELOG}=true, leave compactOnCommit off, and restart",
     "a batch then saves only its changes, and full snapshots are uploaded in the background",
     command=f'spark.conf.set("{CHANGELOG}", "true")',
+    settings=(Setting(CHANGELOG, "true"),),
 )
 
 

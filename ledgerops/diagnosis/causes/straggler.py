@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
@@ -66,16 +66,16 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    executor = _executor(view, found)
-    look = "find out on which executor and for which partition it happens"
+    executor, why = _executor(view, found), "a stage ends only with its slowest task"
+    if executor is None:
+        return (Remedy("find out on which executor and for which partition it happens", why),)
     return (
-        Remedy(
-            f"check the machine of executor {executor}" if executor else look, "a stage ends only with its slowest task"
-        ),
+        Remedy(f"check the machine of executor {executor}", why),
         Remedy(
             "set spark.speculation=true at the next start",
             "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
             safe=False,
+            settings=(Setting("spark.speculation", "true"),),
         ),
     )
 

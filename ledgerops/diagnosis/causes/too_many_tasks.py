@@ -22,9 +22,11 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
+
+SHUFFLE = "spark.sql.shuffle.partitions"
 
 
 def _tiny(found: Profile) -> list[StageSummary]:
@@ -58,25 +60,29 @@ def _count(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    cores = view.cluster.cores or 1
-    few = f"{2 * cores} to {ENOUGH_TASKS_PER_CORE * cores}"
+    few = ENOUGH_TASKS_PER_CORE * (view.cluster.cores or 1)
+    shuffle = (Setting(SHUFFLE, few),)
     if _of_source(found):
         return (
-            Remedy(f"read the source in {few} partitions", "each of its partitions is a task, however few its rows"),
+            Remedy(
+                f"read the source in at most {few} partitions",
+                "each of its partitions is a task, however few its rows",
+            ),
         )
     if view.run.stateful and not view.plan.temporary_checkpoint:
         return (
             Remedy(
-                f"start with a new checkpoint and spark.sql.shuffle.partitions={ENOUGH_TASKS_PER_CORE * cores}, or "
-                "repartition the state",
+                f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state",
                 "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
                 safe=False,
+                settings=shuffle,
             ),
         )
     return (
         Remedy(
-            f"set spark.sql.shuffle.partitions to {few} and start the query again",
+            f"set {SHUFFLE} to {few} or fewer and start the query again",
             "two or three tasks per core keep all cores busy",
+            settings=shuffle,
         ),
     )
 

@@ -2,14 +2,16 @@
 
 from math import ceil
 
-from ledgerops.model.finding import Remedy
+from ledgerops.model.finding import TRIGGER_SECONDS, Remedy, Setting
 
 ROOM = 1.5  # times the batch, so that it ends well within the interval
 
 
-def longer_interval(batch_seconds: float) -> Remedy:
+def longer_interval(batch_seconds: float, why: str = "") -> Remedy:
     """Sets the interval to whole seconds in which a batch that takes so long has room."""
+    seconds = ceil(ROOM * batch_seconds)
     return Remedy(
-        f"set the trigger interval to {ceil(ROOM * batch_seconds)} s or more, if results may be that old",
-        "fewer, larger batches pay the fixed cost of a batch less often",
+        f"set the trigger interval to {seconds} s or more, if results may be that old",
+        why or "fewer, larger batches pay the fixed cost of a batch less often",
+        settings=(Setting(TRIGGER_SECONDS, seconds),),
     )

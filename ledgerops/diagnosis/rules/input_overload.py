@@ -40,8 +40,8 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
@@ -83,7 +83,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(lag, grown.lag, "seconds", "steady", view.now),
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
-        _remedies(view),
+        _remedies(view, ratio),
         confidence=min(0.95, 0.6 + 0.2 * (ratio - 1)),
         began=grown.since,
         share=None if view.baseline.usual else FROM_BIRTH_SHARE,
@@ -107,29 +107,11 @@ def _became_slower(view: QueryView, ratio: float) -> bool:
     return lost is not None and lost.factor >= CHANGED_RATIO and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
-def _remedies(view: QueryView) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView, overload: float) -> tuple[Remedy, ...]:
     return (
         Remedy("ask the producer whether the load is intended; spread or reduce it", "fewer rows or more cores help"),
-        _more_cores(view),
+        more_tasks(view, overload),
     )
-
-
-def _more_cores(view: QueryView) -> Remedy:
-    """More cores help only as far as there are tasks for them."""
-    cores, found = view.cluster.cores, profile(view)
-    stages = [each.stage for each in found.splits[-1].stages] if found is not None else []
-    longest = max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
-    if longest is None:
-        partitions = len(view.lag.backlog_by_partition)
-        action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
-        return Remedy(action, "each source partition is read by one task at a time", safe=False)
-    if cores and longest.tasks <= cores:
-        return Remedy(
-            "split the input into more tasks (source partitions, minPartitions or repartition), then add cores",
-            f"more would be idle: {counted(longest.tasks, 'task')} in the longest stage, {counted(cores, 'core')}",
-            safe=False,
-        )
-    return Remedy(f"add cores, up to {longest.tasks}", "the longest stage has as many tasks", safe=False)
 
 
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
@@ -152,7 +134,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        _remedies(view),
+        _remedies(view, seconds / interval),
         confidence=0.5,
         began=time.since,
         share=FROM_BIRTH_SHARE,

@@ -24,12 +24,13 @@ Evidence:
 """
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 
 from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import jump
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
@@ -90,13 +91,15 @@ def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None
             ),
             Remedy("find the producer of these rows", "the dropped rows are lost for this query"),
         )
-    enough = f", at least {delay + lateness:.0f} s" if delay is not None and lateness is not None else ""
+    seconds = ceil(delay + lateness) if delay is not None and lateness is not None else None
+    enough = f", at least {seconds} s" if seconds is not None else ""
     return (
         Remedy("find the producer that sends late", "the dropped rows are lost for this query"),
         Remedy(
             f"allow more lateness with withWatermark{enough}",
             "only if rows may legitimately be that late; state grows in proportion",
             safe=False,
+            settings=(Setting(DELAY_SECONDS, seconds),),
         ),
     )
 

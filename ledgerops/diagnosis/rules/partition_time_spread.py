@@ -23,11 +23,12 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from math import ceil
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition
 from ledgerops.signals.memo import once
@@ -52,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     limit = max(MIN_APART_SECONDS, delay or 0.0, 2 * (view.trigger.interval or 0.0))
     if spread.seconds < limit:
         return
-    topic, partition = spread.slowest
+    (topic, partition), enough = spread.slowest, ceil(spread.seconds + (delay or 0.0))
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     evidence = [
         Evidence("partitions_apart_seconds", spread.seconds, "seconds", f"< {limit:g}", found.at),
@@ -71,9 +72,10 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "the watermark follows the most advanced partition",
             ),
             Remedy(
-                f"allow more lateness with withWatermark, at least {spread.seconds + (delay or 0.0):.0f} s",
+                f"allow more lateness with withWatermark, at least {enough} s",
                 "the rows of the slow partition are then no longer late; state grows in proportion",
                 safe=False,
+                settings=(Setting(DELAY_SECONDS, enough),),
             ),
         ),
         confidence=0.8 if delay is not None else 0.6,

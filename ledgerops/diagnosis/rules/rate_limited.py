@@ -42,7 +42,7 @@ from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import FILE_AGE, LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.history import backlog
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
@@ -71,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     held = _held(view)
     if held is None or view.last is None:
         return
-    at, interval = view.last.ended, view.trigger.interval
+    at, interval, better = view.last.ended, view.trigger.interval, _rounded(held.needed, held.cap)
     of = f" of {interval:g} s" if interval else ""
     named = f"{held.option} (such as maxOffsetsPerTrigger)" if held.option == UNKNOWN_OPTION else held.option
     yield Finding(
@@ -88,9 +88,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                f"raise {named} to about {_rounded(held.needed, held.cap):,} and start the query again",
+                f"raise {named} to about {better:,} and start the query again",
                 "more rows in a batch hardly make it longer: it would keep up",
                 safe=False,
+                settings=(Setting(held.option, better),),
             ),
         ),
         confidence=0.9,
@@ -134,6 +135,7 @@ def _files(view: QueryView) -> Iterator[Finding]:
                 f"raise {wait.option} to about {better:,} and start the query again",
                 "batches end well within the interval: there is time for more files",
                 safe=False,
+                settings=(Setting(wait.option, better),),
             ),
         ),
         confidence=0.9,

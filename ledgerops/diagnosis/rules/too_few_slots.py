@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import CORES, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import QueryView
 
@@ -42,6 +42,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Remedy(
                 f"start the application with {counted(tasks, 'core')} or more",
                 "a task of this mode keeps its core until the next checkpoint",
+                settings=(Setting(CORES, tasks),),
             ),
         ),
         confidence=0.95,

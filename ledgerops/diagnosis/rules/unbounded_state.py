@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from ledgerops.common.format import size
 from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Severity
+from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting, Severity
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -47,6 +47,7 @@ BOUND_STATE = Remedy(
     "bound the state with withWatermark and the event time in the keys, or with a time to live",
     "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
     safe=False,
+    settings=(Setting(DELAY_SECONDS, None),),
 )
 SET_TIMEOUT = Remedy(
     "find out in the function which keys are finished, and call state.remove() for them",

@@ -40,7 +40,7 @@ from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
 from ledgerops.diagnosis.facts.silent_input import Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 CLOCK_OR_COLUMN = Remedy(
@@ -83,6 +83,7 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
                 "late rows of the silent input are then dropped",
                 command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
                 safe=False,
+                settings=(Setting("spark.sql.streaming.multipleWatermarkPolicy", "max"),),
             ),
         ),
         confidence=confidence(found.seconds, most) if silent.kind == "source" else LIKELY,

@@ -35,7 +35,7 @@ def test_collection_by_the_tasks_is_told_in_seconds_of_a_batch(history):
 
     assert finding.summary == "garbage collection takes 1.7 s of a batch of 4.0 s"
     assert (finding.component.kind, finding.component.detail) == ("executor", "heap")
-    assert finding.remedies[0].safe and "spark.executor.memory" in finding.remedies[1].action
+    assert finding.remedies[0].safe and finding.remedies[1].action == "set spark.driver.memory to 4100m"
 
 
 def test_a_tenth_of_a_late_batch_is_enough(history):
@@ -47,6 +47,7 @@ def test_in_local_mode_the_driver_is_stopped_too(history):
     """One JVM: what it collects for a quarter of the time takes a quarter of all of the batch."""
     [finding] = check(CAUSE, watched(late(history, 0.0), 0.25))
 
+    assert finding.remedies[1].settings == (("spark.driver.memory", "1200m"),)
     assert finding.saving_seconds == pytest.approx(1.0)
     assert list(check(CAUSE, watched(late(history, 0.0), 0.25, name="1"))) == []
 

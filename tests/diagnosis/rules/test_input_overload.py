@@ -109,21 +109,24 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
 def test_a_single_task_is_reported_in_the_singular(history):
     [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
 
-    assert finding.remedies[1].why == "more would be idle: 1 task in the longest stage, 2 cores"
+    assert finding.remedies[1].why == "the longest stage has 1 task for 2 cores"
 
 
 @pytest.mark.parametrize(
-    ("cores", "seconds", "action"),
+    ("cores", "tasks", "action", "settings"),
     [
-        pytest.param(1, [1.35, 1.35], "add cores, up to 2", id="tasks wait for cores"),
-        pytest.param(2, [2.7, 2.7], "split the input into more tasks", id="each task has a core already"),
+        pytest.param(1, 4, "give the application 3 cores", {"cores": 3}, id="tasks wait for cores"),
+        pytest.param(2, 2, "divide the rows among 5 tasks", {"repartition": 5, "cores": 5}, id="each task has a core"),
+        pytest.param(8, 2, "divide the rows among 5 tasks", {"repartition": 5}, id="cores are idle"),
     ],
 )
-def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, seconds, action):
-    computes = [[stage(seconds=seconds, wall=2.7)]] * 20
+def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, tasks, action, settings):
+    """Batches of 3 s and an interval of 2 s: 1.5 times the work at once, and room."""
+    computes = [[stage(records=[500] * tasks, seconds=[2.7 * min(cores, tasks) / tasks] * tasks, wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK | {"cores": cores}))
 
     assert finding.remedies[1].action.startswith(action)
+    assert dict(finding.remedies[1].settings) == settings
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""The step that lets more of a query's work run at once: more cores, and tasks for them."""
+
+from math import ceil
+
+from ledgerops.common.format import counted
+from ledgerops.diagnosis.profile import profile
+from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rate_cap import ROOM_SHARE
+
+
+def tasks_at_once(view: QueryView) -> int | None:
+    """How many tasks of the longest stage run at a time; None where tasks or cores are not known."""
+    cores, tasks = view.cluster.cores, _tasks(view)
+    return min(cores, tasks) if cores and tasks else None
+
+
+def more_tasks(view: QueryView, overload: float) -> Remedy:
+    """Enough tasks at once for `overload` times the work that is done now, with room to spare.
+
+    Cores help only as far as the longest stage has tasks for them: with fewer, its rows must be divided first.
+    """
+    cores, tasks, at_once = view.cluster.cores, _tasks(view), tasks_at_once(view)
+    if tasks is None or at_once is None:
+        partitions = len(view.lag.backlog_by_partition)
+        action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
+        return Remedy(action, "each source partition is read by one task at a time", safe=False)
+    needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / ROOM_SHARE))
+    settings = (Setting(CORES, max(needed, cores or 0)),) if needed > (cores or 0) else ()
+    if tasks >= needed:
+        why = f"{at_once} of the {tasks} tasks of the longest stage run at once"
+        return Remedy(f"give the application {needed} cores", why, safe=False, settings=settings)
+    divide = f"divide the rows among {needed} tasks (source partitions, minPartitions or repartition)"
+    return Remedy(
+        f"{divide} and give the application {needed} cores" if settings else divide,
+        f"the longest stage has {counted(tasks, 'task')} for {counted(cores or 0, 'core')}",
+        safe=False,
+        settings=(Setting(REPARTITION, needed), *settings),
+    )
+
+
+def _tasks(view: QueryView) -> int | None:
+    """The number of tasks of the longest stage of the newest batch."""
+    found = profile(view)
+    stages = [each.stage for each in found.splits[-1].stages] if found is not None else []
+    longest = max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
+    return longest.tasks if longest is not None else None
