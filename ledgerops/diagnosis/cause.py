@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.facts.context import contexts
 from ledgerops.diagnosis.harm import examined, harm
@@ -178,7 +179,7 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
     taken = cost(cause, found)
     if taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS:
         return None  # a large number rules nothing out, whatever else the cause asks for
-    return f"{taken.seconds:.1f} s of {taken.duration:.1f} s ({taken.seconds / taken.duration:.0%})"
+    return f"{duration(taken.seconds)} of {duration(taken.duration)} ({taken.seconds / taken.duration:.0%})"
 
 
 def _least(cause: Cause, found: Profile, harmed: bool) -> float:
@@ -190,8 +191,8 @@ def _least(cause: Cause, found: Profile, harmed: bool) -> float:
 
 def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
     held = found.contention.summary if found.contention is not None else ""
-    values = {"seconds": f"{taken.seconds:.1f} s", "batch": f"{taken.duration:.1f} s", "held": held}
-    usually = f"; usually {taken.usual:.1f} s" if taken.usual is not None else ""
+    values = {"seconds": duration(taken.seconds), "batch": duration(taken.duration), "held": held}
+    usually = f"; usually {duration(taken.usual)}" if taken.usual is not None else ""
     return cause.words.happened.format(**values, **cause.details(view, found)) + usually
 
 

@@ -13,7 +13,7 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
     message = compose(parse_webhook(webhook(alert(), alert("LedgerTriggerOverrun", "warning"))), DIAGNOSIS, NOW)
 
     assert message.text.splitlines() == [
-        "CRITICAL daily_counts: A query falls behind its input (since 10:00:00 UTC, 3.0 min)",
+        "CRITICAL daily_counts: A query falls behind its input (since 10:00:00 UTC, 3 min)",
         "daily_counts reads rows that are 3m old.",
         "cause: key-skew (confidence high): key 789087abc47c of customer_id has 80% of the rows",
         "do first: salt the key (only splitting the key spreads its rows)",
@@ -113,7 +113,7 @@ def test_since_is_when_the_alert_that_is_named_began_and_not_one_that_is_over():
     milder = alert("LedgerFreshnessSlow", "warning", startsAt="2026-03-01T09:45:00Z")
     message = compose(parse_webhook(webhook(alert(), milder, over)), DIAGNOSIS, NOW)
 
-    assert message.title.endswith("(since 10:00:00 UTC, 3.0 min)")
+    assert message.title.endswith("(since 10:00:00 UTC, 3 min)")
 
 
 def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
@@ -126,7 +126,7 @@ def test_the_end_says_how_long_it_took_and_what_changed():
     message = compose(parse_webhook(resolved()), HEALTHY, NOW, before=DIAGNOSIS)
 
     assert message.text.splitlines()[:3] == [
-        "RESOLVED daily_counts: A query falls behind its input (lasted 7.0 min)",
+        "RESOLVED daily_counts: A query falls behind its input (lasted 7 min)",
         "now: healthy, health 100",
         "gone: key-skew",
     ]

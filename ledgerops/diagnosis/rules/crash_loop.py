@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rule import Rule
@@ -56,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     kind = error_class(newest.error_class, line) or "no error class"
     repeated = f", {'each time' if same == len(loop.batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     yield Finding(
-        f"the query failed {len(loop.failures)} times in {seconds:.0f} s and was started again{repeated} ({kind}): "
+        f"the query failed {len(loop.failures)} times in {duration(seconds)} and was started again{repeated} ({kind}): "
         f"{line}",
         Component("query", view.query, kind),
         (

@@ -48,5 +48,5 @@ def test_others_are_not(history, stages, more):
 
 
 def test_it_is_ruled_out_once_a_batch_has_spilled(history):
-    assert ruled_out(CAUSE, late(history, spilling(200 * MIB, 0.3))) == "0.3 s of 4.0 s (7%)"
+    assert ruled_out(CAUSE, late(history, spilling(200 * MIB, 0.3))) == "0.30 s of 4.0 s (7%)"
     assert ruled_out(CAUSE, late(history, spilling(0))) is None

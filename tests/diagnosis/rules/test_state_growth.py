@@ -48,7 +48,7 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
 
     assert finding.summary == (
         "the state of stateStoreSave grew to 17,000 rows (at most 3,000 before): none was removed for 32 s "
-        "(at most 6 s before), and the watermark does not advance"
+        "(at most 6.0 s before), and the watermark does not advance"
     )
 
 
