@@ -246,7 +246,7 @@ def _figures(view: QueryView) -> dict[str, float]:
         "batch_seconds": view.last.duration if view.last else None,
         "trigger_interval_seconds": view.trigger.interval,
         "backlog_offsets": view.lag.unread_offsets,
-        "lag_seconds": view.lag.seconds,
+        "lag_seconds": view.lag_seconds,
     }
     return {name: float(value) for name, value in known.items() if value is not None}
 
