@@ -62,8 +62,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     seconds = latest[-1] / pace
     evidence = [
-        Evidence(BACKLOG.name, float(latest[-1]), "offsets", f"below {latest[-2]:,}", last.ended),
-        Evidence("backlog_falls_by", pace, "offsets", "> 0 a second", last.ended),
+        Evidence(BACKLOG.name, float(latest[-1]), "offsets", "falling", last.ended),
+        Evidence("backlog_falls_by", pace, "offsets", "the pace", last.ended),
         Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
     ]
     why = ""
