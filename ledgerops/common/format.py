@@ -23,15 +23,23 @@ def counted(number: float, one: str, many: str = "") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """0.44 s · 6.6 s · 32 s · 17 min · 3.2 h · 5 d"""
+    """3.2 ms · 0.44 s · 6.6 s · 32 s · 2 min 39 s · 3 h 12 min · 5 d 3 h"""
     if seconds is None:
         return UNKNOWN
+    if 0 < seconds < 0.00995:
+        return f"{1000 * seconds:.2g} ms"
     if seconds < 99.5:
         return f"{seconds:.2f} s" if 0 < seconds < 0.995 else f"{seconds:.{1 if 0 < seconds < 9.95 else 0}f} s"
-    for size, sign in ((86_400, "d"), (3_600, "h")):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.{1 if seconds < 10 * size else 0}f} {sign}"
-    return f"{seconds / 60:.{1 if seconds < 600 else 0}f} min"
+    if seconds < 3599.5:
+        return _in_two(round(seconds), 60, "min", "s")
+    if round(seconds / 60) < 48 * 60:
+        return _in_two(round(seconds / 60), 60, "h", "min")
+    return _in_two(round(seconds / 3600), 24, "d", "h")
+
+
+def _in_two(number: int, each: int, large: str, small: str) -> str:
+    whole, rest = divmod(number, each)
+    return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
 
 
 def size(value: float | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.harm import Harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Finding
@@ -37,7 +38,7 @@ def arbitrate(
     if not enough:
         return list(findings), {}
     best = max(enough, key=lambda each: each.share or 0.0)
-    because = f"{best.rule} takes {best.saving_seconds:.1f} s of a batch, and without that the query would keep up"
+    because = f"{best.rule} takes {duration(best.saving_seconds)} of a batch, and without that the query would keep up"
     left_out = {each.rule: because for each in findings if rules[each.rule].residual}
     return [each for each in findings if each.rule not in left_out], left_out
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.facts.context import contexts
 from ledgerops.diagnosis.harm import examined, harm
@@ -178,7 +179,7 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
     taken = cost(cause, found)
     if taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS:
         return None  # a large number rules nothing out, whatever else the cause asks for
-    return f"{taken.seconds:.1f} s of {taken.duration:.1f} s ({taken.seconds / taken.duration:.0%})"
+    return f"{duration(taken.seconds)} of {duration(taken.duration)} ({taken.seconds / taken.duration:.0%})"
 
 
 def _least(cause: Cause, found: Profile, harmed: bool) -> float:
@@ -190,19 +191,25 @@ def _least(cause: Cause, found: Profile, harmed: bool) -> float:
 
 def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
     held = found.contention.summary if found.contention is not None else ""
-    values = {"seconds": f"{taken.seconds:.1f} s", "batch": f"{taken.duration:.1f} s", "held": held}
-    usually = f"; usually {taken.usual:.1f} s" if taken.usual is not None else ""
+    part, whole = duration(taken.seconds), duration(taken.duration)
+    if part == whole:  # by rounding
+        part, whole = f"{taken.seconds:.3g} s", f"{taken.duration:.3g} s"
+    values = {"seconds": part, "batch": whole, "held": held}
+    usually = f"; usually {duration(taken.usual)}" if taken.usual is not None else ""
     return cause.words.happened.format(**values, **cause.details(view, found)) + usually
 
 
 def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterator[Evidence]:
     """Each part that matters, and the batch that they are parts of."""
-    at = found.at
-    for name in _names(cause, found):
-        part = found.parts.get(name)
-        if part is not None and part.now >= QUOTED_SHARE * found.duration:
-            limit = f"about {part.usual:.2f}" if part.usual is not None else f"< {least * found.duration:.2f}"
-            yield Evidence(f"{name}_seconds", part.now, "seconds", limit, at)
+    at, limit = found.at, least * found.duration
+    own = {name: found.parts[name] for name in _names(cause, found) if name in found.parts}
+    if not found.has_past and max(part.now for part in own.values()) < limit:
+        yield Evidence("saving_seconds", taken.saving, "seconds", f"< {limit:.2f}", at)
+    for name, part in own.items():
+        if part.now >= max(QUOTED_SHARE * found.duration, part.usual or 0.0):
+            most = f"< {limit:.2f}" if part.now >= limit else "part of what the cause takes"
+            usual = f"about {part.usual:.2f}" if part.usual is not None else most
+            yield Evidence(f"{name}_seconds", part.now, "seconds", usual, at)
     usual = f"the usual {found.usual_duration:.1f}" if found.usual_duration is not None else "all parts together"
     yield Evidence("profile_seconds", found.duration, "seconds", usual, at)
     yield from found.stretches

@@ -13,6 +13,7 @@ from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.profile import profile, shown
+from ledgerops.diagnosis.proof import as_expected
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
@@ -111,6 +112,8 @@ class Diagnoser:
                 share = None if finding.share is None else _share(finding.share)
                 whole = replace(
                     finding,
+                    evidence=tuple(each for each in finding.evidence if not as_expected(each.value, each.expected))
+                    or finding.evidence,
                     rule=rule.slug,
                     severity=_severity(finding, rule, harmed),
                     since=since,
@@ -246,7 +249,7 @@ def _figures(view: QueryView) -> dict[str, float]:
         "batch_seconds": view.last.duration if view.last else None,
         "trigger_interval_seconds": view.trigger.interval,
         "backlog_offsets": view.lag.unread_offsets,
-        "lag_seconds": view.lag.seconds,
+        "lag_seconds": view.lag_seconds,
     }
     return {name: float(value) for name, value in known.items() if value is not None}
 

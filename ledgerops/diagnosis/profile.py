@@ -120,8 +120,8 @@ class Profile(NamedTuple):
         if held is None:
             return ()
         return (
-            Evidence(f"stretch_by_{held.part}", held.stretch, "ratio", "1", self.at),
-            Evidence("stretch_of_tasks", held.task_stretch, "ratio", "1", self.at),
+            Evidence(f"stretch_by_{held.part}", held.stretch, "ratio", "as with free cores", self.at),
+            Evidence("stretch_of_tasks", held.task_stretch, "ratio", "as with free cores", self.at),
         )
 
     def now(self, *names: str) -> float:

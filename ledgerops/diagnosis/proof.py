@@ -18,6 +18,7 @@ CONFIDENCE = ((0.85, "high"), (0.65, "medium"), (0.0, "low"))
 DIGITS = 6  # of evidence, after the point: enough to recompute it
 WORDS = {  # a name of evidence, or a part of a batch, in words; others are their own, without the unit
     "profile": "a batch",
+    "saving": "taken of a batch",
     "batch_seconds_median": "the median batch",
     "last_batch_duration": "the newest batch",
     "batch_running": "the running batch",
@@ -110,8 +111,14 @@ def proof(evidence: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(_told(each, wanted) for each, wanted in against[:MAX_TOLD])
 
 
+def unit_of(evidence: Mapping[str, Any]) -> str:
+    """The unit to write behind a number; none where its name says it."""
+    unit = str(evidence["unit"])
+    return "count" if evidence["name"].endswith(f"_{unit}") and unit not in (*UNITS, "ratio") else unit
+
+
 def _told(evidence: Mapping[str, Any], wanted: Expectation) -> str:
-    unit = evidence["unit"]
+    unit = unit_of(evidence)
     limit = wanted.written if unit == "ratio" else amount(wanted.limit, unit)
     value = amount(evidence["value"], unit, evidence["expected"])
     if value == limit:
@@ -131,7 +138,9 @@ def amount(value: float, unit: str, expected: str = "") -> str:
     """A number of evidence as people read it: 4.2 s · 1.5 GB · 0.31. It is not rounded to where it is as expected."""
     match unit:
         case "seconds":
-            return format.duration(value)
+            said = format.duration(value)
+            number, sign = said.split(" ", 1)
+            return f"{value:,.4g} s" if sign == "s" and _misleads(float(number), value, expected) else said
         case "bytes":
             return format.size(value)
         case "ratio":

@@ -8,7 +8,7 @@ from typing import Any
 
 from ledgerops.common import format
 from ledgerops.common.format import clean
-from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, proof
+from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, proof, unit_of
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
@@ -215,7 +215,7 @@ def figures_of(query: Mapping[str, Any]) -> str:
     if known.get("lag_seconds"):
         parts.append(f"lag {format.duration(known['lag_seconds'])}")
     drain, breach = query["forecast"]["drain_seconds"], query["forecast"]["seconds_to_slo_breach"]
-    if drain:
+    if drain and round(drain):  # less is what arrives while a batch is planned
         parts.append(f"backlog clears in {format.duration(drain)}")
     if breach is not None:
         parts.append(f"objective missed in {format.duration(breach)}" if breach > 0 else "objective missed")
@@ -273,7 +273,7 @@ def _when(cause: Mapping[str, Any], at: str) -> str:
 
 
 def _quoted(evidence: Mapping[str, Any]) -> str:
-    value = amount(evidence["value"], evidence["unit"], evidence["expected"])
+    value = amount(evidence["value"], unit_of(evidence), evidence["expected"])
     return f"{clean(evidence['name'])} {value} (expected {clean(evidence['expected'])})"
 
 

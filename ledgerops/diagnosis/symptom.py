@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.finding import Finding, Part, Remedy
@@ -154,17 +155,18 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     part = largest_part(view) if finding.rule in SYMPTOMS else None
     if part is None:
         return finding
-    interval, duration = view.trigger.interval or 0.0, part.seconds / part.share if part.share else 0.0
+    interval, typical = view.trigger.interval or 0.0, part.seconds / part.share if part.share else 0.0
     words, step, why = PARTS[part.part]
-    where = f"the largest part of a batch is {words}: {part.seconds:.1f} of {duration:.1f} s"
+    where = f"the largest part of a batch is {words}: {duration(part.seconds)} of {duration(typical)}"
     running = view.run.unfinished_seconds or 0.0
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
-    if longest > max(MIN_TIMES_TYPICAL * duration, interval):
+    if longest > max(MIN_TIMES_TYPICAL * typical, interval):
         took = "has run for" if longest == running else "took"
-        where, step, why = f"a batch {took} {longest:.0f} s, a typical one takes {duration:.1f} s", *RUNNING
-    elif finding.rule == "freshness-breach" and duration < ROOM_SHARE * interval:
-        where = f"batches take {duration:.1f} s, the trigger interval is {interval:g} s: their time is not what makes "
-        where, step, why = f"{where}results old", *(BY_WATERMARK if state_cost.has_watermark(view) else BY_ROWS)
+        where, step, why = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}", *RUNNING
+    elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:
+        where = f"batches take {duration(typical)}, the trigger interval is {interval:g} s"
+        where = f"{where}: their time is not what makes results old"
+        step, why = BY_WATERMARK if state_cost.has_watermark(view) else BY_ROWS
     return replace(finding, summary=f"{finding.summary}; {where}", remedies=(Remedy(step, why), *_kept(finding)))
 
 

@@ -1,7 +1,7 @@
 """What each rule means and what to do first, as two short sentences without numbers.
 
-They are label values of `ledgerops_root_cause_info`, so the vocabulary is bounded: one pair for each rule. A first
-action changes nothing that cannot be undone.
+They are label values of `ledgerops_root_cause_info`, so the vocabulary is bounded: one pair for each rule, and of
+BY_PART one more for each part that a batch can have. A first action changes nothing that cannot be undone.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("observer-degraded", "Data about this query is missing.", "Check the driver log for lines from ledgerops."),
     )
 }
+BY_PART = ("falling-behind", "trigger-overrun", "long-batches")  # symptoms that say which part of a batch is largest
 
 
 def text_of(rule: str) -> CauseText:

@@ -24,12 +24,6 @@ def _unread_headroom(view: QueryView) -> Series:
     return _known(min([*left, *view.tables.headroom.values()], default=None))
 
 
-def _unread_since(view: QueryView) -> Mapping[Partition, float]:
-    """Partitions of which the offsets tell the time, and tables and sources that tell it themselves."""
-    others = view.tables.unread_since
-    return {**view.lag.unread_since, **others} if others else view.lag.unread_since
-
-
 ARRIVAL: Metric[QueryView] = Metric(
     "ledgerops_arrival_rows_per_second",
     "Rows per second that arrive at a source, from the growth of its head offsets: it does not depend on what is read.",
@@ -81,14 +75,14 @@ LAG: Metric[QueryView] = Metric(
     "one partition: the age of the oldest commit that was not read; so is a source that reports its lag, such as "
     "Kinesis.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(_unread_since(view)),
+    read=lambda view: _of_partitions(view.unread_since),
     age=True,
 )
 QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
     "Lag of the query's worst source partition, including those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
-    read=lambda view: _known(min(_unread_since(view).values(), default=None)),
+    read=lambda view: _known(min(view.unread_since.values(), default=None)),
     age=True,
     unbudgeted=True,
 )

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ledgerops.metrics.cause_texts import text_of
+from ledgerops.metrics.cause_texts import BY_PART, CauseText, text_of
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.finding import Status, Verdict
+from ledgerops.model.finding import Finding, Status, Verdict
 
 
 def _described(verdict: Verdict) -> Series:
     """One series for each root cause, the most important with rank 1."""
     return {
-        (cause.rule, cause.severity, str(rank), *text_of(cause.rule)): 1.0
+        (cause.rule, cause.severity, str(rank), *_text(cause, verdict)): 1.0
         for rank, cause in enumerate(verdict.root_causes, 1)
     }
+
+
+def _text(cause: Finding, verdict: Verdict) -> CauseText:
+    """The texts of a cause; of a symptom with the largest part of a batch and its step, where it is known."""
+    text = text_of(cause.rule)
+    largest = max(verdict.attribution, key=lambda each: each.seconds, default=None)
+    if cause.rule not in BY_PART or largest is None or not cause.remedies:
+        return text
+    step = cause.remedies[0].action
+    return CauseText(text.summary, f"Largest part of a batch: {largest.part}. {step[:1].upper()}{step[1:]}.")
 
 
 FINDING: Metric[Verdict] = Metric(

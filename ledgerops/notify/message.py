@@ -1,7 +1,8 @@
 """The message: at most twelve lines for somebody on call.
 
-Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, the first safe action,
-what was ruled out, and links. Texts come from labels and exceptions: each is one line without control characters.
+Line 1: the symptom, or the exception that ended the query, its severity, and since when the alert lasts. Then the most
+likely cause with its evidence, the first safe action, what was ruled out, and links. Texts come from labels and
+exceptions: each is one line without control characters.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MAX_LINE_CHARACTERS = 300  # chat clients fold longer lines, pagers cut them
 MAX_WAIT_SECONDS = 900.0  # for which an alert may wait before it begins
 # where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
+FAILED = "the query failed"  # how a finding begins that says the exception
 MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
 
 
@@ -85,12 +87,14 @@ def _one_line(text: str) -> str:
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
     worst = incident.worst
     about = _heading(worst.severity.upper(), incident)
-    since = f"since {_clock(worst.began)}, {duration(max(0.0, now - worst.began))}"
-    lines = [f"{about}: {worst.summary.rstrip('.')} ({since})"]
-    if worst.description:
-        lines.append(worst.description)
+    since = f"alert since {_clock(worst.began)}, for {duration(max(0.0, now - worst.began))}"
+    causes = (diagnosis or {}).get("root_causes") or []
+    failed = next((each["summary"] for each in causes[:1] if each["summary"].startswith(FAILED)), None)
+    lines = [f"{about}: {failed or worst.summary.rstrip('.')} ({since})"]
+    if worst.description and failed is None:
+        lines.append(worst.description.removeprefix(f"{incident.query} "))
     if diagnosis is not None:
-        lines += _causes(diagnosis, worst.began)
+        lines += [line.removesuffix(f": {failed}") for line in _causes(diagnosis, worst.began)]
     lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ledgerops.common.format import duration
 from ledgerops.metrics.event_time import DROPPED
 from ledgerops.model.finding import WAITING, Finding, Status, Verdict
 from ledgerops.model.head_table import offsets_read_at
@@ -55,7 +56,7 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "backlog": view.lag.unread_offsets,
         "unread": _unread(view) if runs else None,
         "drain_seconds": _rounded(view.capacity.drain_seconds) if runs else None,
-        "lag_seconds": _rounded(_lag(view)) if runs else None,
+        "lag_seconds": _rounded(view.lag_seconds) if runs else None,
         "busy_ratio": _current_rate(view, view.trigger.busy_ratio),
         "pressure_ratio": _current_rate(view, view.capacity.pressure_ratio),
         "trigger": view.run.plan.trigger,
@@ -75,12 +76,6 @@ def _unread(view: QueryView) -> dict[str, int] | None:
     tables = view.tables
     units = {"versions": tables.versions, "rows": tables.rows, "files": tables.files, "bytes": tables.bytes}
     return {unit: sum(values.values()) for unit, values in units.items() if values} or None
-
-
-def _lag(view: QueryView) -> float | None:
-    """The lag of the source that is furthest behind, in seconds."""
-    known = [lag for lag in (view.lag.seconds, view.tables.lag_seconds) if lag is not None]
-    return max(known, default=None)
 
 
 def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[str, Any]:
@@ -105,10 +100,10 @@ def _sentence(status: Status, view: QueryView) -> str:
     if status == "idle":
         return "no new rows to read"
     if status == "catching_up" and view.capacity.drain_seconds is not None:
-        return f"catching up; backlog clears in about {view.capacity.drain_seconds:,.0f} s"
+        return f"catching up; backlog clears in about {duration(view.capacity.drain_seconds)}"
     found, interval = "under pressure" if status == "pressured" else "no problem found", view.trigger.interval
     if status == "pressured" and view.last is not None and overran(view.last, interval):
-        return f"overloaded: the last batch took {view.last.duration:.1f} s, trigger is {interval:g} s"
+        return f"overloaded: the last batch took {duration(view.last.duration)}, trigger is {interval:g} s"
     if view.capacity.pressure_ratio is not None:
         return f"{found}; running at {view.capacity.pressure_ratio:.0%} of the sustainable rate"
     if view.trigger.busy_ratio is not None:
@@ -136,7 +131,7 @@ def _first_batch(view: QueryView) -> str:
     if running is None or seconds is None:
         return WAITING
     done = f"; {running.tasks_done} of {running.tasks} tasks done" if running.tasks else ""
-    return f"its first batch has been running for {seconds:.0f} s{done}"
+    return f"its first batch has been running for {duration(seconds)}{done}"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

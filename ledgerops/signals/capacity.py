@@ -120,7 +120,7 @@ class Capacity:
     @cached_property
     def drain_seconds(self) -> float | None:
         """Seconds until the backlog is gone at the present rates; None when unknown or never."""
-        left, arrival = self._lag.backlog, self._rates.arrival
+        left, arrival = self._lag.unread_offsets, self._rates.arrival
         if left is None or arrival is None or self.sustainable is None:
             return None
         if left == 0:

@@ -81,8 +81,8 @@ class Lag:
 
     @cached_property
     def seconds(self) -> float | None:
-        """The largest lag in seconds over all partitions, now."""
-        oldest = min(self.consumed_until.values(), default=None)
+        """The largest lag in seconds over all partitions, now: of what `unread_offsets` counts."""
+        oldest = min(self.unread_since.values(), default=None)
         return None if oldest is None else max(0.0, self._run.now - oldest)
 
     @cached_property

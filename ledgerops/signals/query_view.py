@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.model.history import History
-from ledgerops.model.records import Host, Observer, Plan, Progress
+from ledgerops.model.records import Host, Observer, Partition, Plan, Progress
 from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.capacity import Capacity
 from ledgerops.signals.cluster import Cluster
@@ -85,3 +85,16 @@ class QueryView:
     def trigger(self) -> Trigger:
         """The rhythm of the run's batches."""
         return self.baseline.trigger
+
+    @cached_property
+    def unread_since(self) -> Mapping[Partition, float]:
+        """When the oldest unread row came, in epoch seconds, of partitions by their offsets, and of tables and sources
+        that tell it themselves; infinity where nothing is left."""
+        others = self.tables.unread_since
+        return {**self.lag.unread_since, **others} if others else self.lag.unread_since
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """The age of the oldest unread row of all sources, now; None where none tells it."""
+        oldest = min(self.unread_since.values(), default=None)
+        return None if oldest is None else max(0.0, self.now - oldest)

@@ -73,12 +73,6 @@ class Tables:
         return found
 
     @cached_property
-    def lag_seconds(self) -> float | None:
-        """The age of the oldest unread row over all tables and sources that tell it, now; None where none does."""
-        oldest = min(self.unread_since.values(), default=None)
-        return None if oldest is None else max(0.0, self._run.now - oldest)
-
-    @cached_property
     def headroom(self) -> Mapping[Partition, float]:
         """By (source, "0"): seconds by which the oldest unread version is younger than the oldest that still exists.
 

@@ -65,7 +65,7 @@ def test_the_story_tells_what_began_what_explains_it_and_what_ended():
         "  08:01:12     +0:12  daily_counts  status changed to falling behind",
         "  08:02:20     +1:20  daily_counts  falling-behind ended after 68 s",
         "  08:02:20     +1:20  daily_counts  status changed to catching up",
-        "  08:02:40     +1:40  daily_counts  slow-sink ended after 1.7 min",
+        "  08:02:40     +1:40  daily_counts  slow-sink ended after 1 min 40 s",
         "  08:02:40     +1:40  daily_counts  status changed to healthy",
     ]
 
@@ -79,7 +79,7 @@ def test_a_finding_that_comes_and_goes_is_one_trouble():
 
     assert [each.text for each in told if each.rule] == [
         "warning slow-sink began: slow-sink it is",
-        "slow-sink ended after 2.2 min (5 times)",
+        "slow-sink ended after 2 min 12 s (5 times)",
     ]
 
 
@@ -150,7 +150,7 @@ def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there
         (10, "restarted, run 2"),
         (18, "failed: BOOM"),
         (20, "restarted, run 3"),
-        (28, "failed 37 more times within 6.0 min"),
+        (28, "failed 37 more times within 6 min"),
         (390, "restarted, run 40"),
         (398, "failed: BOOM"),
     ]

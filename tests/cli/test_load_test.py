@@ -51,7 +51,7 @@ def test_one_that_is_not_fails_and_names_its_cause(command):
     assert code == 1
     assert out.splitlines()[0] == (
         "daily_counts  FAILED: p99 latency 10.7 s, wanted < 5 s; "
-        "cause: input-overload (offered 1.2 times the sustainable rate of 24k rows/s)"
+        "cause: input-overload (offered 28,800 rows/s, 20% above the sustainable rate of 24,001 rows/s)"
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from ledgerops.diagnosis.proof import as_expected, expectation
 from ledgerops.model.finding import Finding, Verdict
 
 NEED_NO_FINDING = ("healthy", "idle", "starting", "stopped", "catching_up")
@@ -14,6 +16,29 @@ PART_OF_BATCH = re.compile(r"([\d.]+) s of a batch of ([\d.]+) s")
 BELOW_FULL = re.compile(r"\b(?:near|close to|almost)\b[^.;:]*?(\d+)%")
 MORE = ("add ", "give the ", "divide the rows")  # how a remedy begins that asks for machines
 MACHINES = ("cores", "executors", "machines")
+AMOUNT = r"-?\d(?:[\d,]*\d)?(?:\.\d+)?"
+UNIT = r"(?:(?:ms|s|min|h|d|B|kB|MB|GB|TB|k|M|G)\b)"
+TOLD = re.compile(  # as -v writes evidence
+    rf"(?<!\S)(?!min |h |d )([a-z]\w+) ({AMOUNT})(?: ?({UNIT})| [a-z]\S*)? \(expected ([^()]+)\)"
+)
+PAIR = re.compile(rf" ({AMOUNT} ?{UNIT}?) \((usually|at most|at least|below|above|expected) ({AMOUNT} ?{UNIT}?)\)")
+NOTHING = re.compile(
+    r"(?<![\d.,])0\.0+ (?:s|min|[kMGT]?B)\b|\b0 \w+ (?:each|and \d)"
+)  # a rounded number that says none
+CLEARS = re.compile(r"clears in (?:about )?(?:0\.\d+ s|[\d.]+ ms)")
+SHARE = re.compile(
+    r"(?<![\d.])([\d.]+) (?:task seconds|s)\b((?:[^.;:()]|\.(?=\d))*?)(?: \(|, )(\d+)%(?:\)| of its ([\d.]+) s)"
+)
+WHOLE = re.compile(r"of (?:a batch of )?([\d.]+) s\b")
+SAME = re.compile(r"(?<![\d.])([\d.]+ s) of a batch of ([\d.]+ s)")
+OTHER_UNIT = re.compile(
+    r"\d [KMGT]iB\b|\d\.\d (?:min|h|d)\b|(?<![\d.])(?<!at least )(?:\d{3,}|\d{1,3},\d{3})(?:\.\d+)? s\b(?!\))"
+)
+UNIT_TWICE = re.compile(rf"(?:\b|_)([a-z]{{3,}}) {AMOUNT}[kMG]? \1\b")
+TIMES = re.compile(r"failed (\d+) times in \d")
+BATCH = re.compile(r"\bof a batch of ([\d.]+) s\b")
+MAX_ROUNDING_POINTS = 0.6  # by which a percentage may be off that of two exact numbers
+MAX_FRESH_SECONDS = 5.0  # of arrival, that may be unread beside a lag of nothing: what came while the batch was planned
 
 
 def contradictions(verdict: Verdict) -> Sequence[str]:
@@ -51,3 +76,67 @@ def _impossible(finding: Finding) -> Iterator[str]:
     for percent in BELOW_FULL.findall(finding.summary):
         if int(percent) > 100:
             yield f"near a limit at {percent}%"
+
+
+def misstatements(text: str) -> Iterator[str]:
+    """What a text about a finding says that cannot be so beside the rest of it, or reads as the opposite."""
+    for name, value, unit, expected in TOLD.findall(text):
+        if unit not in ("", "s"):
+            continue  # its limit is in seconds, or in bytes
+        number = float(value.replace(",", ""))
+        wanted = expectation(expected)
+        if wanted is not None and wanted.written.replace(",", "").lstrip("-").replace(".", "").isdigit():
+            at_limit = number == wanted.limit and "." in value
+            if at_limit or (as_expected(number, expected) and wanted.how not in ("about", "~", "the usual")):
+                yield f"{name} {value} reads as expected: {expected}"
+        elif expected.startswith("less") and number == 0:
+            yield f"{name} {value} is not more than nothing"
+    for value, how, limit in PAIR.findall(text):
+        if value == limit and (how not in ("below", "above") or "." in value):
+            yield f"{value} reads as what is expected of it: {how} {limit}"
+    yield from (f"rounded to nothing: {found}" for found in NOTHING.findall(text))
+    yield from (f"no time at all: {found}" for found in CLEARS.findall(text))
+    yield from (f"another unit: {found}" for found in OTHER_UNIT.findall(text))
+    yield from (f"a unit twice: {found}" for found in UNIT_TWICE.findall(text))
+    yield from (f"all of a batch: {part}" for part, whole in SAME.findall(text) if part == whole)
+    for part, between, percent, its in SHARE.findall(text):
+        whole = its or next(iter(WHOLE.findall(between)), None)
+        if whole and _off(part, whole, percent) > MAX_ROUNDING_POINTS:
+            yield f"{part} of {whole} s is not {percent}%"
+
+
+def _off(part: str, whole: str, percent: str) -> float:
+    """Points by which a percentage is off that of two numbers, beyond what rounding these does. A part below a second
+    must have two digits."""
+    share = 100 * float(part) / float(whole)
+    rounding = sum(
+        min(0.5 * 10.0 ** -len(number.partition(".")[2]), 0.5 if float(number) >= 1 else 0.005) / float(number)
+        for number in (part, whole)
+        if float(number) > 0
+    )
+    return abs(share - float(percent)) - share * rounding
+
+
+def disagreements(query: Mapping[str, Any]) -> Iterator[str]:
+    """Where the figures of a query of the document, and a finding's sentence and evidence, disagree."""
+    figures = query["figures"]
+    backlog, rate = figures.get("backlog_offsets", 0), figures.get("input_rows_per_second", 0)
+    if figures.get("lag_seconds") == 0 and backlog > MAX_FRESH_SECONDS * rate > 0:
+        yield f"a backlog of {backlog:.0f} that is 0 s old"
+    for finding in query["findings"]:
+        evidence = {each["name"]: each["value"] for each in finding["evidence"]}
+        for each in finding["evidence"]:
+            if as_expected(each["value"], each["expected"]):
+                yield f"{finding['rule']}: {each['name']} {each['value']:g} is as expected: {each['expected']}"
+        told = evidence.get("ledgerops_source_backlog_offsets")
+        if told == 0 and backlog > MAX_FRESH_SECONDS * rate > 0:
+            yield f"{finding['rule']}: no backlog beside one of {backlog:.0f}"
+        for times in TIMES.findall(finding["summary"]):
+            restarts = evidence.get("ledgerops_query_restarts_total", 0)
+            if restarts > int(times) and f"{restarts:.0f}" not in finding["summary"]:
+                yield f"{finding['rule']}: failed {times} times beside {restarts:.0f} restarts"
+        batches = {float(each) for each in BATCH.findall(finding["summary"])}
+        if (whole := evidence.get("profile_seconds")) is not None:
+            batches.add(whole)
+        if batches and max(batches) - min(batches) > 0.06 * max(batches):
+            yield f"{finding['rule']}: a batch of {', '.join(f'{each:g}' for each in sorted(batches))} s"

@@ -39,7 +39,7 @@ def born(history, now=SLOW, took=4.0, count=12, **more):
 def test_what_grew_is_told_against_the_usual(history):
     [finding] = check(CAUSE, grown(history))
 
-    assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk; usually 0.1 s"
+    assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk; usually 0.10 s"
     assert finding.saving_seconds == pytest.approx(2.9)
     assert finding.share == pytest.approx(2.9 / 4)
     assert [(each.name, round(each.value, 2), each.expected) for each in finding.evidence] == [
@@ -97,7 +97,7 @@ def test_its_time_now_counts_beyond_its_time_before(history):
     [finding] = check(CAUSE, grown(history, SLOW | {"commit_offsets": 0.1}, WAS, 2.5))
 
     assert finding.saving_seconds == pytest.approx(0.7)
-    assert finding.summary.endswith("; usually 0.9 s")
+    assert finding.summary.endswith("; usually 0.90 s")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
 @pytest.mark.parametrize(
     ("cause", "case", "because"),
     [
-        pytest.param(CAUSE, {"now": QUICK}, "0.1 s of 4.0 s (2%)", id="its number"),
+        pytest.param(CAUSE, {"now": QUICK}, "0.10 s of 4.0 s (2%)", id="its number"),
         pytest.param(CAUSE, {}, None, id="it takes too much to be ruled out"),
         pytest.param(
             replace(CAUSE, holds=lambda view, found: False),

@@ -66,14 +66,14 @@ def test_what_nothing_explains_is_a_root_cause_as_severe_as_what_it_explains():
         rule("falling-behind", YES, severity="critical"),
         rule("trigger-overrun", YES, ("falling-behind",)),
         rule("key-skew", YES, ("trigger-overrun",)),
-        rule("slow-sink", NO, ("trigger-overrun",), because="0.1 s of 5 s"),
+        rule("slow-sink", NO, ("trigger-overrun",), because="0.10 s of 5 s"),
         rule("late-data", NO, because="not asked: it explains nothing here"),
     )
     verdict = Diagnoser(rules)(view())
 
     [root] = verdict.root_causes
     assert (root.rule, root.severity, root.explains) == ("key-skew", "critical", ("falling-behind", "trigger-overrun"))
-    assert [(each.rule, each.because) for each in root.ruled_out] == [("slow-sink", "0.1 s of 5 s")]
+    assert [(each.rule, each.because) for each in root.ruled_out] == [("slow-sink", "0.10 s of 5 s")]
     assert {each.rule: each.severity for each in verdict.findings}["key-skew"] == "warning"
     assert len(verdict.findings) == 3
 
@@ -202,7 +202,7 @@ def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(his
     [root] = verdict.root_causes
     assert (root.rule, root.severity) == ("input-overload", "critical")
     assert "falling-behind" in root.explains
-    assert {"slow-source": "0.0 s of 2.5 s (1%)", "gc-pressure": "0.0 s of 2.5 s (0%)"}.items() <= {
+    assert {"slow-source": "0.03 s of 2.5 s (1%)", "gc-pressure": "0 s of 2.5 s (0%)"}.items() <= {
         each.rule: each.because for each in root.ruled_out
     }.items()
     assert verdict.forecast.seconds_to_slo_breach > 0

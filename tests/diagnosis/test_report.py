@@ -37,7 +37,7 @@ def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
     document = report.document([WELL, SICK], NOW, "a recording")
 
     assert report.text(document) == (
-        "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2.0 min\n"
+        "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2 min\n"
         "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
         "    do first:  salt the key [risky]\n"

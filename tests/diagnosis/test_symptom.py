@@ -12,7 +12,7 @@ def test_a_symptom_without_a_cause_says_where_the_time_goes(history):
     [root] = verdict.root_causes
 
     assert root.rule == "trigger-overrun"
-    assert root.summary.endswith("the largest part of a batch is tasks that were not sampled: 2.6 of 3.1 s")
+    assert root.summary.endswith("the largest part of a batch is tasks that were not sampled: 2.6 s of 3.1 s")
     assert root.remedies[0].action.startswith("run `ledgerops diagnose --from` on the Spark event log")
     assert contradictions(verdict) == []
 

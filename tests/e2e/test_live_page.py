@@ -126,7 +126,7 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
         "Do first: aggregate in two steps, with a salt on the key",
         "8,072/s",
         "117k",
-        "17 min",
+        "16 min 52 s",
         "6.6 s, trigger 2.0 s",
         "● 2 healthy",
         "✖ 1 failed",

@@ -1,11 +1,12 @@
 """What is shown of a root cause: one sentence and one safe first step for each rule, and no number."""
 
 import re
+from dataclasses import replace
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS, text_of
 from ledgerops.metrics.verdict import ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE
-from ledgerops.model.finding import Component, Finding, Verdict
+from ledgerops.model.finding import Component, Finding, Part, Remedy, Verdict
 
 RISKY = re.compile(r"\b(delete (?!no)|drop |restart the|kill|remove )", re.IGNORECASE)
 
@@ -40,6 +41,17 @@ def test_root_causes_are_ranked_in_their_order_with_severity_text_and_instant():
         ("key-skew", "info", "2", *CAUSE_TEXTS["key-skew"]): 1.0,
     }
     assert ROOT_CAUSE_SINCE.read(verdict) == {("slow-sink",): 70.0, ("key-skew",): 80.0}
+
+
+def test_of_a_symptom_the_part_that_is_known_is_named_with_its_step():
+    step = Remedy("take a thread dump of an executor", "the tasks wait")
+    parts = (Part("waiting", 3.3, 0.94), Part("cpu", 0.2, 0.06))
+    known = replace(cause("trigger-overrun", "warning", 70.0), remedies=(step,))
+    [told] = ROOT_CAUSE_INFO.read(Verdict("q", 100.0, "pressured", 80, (known,), attribution=parts))
+    [without] = ROOT_CAUSE_INFO.read(Verdict("q", 100.0, "pressured", 80, (known,)))
+
+    assert told[-1] == "Largest part of a batch: waiting. Take a thread dump of an executor."
+    assert without[-1] == "Check which part of the batch grew."
 
 
 def test_without_a_cause_there_is_no_series():

@@ -13,8 +13,8 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
     message = compose(parse_webhook(webhook(alert(), alert("LedgerTriggerOverrun", "warning"))), DIAGNOSIS, NOW)
 
     assert message.text.splitlines() == [
-        "CRITICAL daily_counts: A query falls behind its input (since 10:00:00 UTC, 3.0 min)",
-        "daily_counts reads rows that are 3m old.",
+        "CRITICAL daily_counts: A query falls behind its input (alert since 10:00:00 UTC, for 3 min)",
+        "reads rows that are 3m old.",
         "cause: key-skew (confidence high): key 789087abc47c of customer_id has 80% of the rows",
         "do first: salt the key (only splitting the key spreads its rows)",
         "ruled out: slow-sink",
@@ -22,6 +22,18 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
         "runbook: https://example.com/runbooks/LedgerFallingBehind.md",
         "dashboard: https://example.com/d/ledgerops-query",
         "silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D%22daily_counts%22%7D",
+    ]
+
+
+def test_the_exception_that_ended_a_query_is_in_the_first_line_and_nowhere_else():
+    why = "the query failed after batch 17 (FOREACH_BATCH_USER_FUNCTION_ERROR): OSError: disk quota exceeded"
+    failed = {**DIAGNOSIS, "root_causes": [{**CAUSE, "rule": "query-failed", "summary": why}]}
+    message = compose(parse_webhook(webhook()), failed, NOW)
+
+    assert message.title == f"CRITICAL daily_counts: {why} (alert since 10:00:00 UTC, for 3 min)"
+    assert message.body.splitlines()[:2] == [
+        "cause: query-failed (confidence high)",
+        "do first: salt the key (only splitting the key spreads its rows)",
     ]
 
 
@@ -113,7 +125,7 @@ def test_since_is_when_the_alert_that_is_named_began_and_not_one_that_is_over():
     milder = alert("LedgerFreshnessSlow", "warning", startsAt="2026-03-01T09:45:00Z")
     message = compose(parse_webhook(webhook(alert(), milder, over)), DIAGNOSIS, NOW)
 
-    assert message.title.endswith("(since 10:00:00 UTC, 3.0 min)")
+    assert message.title.endswith("(alert since 10:00:00 UTC, for 3 min)")
 
 
 def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
@@ -126,7 +138,7 @@ def test_the_end_says_how_long_it_took_and_what_changed():
     message = compose(parse_webhook(resolved()), HEALTHY, NOW, before=DIAGNOSIS)
 
     assert message.text.splitlines()[:3] == [
-        "RESOLVED daily_counts: A query falls behind its input (lasted 7.0 min)",
+        "RESOLVED daily_counts: A query falls behind its input (lasted 7 min)",
         "now: healthy, health 100",
         "gone: key-skew",
     ]
@@ -156,7 +168,7 @@ def test_a_text_adds_no_line_of_its_own(text):
     lines = compose(parse_webhook(webhook(given)), None, NOW, text).text.splitlines()
 
     assert [line for line in lines if line.startswith("RESOLVED")] == []
-    assert lines[0].startswith("CRITICAL daily_counts: all well. RESOLVED daily_counts: over (since")
+    assert lines[0].startswith("CRITICAL daily_counts: all well. RESOLVED daily_counts: over (alert since")
     assert len(lines) == 4
 
 
@@ -182,7 +194,7 @@ def test_a_text_calls_nobody_and_hides_no_address(text, sent):
     given = alert(labels={"alertname": "A", "query": text}, annotations={"summary": text, "description": text})
     message = compose(parse_webhook(webhook(given)), None, NOW, text)
 
-    assert message.title.startswith(f"WARNING {sent}: {sent} (since ")
+    assert message.title.startswith(f"WARNING {sent}: {sent} (alert since ")
     assert message.body.splitlines()[:2] == [f"diagnosis: none ({sent})", sent]
 
 

@@ -98,7 +98,7 @@ def test_a_long_first_batch_shows_how_far_it_is(tasks, said):
     state.history.set_running(Running(NOW, run_id, NOW - 140, "Processing new data", *tasks))
 
     told = query_status(state, registry.view(state, NOW))
-    assert told["verdict"]["summary"] == f"its first batch has been running for 140 s{said}"
+    assert told["verdict"]["summary"] == f"its first batch has been running for 2 min 20 s{said}"
 
 
 def test_an_idle_query_has_rates_of_zero_and_keeps_its_last_batch(document):

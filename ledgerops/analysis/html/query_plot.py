@@ -50,7 +50,7 @@ def query_plot(
 def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
     batches = [each for each in track.batches if low <= each.ended and each.started <= high]
     age = [(each.at, each.value) for each in track.age if low <= each.at <= high]
-    yield Panel("lag: age of the oldest unprocessed row", format.duration, 1.0, [Line("lag", "l1", age)])
+    yield Panel("age of results", format.duration, 1.0, [Line("age", "l1", age)])
     rates = [
         Line("arrival", "l1", [(each.started, each.arrival) for each in batches]),
         Line("input rate", "l2", [(each.started, each.read) for each in batches]),

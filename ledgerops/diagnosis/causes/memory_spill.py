@@ -17,6 +17,7 @@ Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches 
 
 from statistics import median
 
+from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
@@ -66,7 +67,7 @@ CAUSE = Cause(
         first={ANY: LOOK},
     ),
     component=_component,
-    details=lambda view, found: {"size": f"{_bytes(found) / 2**20:,.0f} MiB"},
+    details=lambda view, found: {"size": size(_bytes(found))},
     more=_size,
     formulas={"spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk"},
     remedies=lambda view, found: (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS),

@@ -19,6 +19,7 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
 
 from collections.abc import Mapping
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -60,8 +61,8 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
     which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
     where = f" on executor {executor}" if executor else ""
     return {
-        "who": f"{which} of stage {stage.stage_id}{where} takes {stage.seconds_max:.1f} s, the median task "
-        f"{stage.seconds_median:.1f} s for as many records"
+        "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, the median task "
+        f"{duration(stage.seconds_median)} for as many records"
     }
 
 

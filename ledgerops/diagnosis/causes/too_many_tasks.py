@@ -50,7 +50,7 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
     return {
         "tasks": f"{tasks:,}",
         "cores": counted(view.cluster.cores or 0, "core"),
-        "records": counted(round(records), "record"),
+        "records": counted(records, "record") if records >= 1 else "less than 1 record",
     }
 
 

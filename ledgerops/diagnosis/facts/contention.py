@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour, slots_taken
 from ledgerops.diagnosis.harm import VERY_LONG_SECONDS, examined, harm, judged
 from ledgerops.model.finding import Evidence
@@ -190,7 +191,7 @@ def first_batch(view: QueryView) -> Contention | None:
         return None
     if use.busy < MIN_BUSY_SHARE or use.others_share < MIN_MOSTLY_OTHERS_SHARE:
         return None
-    words = f"{_words(use, pressed)}; the first batch has run for {running:.0f} s"
+    words = f"{_words(use, pressed)}; the first batch has run for {duration(running)}"
     return Contention("other_processes", OTHER, 1.0, view.now - running, words, (*_of_machine(use), pressed))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.stall import MIN_STILL_SECONDS, Stall
 from ledgerops.model.finding import Evidence
 from ledgerops.model.observed_metrics import OBSERVATION
@@ -69,7 +70,7 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
     evidence = Evidence(
         "silent_input_behind_seconds", behind, "seconds", f"< {MIN_STILL_SECONDS:g}", stall.batches[-1].ended
     )
-    return Silent("input", name, "", f", observed {behind:.0f} s behind the other,", evidence)
+    return Silent("input", name, "", f", observed {duration(behind)} behind the other,", evidence)
 
 
 def _newest_by_input(batch: Progress) -> Mapping[str, float]:

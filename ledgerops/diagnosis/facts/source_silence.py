@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
@@ -54,7 +55,7 @@ def _unanswered(view: QueryView) -> Silence | None:
         Evidence("seconds_without_answer", seconds, "seconds", f"< {MIN_UNANSWERED_SECONDS:g}", view.now),
     )
     return Silence(
-        f"the broker has not answered for {seconds:.0f} s ({asked.error})", asked.unreachable_since, evidence, 0.9
+        f"the broker has not answered for {duration(seconds)} ({asked.error})", asked.unreachable_since, evidence, 0.9
     )
 
 
@@ -81,7 +82,7 @@ def _waits(view: QueryView) -> Silence | None:
     )
     tail = ", although the broker answers ledgerops" if answers else ""
     return Silence(
-        f"the query has waited {seconds:.0f} s for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
+        f"the query has waited {duration(seconds)} for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
     )
 
 

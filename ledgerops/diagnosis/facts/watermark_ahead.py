@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.model.records import Progress
 from ledgerops.signals.memo import once
@@ -33,7 +34,8 @@ class Jump(NamedTuple):
         """Why rows that are dropped behind this watermark are not late."""
         if self.misread is not None:
             return f"the watermark is {self.misread.question} The dropped rows arrived on time"
-        return f"the watermark jumped {self.seconds or 0.0:,.0f} s ahead of the clock: the dropped rows arrived on time"
+        ahead = duration(self.seconds or 0.0)
+        return f"the watermark jumped {ahead} ahead of the clock: the dropped rows arrived on time"
 
 
 @once

@@ -23,6 +23,7 @@ Evidence:
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG
@@ -61,8 +62,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     seconds = latest[-1] / pace
     evidence = [
-        Evidence(BACKLOG.name, float(latest[-1]), "offsets", f"below {latest[-2]:,}", last.ended),
-        Evidence("backlog_falls_by", pace, "offsets", "> 0 a second", last.ended),
+        Evidence(BACKLOG.name, float(latest[-1]), "offsets", "falling", last.ended),
+        Evidence("backlog_falls_by", pace, "offsets", "the pace", last.ended),
         Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
     ]
     why = ""
@@ -71,10 +72,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         gone, end = away
         evidence.append(Evidence("away_seconds", gone, "seconds", "0", last.ended))
         failed = f" after a failure ({end.error_class or 'no error class'})" if end.exception is not None else ""
-        why = f"; the query was down for {gone:.0f} s{failed}"
+        why = f"; the query was down for {duration(gone)}{failed}"
     yield Finding(
         f"catching up: {latest[-1]:,} of {most:,} offsets are left, {pace:,.0f} fewer per second; "
-        f"backlog clears in about {seconds:,.0f} s{why}",
+        f"backlog clears in about {duration(seconds)}{why}",
         Component("query", view.query),
         tuple(evidence),
         (Remedy("wait until the backlog is processed", "it dates from before the start of the query, and shrinks"),),

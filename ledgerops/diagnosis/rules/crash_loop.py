@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rule import Rule
@@ -55,13 +56,15 @@ def check(view: QueryView) -> Iterator[Finding]:
     line = first_line(newest.exception or "")
     kind = error_class(newest.error_class, line) or "no error class"
     repeated = f", {'each time' if same == len(loop.batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
+    restarts = view.history.restarts
+    often = f" ({restarts} restarts in all)" if restarts > len(loop.failures) else ""
     yield Finding(
-        f"the query failed {len(loop.failures)} times in {seconds:.0f} s and was started again{repeated} ({kind}): "
-        f"{line}",
+        f"the query failed {len(loop.failures)} times in {duration(seconds)} and was started again{often}{repeated} "
+        f"({kind}): {line}",
         Component("query", view.query, kind),
         (
-            Evidence("failures_in_window", float(len(loop.failures)), "count", f"< {MIN_FAILURES}", newest.at),
-            Evidence("ledgerops_query_restarts_total", float(view.history.restarts), "count", "0", newest.at),
+            Evidence("failures_in_window", float(len(loop.failures)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
+            Evidence("ledgerops_query_restarts_total", float(restarts), "count", "0", newest.at),
             Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
         ),

@@ -25,6 +25,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -77,7 +78,7 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         limit, at = f"< {MIN_TIMES_USUAL_ROWS * removed:,.0f}", batch.ended
         yield Finding(
             f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {removed:,.0f}), "
-            f"which took {seconds:.1f} s of {batch.duration:.1f} s",
+            f"which took {duration(seconds)} of {duration(batch.duration)}",
             Component("operator", operator.name),
             (
                 Evidence("state_rows_removed", operator.removed, "rows", limit, at),
@@ -107,7 +108,7 @@ def acquit(view: QueryView) -> str | None:
     longest = max(batch.duration for batch in latest)
     if most >= MIN_REMOVAL_SHARE * longest:
         return None
-    return f"removing state rows took at most {most:.1f} s in each of the latest {len(latest)} batches"
+    return f"removing state rows took at most {duration(most)} in each of the latest {len(latest)} batches"
 
 
 RULE = Rule(

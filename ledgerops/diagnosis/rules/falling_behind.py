@@ -31,6 +31,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
@@ -49,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if grown.form == "backlog":
         summary = (
             f"the backlog grew over {grown.batches} batches from {grown.first:,.0f} to {grown.last:,.0f} offsets; "
-            f"the oldest unread row has waited {grown.lag:.0f} s"
+            f"the oldest unread row has waited {duration(grown.lag)}"
         )
         evidence = (
             Evidence(BACKLOG.name, grown.last, "offsets", f"not above {grown.first:,.0f}", at),
@@ -58,7 +59,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     elif grown.form == "files":
         summary = (
             f"files wait for longer and longer: over {grown.batches} batches the newest file that a batch read was "
-            f"first {grown.first:.0f} s old, then {grown.last:.0f} s"
+            f"first {duration(grown.first)} old, then {duration(grown.last)}"
         )
         evidence = (
             Evidence(FILE_AGE.name, grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
@@ -67,8 +68,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"
         summary = (
-            f"{which} took longer than its rows took to arrive, up to {grown.last:.0f} s; "
-            f"results are {grown.lag:.0f} s late"
+            f"{which} took longer than its rows took to arrive, up to {duration(grown.last)}; "
+            f"results are {duration(grown.lag)} late"
         )
         evidence = (
             Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),

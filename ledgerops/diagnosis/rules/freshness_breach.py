@@ -34,6 +34,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
@@ -78,7 +79,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
     evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
     yield Finding(
-        f"{worst.words} {worst.seconds:.0f} s; the limit is {limit:g} s",
+        f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s",
         Component("query", view.query, worst.what),
         tuple(evidence),
         (Remedy("remove the named root cause", "results catch up only when more rows are processed than arrive"),),

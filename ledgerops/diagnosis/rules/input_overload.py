@@ -40,6 +40,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
@@ -71,7 +72,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     at = view.last.ended
     lag = LAG.name if grown.form == "backlog" else "result_delay_seconds"
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
-    soon = f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are already too late"
+    late = f"results will be {view.freshness:g} s late in {duration(breach)}"
+    soon = late if breach else "results are already too late"
     yield Finding(
         f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed; "
         f"{soon}",
@@ -125,7 +127,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
         return
     at, seconds = view.last.ended, view.last.duration
     yield Finding(
-        f"the work on {view.last.rows:,} rows takes {share:.0%} of a batch of {seconds:.1f} s, and the trigger "
+        f"the work on {view.last.rows:,} rows takes {share:.0%} of a batch of {duration(seconds)}, and the trigger "
         f"interval is {interval:g} s: more rows arrive in an interval than the query can process in it",
         _component(view),
         (

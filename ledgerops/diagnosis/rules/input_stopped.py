@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -66,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             continue
         other = f", and {going_on[0]} still receives rows" if going_on else ""
         yield Finding(
-            f"no row has arrived in {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s{other}",
+            f"no row has arrived in {topic} for {duration(silent)}; its longest pause was {duration(longest)}{other}",
             Component("source", topic),
             (
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),

@@ -34,6 +34,7 @@ from itertools import pairwise
 from statistics import median, pstdev
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
 from ledgerops.diagnosis.facts.contention import contention
 from ledgerops.diagnosis.facts.context import sink_name
@@ -93,23 +94,20 @@ class Stalls(NamedTuple):
     @property
     def rhythm(self) -> str:
         """When they come, as text."""
-        spacing = median(self.spacings)
+        between = duration(median(self.spacings))
         if len(self.spacings) == 1:
-            return f"{spacing:.0f} s apart"
-        return f"every {spacing:.0f} s" if self.regular else f"at irregular intervals with a median of {spacing:.0f} s"
+            return f"{between} apart"
+        return f"every {between}" if self.regular else f"at irregular intervals with a median of {between}"
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = _stalls(view)
-    if found is None or _explained(view, found):
-        return
-    waiting = _waiting_share(view, found)
-    if waiting < MIN_WAITING_SHARE:
+    if found is None or _explained(view, found) or (waiting := _waiting_share(view, found)) < MIN_WAITING_SHARE:
         return
     at = found.batches[-1].ended
     yield Finding(
-        f"{len(found.slow)} of the last {len(found.batches)} batches waited about {found.excess:.1f} s for the sink, "
-        f"{found.rhythm}; a usual batch takes {found.usual:.1f} s",
+        f"{len(found.slow)} of the last {len(found.batches)} batches waited about {duration(found.excess)} for the "
+        f"sink, {found.rhythm}; a usual batch takes {duration(found.usual)}",
         Component("sink", sink_name(view), "periodic" if found.regular else "irregular"),
         (
             Evidence("slow_batches", float(len(found.slow)), "count", "0", at),

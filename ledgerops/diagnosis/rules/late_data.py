@@ -26,6 +26,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from math import ceil
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import jump
@@ -52,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         behind = f"; the oldest event time is {wrong.question}"
     elif lateness is not None:
         evidence.append(Evidence("oldest_row_behind_watermark_seconds", lateness, "seconds", "<= 0", found.at))
-        behind = f"; the oldest was {lateness:.0f} s behind the watermark"
+        behind = f"; the oldest was {duration(lateness)} behind the watermark"
     if delay is not None:
         evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", "the delay of withWatermark", found.at))
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""

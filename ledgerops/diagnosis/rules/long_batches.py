@@ -20,6 +20,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -38,9 +39,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     seconds = median(batch.duration for batch in latest)
     at = view.last.ended
     yield Finding(
-        f"batches run back to back and take {seconds:.1f} s" if len(latest) > 1 else f"a batch took {seconds:.1f} s",
+        f"{'batches run back to back and take' if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
         Component("query", view.query),
-        (Evidence("batch_seconds_median", seconds, "seconds", f"<= {harm.MIN_LONG_SECONDS:g}", at),),
+        (Evidence("batch_seconds_median", seconds, "seconds", f"< {harm.MIN_LONG_SECONDS:g}", at),),
         confidence=0.5,
     )
 

@@ -27,7 +27,7 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.common.format import counted
+from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -62,10 +62,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     gaps, evidence = [], []
     if failing:
         which = "collector" if len(failing) == 1 else "collectors"
-        gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {seconds:.0f} s")
+        gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {duration(seconds)}")
         evidence.append(Evidence("collector_errors", float(errors), "count", f"< {MIN_ERRORS}", newest.at))
     if dropped > 0:
-        gaps.append(f"{counted(dropped, 'event was', 'events were')} dropped in {seconds:.0f} s")
+        gaps.append(f"{counted(dropped, 'event was', 'events were')} dropped in {duration(seconds)}")
         evidence.append(Evidence("dropped_events", float(dropped), "count", "0", newest.at))
     if queue >= MIN_QUEUE_SHARE:
         gaps.append(f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting")
@@ -88,7 +88,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     at = view.now - seconds
     return Finding(
-        f"this driver has reported nothing for {seconds:.0f} s, so the state of its queries is unknown",
+        f"this driver has reported nothing for {duration(seconds)}, so the state of its queries is unknown",
         Component("observer", "ledgerops", "worker"),
         (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
         (Remedy("check whether the driver process still runs", "the findings shown are those of its last report"),),

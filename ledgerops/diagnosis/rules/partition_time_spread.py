@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
@@ -62,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if delay is not None:
         evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", found.at))
     yield Finding(
-        f"partition {partition} of {topic} is read {spread.seconds:.0f} s behind the most advanced of "
+        f"partition {partition} of {topic} is read {duration(spread.seconds)} behind the most advanced of "
         f"{spread.partitions}{allowed}, and {found.total:,} rows were dropped as late in the last minute",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),

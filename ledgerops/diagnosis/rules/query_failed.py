@@ -23,6 +23,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, user_code
 from ledgerops.diagnosis.facts.known_failures import explain
 from ledgerops.diagnosis.rule import Rule
@@ -90,7 +91,7 @@ def _vanished(view: QueryView, ended: Ended) -> Finding:
     """The run is gone, and nobody said that it stopped or failed."""
     seen = view.history.last_progress or view.history.started_at or ended.at
     return Finding(
-        f"the query vanished without a report of its end, {ended.at - seen:.0f} s after its last batch",
+        f"the query vanished without a report of its end, {duration(ended.at - seen)} after its last batch",
         Component("query", view.query, "vanished"),
         (Evidence("seconds_without_a_sign", max(0.0, ended.at - seen), "seconds", "a report of its end", ended.at),),
         (

@@ -26,6 +26,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place, sink_kind
 from ledgerops.diagnosis.facts.hang import first_batch_moves, limits
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
@@ -61,7 +62,7 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     phase = running.message.strip() or "no message"
     yield _finding(
         view,
-        f"a batch has run for {seconds:.0f} s{_usual(view)}; Spark reports: {phase}{_code(view, running.since)}",
+        f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}{_code(view, running.since)}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase,
         running.since,
@@ -82,7 +83,7 @@ def _silent(view: QueryView, since: float) -> Iterator[Finding]:
     if silent > limit:
         yield _finding(
             view,
-            f"no batch and no idle event for {silent:.0f} s{_usual(view)}",
+            f"no batch and no idle event for {duration(silent)}{_usual(view)}",
             Evidence("seconds_since_last_seen", silent, "seconds", f"<= {limit:.0f}", view.now),
             None,
             since,
@@ -100,7 +101,8 @@ def _rhythm(view: QueryView) -> float | None:
 
 
 def _usual(view: QueryView) -> str:
-    return f"; the usual is {view.baseline.usual_duration:.1f} s" if view.baseline.usual_duration is not None else ""
+    usual = view.baseline.usual_duration
+    return f"; the usual is {duration(usual)}" if usual is not None else ""
 
 
 def _dump(view: QueryView) -> Remedy:

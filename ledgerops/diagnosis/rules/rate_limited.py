@@ -36,7 +36,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.common.format import counted
+from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
@@ -76,7 +76,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     named = f"{held.option} (such as maxOffsetsPerTrigger)" if held.option == UNKNOWN_OPTION else held.option
     yield Finding(
         f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
-        f"took {held.seconds:.1f} s{of}, and left {held.left:,} behind",
+        f"took {duration(held.seconds)}{of}, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
             Evidence("batch_offsets", float(_read(view)[-1]), "offsets", "below the cap", at),
@@ -121,8 +121,8 @@ def _files(view: QueryView) -> Iterator[Finding]:
     better = max(2 * wait.cap, int(wait.cap * ROOM_SHARE * interval / seconds))
     yield Finding(
         f"each of the last {wait.batches} batches read the {counted(wait.cap, 'file')} that {wait.option} allows and "
-        f"took {seconds:.1f} s of {interval:g} s; files now wait {wait.last:.0f} s, "
-        f"{wait.last - wait.first:.0f} s longer than before",
+        f"took {duration(seconds)} of {interval:g} s; files now wait {duration(wait.last)}, "
+        f"{duration(wait.last - wait.first)} longer than before",
         Component("source", wait.source, wait.option),
         (
             Evidence("batch_files", float(wait.cap), "files", "below the cap", at),

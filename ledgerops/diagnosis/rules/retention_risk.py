@@ -26,6 +26,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.retention import MAX_HEADROOM_SHARE, MAX_SECONDS_TO_LOSS, MIN_SHRINK_RATIO, risks, worst
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM, LAG
@@ -49,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     yield Finding(
-        f"the oldest unread row of partition {partition} of {topic}{more} will be deleted in {left:,.0f} s, "
+        f"the oldest unread row of partition {partition} of {topic}{more} will be deleted in {duration(left)}, "
         f"{share:.0%} of the time that the topic keeps rows, and the query is not catching up",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),

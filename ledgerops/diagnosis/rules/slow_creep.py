@@ -27,6 +27,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MAX_FORECAST_SECONDS, MIN_FULLNESS, MIN_RISE_SHARE, creep
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -40,11 +41,11 @@ def check(view: QueryView) -> Iterator[Finding]:
     if found is None or view.last is None:
         return
     at = view.last.ended
-    minutes = f"{found.seconds / 60:.1f} min" if found.seconds >= 90 else f"{found.seconds:.0f} s"
-    when = f"the limit will be reached in about {minutes}" if found.seconds > 0 else "the limit is reached"
+    left = duration(found.seconds)
+    when = f"at this rate the limit will be reached in about {left}" if found.seconds > 0 else "the limit is reached"
     yield Finding(
-        f"arrival rose by {found.growth:.0%} in {found.window:.0f} s to {found.arrival:,.0f} rows/s, and batches use "
-        f"{found.fullness:.0%} of {found.by}; at this rate {when}",
+        f"arrival rose by {found.growth:.0%} in {duration(found.window)} to {found.arrival:,.0f} rows/s, and batches "
+        f"use {found.fullness:.0%} of {found.by}; {when}",
         Component("query", view.query, found.by),
         (
             Evidence("fullness", found.fullness, "ratio", f"< {MIN_FULLNESS:g}", at),

@@ -23,6 +23,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.source_silence import silences
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Finding, Remedy
@@ -62,7 +63,7 @@ def acquit(view: QueryView) -> str | None:
     asked = view.lag.asked
     if asked is None or asked.error is not None:
         return None
-    return f"the broker answered ledgerops {max(0.0, view.now - asked.at):.0f} s ago"
+    return f"the broker answered ledgerops {duration(max(0.0, view.now - asked.at))} ago"
 
 
 RULE = Rule(

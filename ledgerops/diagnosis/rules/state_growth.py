@@ -32,6 +32,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_room import fills_little, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
@@ -83,7 +84,7 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
     ]
     return Finding(
         f"the state of {operator.name} grew to {operator.rows:,} rows (at most {before:,} before): none was removed "
-        f"for {pause:.0f} s (at most {usual:.0f} s before), and the watermark does not advance",
+        f"for {duration(pause)} (at most {duration(usual)} before), and the watermark does not advance",
         Component("operator", operator.name),
         (*evidence, *(limit.evidence(newest.ended) if limit else ())),
         (
@@ -115,8 +116,8 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
     ):
         return None
     return Finding(
-        f"the state of {operator.name} grows by {limit.rate / 2**20:,.2f} MiB per second: {limit.what} will be full in "
-        f"{limit.seconds / 60:,.0f} min",
+        f"the state of {operator.name} grows by {size(limit.rate)} per second: {limit.what} will be full in "
+        f"{duration(limit.seconds)}",
         Component("operator", operator.name, limit.what),
         (
             Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),

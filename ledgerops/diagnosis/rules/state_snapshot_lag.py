@@ -24,6 +24,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
@@ -46,8 +47,8 @@ def check(view: QueryView) -> Iterator[Finding]:
             continue
         store = min(operator.snapshot_versions, key=lambda each: operator.snapshot_versions[each])
         yield Finding(
-            f"no snapshot of the state of {operator.name} was uploaded for {lag} batches and {age:.0f} s ({store}): "
-            "a restart must replay every change since",
+            f"no snapshot of the state of {operator.name} was uploaded for {lag} batches and {duration(age)} "
+            f"({store}): a restart must replay every change since",
             Component("operator", operator.name, store),
             (
                 Evidence("state_snapshot_lag_batches", float(lag), "count", f"< {MIN_LAG_VERSIONS}", view.last.ended),

@@ -27,6 +27,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.rule import Rule
@@ -49,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     middle, at = median(turn.seconds for turn in time.late), view.now
     yield Finding(
         f"{len(time.late)} of the last {len(time.turns)} batches outlast the interval of {interval:g} s; "
-        f"their median is {middle:.1f} s",
+        f"their median is {duration(middle)}",
         Component("query", view.query),
         (
             Evidence("owed_share", time.share, "ratio", f"< {PROOFS[0].owed:g}", at),

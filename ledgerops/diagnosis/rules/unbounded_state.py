@@ -29,7 +29,7 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.common.format import size
+from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting, Severity
@@ -117,7 +117,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     elif has_watermark:
         why = "the watermark removes nothing"
     return Finding(
-        f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s and removed none: "
+        f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {duration(seconds)} and removed none: "
         f"{why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),

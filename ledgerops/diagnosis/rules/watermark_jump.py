@@ -29,6 +29,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import CLEAR, confidence
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
 from ledgerops.diagnosis.rule import Rule
@@ -60,8 +61,8 @@ def _summary(found: Jump) -> str:
     if found.misread is not None:
         return f"the newest event time is {found.misread.question} It is that of {row}, and the watermark follows it"
     return (
-        f"{row} dated {found.ahead:,.0f} s ahead of the rest pushed the watermark {found.seconds:,.0f} s forward; "
-        f"rows on time are {found.over:,.0f} s behind it"
+        f"{row} dated {duration(found.ahead)} ahead of the rest pushed the watermark {duration(found.seconds)} "
+        f"forward; rows on time are {duration(found.over)} behind it"
     )
 
 
@@ -114,7 +115,7 @@ def _remedies(found: Jump, delay: float) -> tuple[Remedy, ...]:
             safe=False,
         ),
         Remedy(
-            f"wait {found.over + delay:,.0f} s, or run again {before} with fresh state",
+            f"wait {duration(found.over + delay)}, or run again {before} with fresh state",
             "the watermark is in the checkpoint and never goes back; more allowed lateness no longer helps",
             safe=False,
         ),

@@ -35,7 +35,7 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.common.format import counted
+from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
 from ledgerops.diagnosis.facts.silent_input import Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
@@ -69,7 +69,7 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
     stands = "there has been no watermark" if found.never else "the watermark has not advanced"
     name = f"{silent.name}{silent.alias}"
     return Finding(
-        f"{stands} for {found.seconds:.0f} s while {counted(found.rows, 'row')} arrived: "
+        f"{stands} for {duration(found.seconds)} while {counted(found.rows, 'row')} arrived: "
         f"{name}{silent.words} {'keeps it from starting' if found.never else 'stops it'}{grows}",
         Component(silent.kind, silent.name, f"has the lowest watermark{silent.alias}"),
         tuple(_evidence(found, silent)),
@@ -105,7 +105,7 @@ def _evidence(found: Stall, silent: Silent) -> Iterator[Evidence]:
 def _by_clock(view: QueryView, found: StandingClock) -> Finding:
     newest = found.batches[-1]
     at = newest.ended
-    arrived = f"while {counted(found.rows, 'row')} arrived in {found.seconds:.0f} s"
+    arrived = f"while {counted(found.rows, 'row')} arrived in {duration(found.seconds)}"
     evidence = [Evidence("event_time_still_seconds", found.seconds, "seconds", f"< {found.limit:.0f}", at)]
     if found.misread is not None:
         what = f"the newest event time is {found.misread.question} No window closes, {arrived}"

@@ -24,6 +24,7 @@ from ledgerops.common import format
 from ledgerops.errors import UserError
 from ledgerops.load.test.estimate import COLD_BATCHES
 from ledgerops.load.test.measure import Measured
+from ledgerops.model.finding import Finding
 from ledgerops.signals.query_view import QueryView
 
 OVERLOAD = "input-overload"
@@ -109,7 +110,7 @@ def _situation(view: QueryView, measured: Measured) -> Situation:
 def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Estimate | None) -> list[Cause]:
     """Roots that the diagnosis names first, then the overload by the plan, then what bounds the capacity."""
     rooted = sorted((each for each in periods if each.rooted), key=lambda each: each.began)
-    named = [Cause(each.finding.rule, each.finding.summary) for each in rooted]
+    named = [Cause(each.finding.rule, _because(each.finding, len(rooted) > 1)) for each in rooted]
     over = overload(measured, sustainable)
     roots = [each for each in named if each.rule not in SYMPTOMS | LIMITS | {OVERLOAD}]
     loads = [over] if over is not None else [each for each in named if each.rule == OVERLOAD]
@@ -119,13 +120,20 @@ def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Es
     return [each for place, each in enumerate(found) if each.rule not in {other.rule for other in found[:place]}]
 
 
+def _because(finding: Finding, several: bool) -> str:
+    """What a finding says; of several, also what each takes of a typical batch, where it is known and not said yet."""
+    seconds = finding.saving_seconds if several and " of a batch" not in finding.summary else None
+    return finding.summary if seconds is None else f"{finding.summary}; {format.duration(seconds)} of a batch"
+
+
 def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
     """The overload, if more was offered for PEAK_SECONDS than is sustainable, fits into a batch, or was processed."""
     offered = peak(measured)
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
-        factor = offered / sustainable.value
+        more = offered / sustainable.value - 1
+        above = f"{more + 1:.1f} times" if more >= 1 else f"{more:.{0 if more >= 0.1 else 1}%} above"
         return Cause(
-            OVERLOAD, f"offered {factor:.2g} times the sustainable rate of {format.count(sustainable.value)} rows/s"
+            OVERLOAD, f"offered {offered:,.0f} rows/s, {above} the sustainable rate of {sustainable.value:,.0f} rows/s"
         )
     middle, trigger = measured.batch_seconds(0.5), measured.trigger
     near = sustainable is not None and offered > NEAR_CAPACITY_SHARE * sustainable.value

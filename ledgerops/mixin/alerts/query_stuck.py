@@ -29,8 +29,8 @@ ALERT = Alert(
     hold=30.0,
     summary="A query is running but reports no progress.",
     description=(
-        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, more than three trigger "
-        "intervals plus three batches plus a minute."
+        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, far longer than its "
+        "trigger interval and its batches explain."
     ),
     names_cause=True,
     runbook=query_stuck.__doc__ or "",

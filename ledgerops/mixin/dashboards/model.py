@@ -18,6 +18,9 @@ BUDGET = "[budget]"  # in an expression: stands for the share of the time that t
 Limit = float | Callable[[Site], float]  # a number, or what the site says
 
 
+ELAPSED = "dtdurations"  # Grafana's unit of seconds in words
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """One PromQL expression; `legend` is a template of labels."""
@@ -48,6 +51,11 @@ class Column(Target):
     names: tuple[tuple[str, str], ...] = ()
     cell: Cell = "text"
     pixels: int | None = None
+
+
+def elapsed(expression: str, title: str) -> Column:
+    """A column of seconds that reads as "2 minutes, 39 seconds": Grafana's `s` would say 2.65 mins."""
+    return Column(f"round({expression})", title, unit=ELAPSED, pixels=170)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,9 @@ def counted(counter: str, labels: str, span: str = "1h") -> str:
     return f"round({by('sum', labels, f'increase({counter}[{span}])')})"
 
 
-def worst(expression: str, labels: str, least: bool = False, most: int = 10) -> str:
-    """Of the series of an expression the `most` with the largest value within the page's time, or with the least."""
+def worst(expression: str, labels: str, least: bool = False, most: int = 5) -> str:
+    """Of the series of an expression the `most` with the largest value within the page's time, or with the least.
+
+    Below a plot of half the page there is room for the names of five."""
     pick, peak = ("bottomk", "min_over_time") if least else ("topk", "max_over_time")
     return f"{expression} and on ({labels}) {pick}({most}, {peak}(({expression})[$__range:] @ end()))"

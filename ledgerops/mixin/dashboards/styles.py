@@ -14,7 +14,7 @@ COLOURS = {"good": GOOD, "warn": WARN, "bad": BAD, "cold": COLD, "unknown": UNKN
 LOWEST = -1e12  # below every measured value: the colour under it is that of a panel without one
 LEGEND_PIXELS = 320
 AXIS_PIXELS = 110  # the longer names of topics are cut at the left
-LEGEND_COLUMNS = 12  # of the grid: in a narrower panel a legend beside the plot would leave no room for it
+LEGEND_COLUMNS = 24  # of the grid: in a narrower panel a legend beside the plot would leave a third of it
 
 
 def styled(made: Any, panel: Panel, site: Site) -> Any:
@@ -129,7 +129,7 @@ def _soft(panel: Panel, site: Site) -> float:
 
 
 def _legend(panel: Panel) -> Any:
-    """Few known lines: a list below. Many: a table beside the plot, the largest first."""
+    """Few lines: a list below. Many, over the whole page: a table beside the plot, the largest first."""
     made = common_builders.VizLegendOptions().show_legend(True)
     many = any("{{" in target.legend for target in panel.targets)
     if not many or panel.width < LEGEND_COLUMNS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledgerops.mixin.dashboards.model import Column, Label, Panel
+from ledgerops.mixin.dashboards.model import ELAPSED, Column, Label, Panel
 from ledgerops.mixin.dashboards.panels import address, lettered
 from ledgerops.mixin.dashboards.sdk import common_builders, models
 from ledgerops.mixin.dashboards.styles import limited, mapping, steps
@@ -78,6 +78,8 @@ def _label(label: Label, site: Site) -> dict[str, Any]:
 
 def _column(column: Column, site: Site) -> dict[str, Any]:
     found: dict[str, Any] = {"unit": column.unit, "noValue": NOTHING}
+    if column.unit == ELAPSED:
+        found["decimals"] = 1  # two units: Grafana counts those after the first
     if column.pixels is not None:
         found["custom.width"] = column.pixels
     if column.cell == "hidden":

@@ -74,7 +74,7 @@ def test_the_plots_mark_the_incident_and_what_began(outage):
     reader, _ = read(outage)
     [svg] = [attributes for name, attributes in reader.seen if attributes.get("role") == "img" and name == "svg"][:1]
 
-    assert svg["aria-label"].startswith("plots over time: lag")
+    assert svg["aria-label"].startswith("plots over time: age of results")
     classes = [attributes.get("class", "") for _, attributes in reader.seen]
     assert classes.count("incident") == 1 and classes.count("number critical") == 1
     assert {"p-work", "p-plan", "p-log", "p-commit"} <= set(classes)

@@ -38,4 +38,4 @@ def test_others_are_not(history, phases):
 def test_it_is_ruled_out_by_what_it_takes(history):
     view = history(seconds=[4] * 10, phases=[{"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}] * 10)
 
-    assert ruled_out(CAUSE, view) == "0.2 s of 4.0 s (5%)"
+    assert ruled_out(CAUSE, view) == "0.20 s of 4.0 s (5%)"

@@ -92,7 +92,7 @@ def test_it_is_over_when_the_executors_no_longer_collect(history):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, late(history, 0.02)) == "0.1 s of 4.0 s (2%)"
+    assert ruled_out(CAUSE, late(history, 0.02)) == "0.07 s of 4.0 s (2%)"
 
 
 def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:

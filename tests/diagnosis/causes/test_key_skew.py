@@ -97,4 +97,4 @@ def test_one_long_batch_of_a_query_that_falls_behind_is_enough(history):
 def test_it_is_ruled_out_by_what_it_takes(history):
     slightly = [stage(records=[500, 500, 500, 900], seconds=[1.0, 1.0, 1.0, 1.8])]
 
-    assert ruled_out(CAUSE, skewed(history, stages=[slightly] * 8)) == "0.6 s of 4.0 s (15%)"
+    assert ruled_out(CAUSE, skewed(history, stages=[slightly] * 8)) == "0.60 s of 4.0 s (15%)"

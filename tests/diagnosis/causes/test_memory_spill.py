@@ -21,7 +21,7 @@ def late(history, ran, **more):
 def test_stages_that_spill_are_told_with_their_size_and_time(history):
     [finding] = check(CAUSE, late(history, spilling(200 * MIB)))
 
-    assert finding.summary == "tasks spill 200 MiB per batch; 3.0 s of a batch of 4.0 s pass in stages that do"
+    assert finding.summary == "tasks spill 210 MB per batch; 3.0 s of a batch of 4.0 s pass in stages that do"
     assert finding.component.name == "save"
 
 
@@ -48,5 +48,5 @@ def test_others_are_not(history, stages, more):
 
 
 def test_it_is_ruled_out_once_a_batch_has_spilled(history):
-    assert ruled_out(CAUSE, late(history, spilling(200 * MIB, 0.3))) == "0.3 s of 4.0 s (7%)"
+    assert ruled_out(CAUSE, late(history, spilling(200 * MIB, 0.3))) == "0.30 s of 4.0 s (7%)"
     assert ruled_out(CAUSE, late(history, spilling(0))) is None

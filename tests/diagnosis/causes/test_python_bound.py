@@ -25,7 +25,7 @@ def test_a_function_that_became_slower_is_told_against_its_past(history):
     quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
     [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick, python=8.1))
 
-    assert finding.summary.endswith("; usually 0.6 s")
+    assert finding.summary.endswith("; usually 0.60 s")
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_others_are_not(history, case):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, slow(history, python=0.8)) == "0.4 s of 5.0 s (8%)"
+    assert ruled_out(CAUSE, slow(history, python=0.8)) == "0.40 s of 5.0 s (8%)"
     assert ruled_out(CAUSE, slow(history, python=None)) is None

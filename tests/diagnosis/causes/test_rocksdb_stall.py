@@ -46,4 +46,4 @@ def test_others_are_not(history, seconds, more):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, stalled(history, *[0.0] * 8)) == "0.0 s of 4.0 s (0%)"
+    assert ruled_out(CAUSE, stalled(history, *[0.0] * 8)) == "0 s of 4.0 s (0%)"

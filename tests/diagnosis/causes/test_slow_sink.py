@@ -130,5 +130,5 @@ def test_others_are_not(history, case):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, slow(history, [stage(seconds=[4.4, 4.4], began=0.1, cpu=1.0)])) == "0.4 s of 5.0 s (8%)"
+    assert ruled_out(CAUSE, slow(history, [stage(seconds=[4.4, 4.4], began=0.1, cpu=1.0)])) == "0.40 s of 5.0 s (8%)"
     assert ruled_out(CAUSE, slow(history, [], stages=None)) is None

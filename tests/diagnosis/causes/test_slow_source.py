@@ -97,4 +97,4 @@ def test_tasks_that_compute_do_not_wait_for_the_source(history):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, asking(history, phases=[{"latest_offset": 0.1}] * 12)) == "0.1 s of 5.0 s (2%)"
+    assert ruled_out(CAUSE, asking(history, phases=[{"latest_offset": 0.1}] * 12)) == "0.10 s of 5.0 s (2%)"

@@ -70,4 +70,4 @@ def test_it_is_ruled_out_by_what_it_takes(history):
     works = stage(records=[900, 900], seconds=[1.8, 1.8], began=0.1)
     view = small(history, phases=[{"add_batch": 2.0, "query_planning": 0.1}] * 20, stages=[[works]] * 20)
 
-    assert ruled_out(CAUSE, view) == "0.2 s of 2.1 s (10%)"
+    assert ruled_out(CAUSE, view) == "0.20 s of 2.1 s (10%)"

@@ -44,5 +44,5 @@ def test_others_are_not(history, commit, more):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, saving(history, 1.0)) == "0.5 s of 5.0 s (10%)"
+    assert ruled_out(CAUSE, saving(history, 1.0)) == "0.50 s of 5.0 s (10%)"
     assert ruled_out(CAUSE, saving(history, 0.0, operators=None)) is None

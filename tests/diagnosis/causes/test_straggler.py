@@ -21,7 +21,7 @@ def test_one_slow_task_is_told_with_what_the_others_wait(history):
     [finding] = check(CAUSE, late(history, LONE))
 
     assert finding.summary == (
-        "one task of stage 0 takes 4.0 s, the median task 0.4 s for as many records: the others wait 3.6 s of a batch "
+        "one task of stage 0 takes 4.0 s, the median task 0.40 s for as many records: the others wait 3.6 s of a batch "
         "of 5.0 s"
     )
     assert (finding.component.kind, finding.component.name) == ("stage", "join")
@@ -68,4 +68,4 @@ def test_once_is_not_a_straggler(history):
 def test_it_is_ruled_out_by_what_it_takes(history):
     view = late(history, [stage(records=[500] * 4, seconds=[0.2, 0.2, 0.2, 0.8])])
 
-    assert ruled_out(CAUSE, view) == "0.6 s of 5.0 s (12%)"
+    assert ruled_out(CAUSE, view) == "0.60 s of 5.0 s (12%)"

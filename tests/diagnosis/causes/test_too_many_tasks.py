@@ -76,7 +76,7 @@ def test_others_are_not(history, stages, more):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, late(history, [stage()])) == "0.0 s of 5.0 s (0%)"
+    assert ruled_out(CAUSE, late(history, [stage()])) == "0 s of 5.0 s (0%)"
 
 
 @pytest.mark.parametrize("rows", [0, 8433])

@@ -35,7 +35,7 @@ def test_a_planned_restart_is_told_as_one(history):
     view = history(**restarted())
     view.history.ends.append(Ended(view.history.started_at - 5.0, "run-0", None, None))
 
-    assert next(RULE.check(view)).summary.endswith("; the query was down for 5 s")
+    assert next(RULE.check(view)).summary.endswith("; the query was down for 5.0 s")
 
 
 def test_the_pace_is_that_since_twelve_batches_ago(history):

@@ -36,7 +36,7 @@ def test_rows_that_wait_too_long_are_found(history):
 def test_a_batch_that_runs_too_long_is_found(history):
     [finding] = RULE.check(history(seconds=[1] * 40, running=100))
 
-    assert finding.summary == "results are late by 101 s; the limit is 64 s"
+    assert finding.summary == "results are late by 1 min 41 s; the limit is 64 s"
 
 
 def test_what_came_after_a_pause_has_not_waited_through_it(history):

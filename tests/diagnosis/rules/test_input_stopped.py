@@ -47,7 +47,7 @@ def test_an_input_that_stops_while_the_other_goes_on_is_found():
 
     assert (
         finding.summary
-        == "no row has arrived in credits for 98 s; its longest pause was 2 s, and debits still receives rows"
+        == "no row has arrived in credits for 98 s; its longest pause was 2.0 s, and debits still receives rows"
     )
     assert (finding.component.name, finding.began) == ("credits", T0 + 300)
 
@@ -96,7 +96,7 @@ def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
     [finding] = RULE.check(QueryView(silent, T0 + 900))
 
     assert (finding.summary, finding.at_most == "info") == (
-        "no row has arrived in transactions for 602 s; its longest pause was 2 s",
+        "no row has arrived in transactions for 10 min 2 s; its longest pause was 2.0 s",
         True,
     )
 
@@ -138,7 +138,7 @@ def test_a_folder_that_gets_no_more_files_is_worth_knowing():
     [finding] = RULE.check(folder(50))
 
     assert (finding.summary, finding.at_most == "info") == (
-        "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 2 s",
+        "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 2.0 s",
         True,
     )
 

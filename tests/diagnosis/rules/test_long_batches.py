@@ -14,14 +14,14 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
     assert (verdict.status, root.rule, root.severity) == ("healthy", "long-batches", "info")
     assert root.summary == (
         "batches run back to back and take 2.4 s; the largest part of a batch is tasks that were not sampled: "
-        "2.2 of 2.4 s"
+        "2.2 s of 2.4 s"
     )
 
 
 def test_the_only_batch_so_far_is_worth_a_word_when_it_took_long(history):
     [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0))
 
-    assert finding.summary == "a batch took 48.0 s"
+    assert finding.summary == "a batch took 48 s"
 
 
 @pytest.mark.parametrize(

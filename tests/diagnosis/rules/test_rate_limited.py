@@ -25,7 +25,7 @@ def test_a_cap_that_holds_the_query_back_is_found(history):
     [finding] = RULE.check(history(**held()))
 
     assert finding.summary == (
-        "each of the last 5 batches read the 1,000 offsets that maxOffsetsPerTrigger allows, took 0.5 s of 2 "
+        "each of the last 5 batches read the 1,000 offsets that maxOffsetsPerTrigger allows, took 0.50 s of 2 "
         "s, and left 14,000 behind"
     )
     assert finding.remedies[0].action == "raise maxOffsetsPerTrigger to about 2,900 and start the query again"
@@ -145,13 +145,13 @@ def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind(
     assert (verdict.status, root.rule, root.explains) == ("falling_behind", "rate-limited", ("falling-behind",))
     assert (root.component.name, root.component.detail) == ("FileStreamSource", "maxFilesPerTrigger")
     assert root.summary == (
-        "each of the last 8 batches read the 1 file that maxFilesPerTrigger allows and took 0.4 s of 2 s; files now "
-        "wait 14 s, 5 s longer than before"
+        "each of the last 8 batches read the 1 file that maxFilesPerTrigger allows and took 0.40 s of 2 s; files now "
+        "wait 14 s, 5.2 s longer than before"
     )
     assert root.remedies[0].action == "raise maxFilesPerTrigger to about 3 and start the query again"
     [symptom] = [each for each in verdict.findings if each.rule == "falling-behind"]
     assert symptom.summary == (
-        "files wait for longer and longer: over 8 batches the newest file that a batch read was first 9 s old, then "
+        "files wait for longer and longer: over 8 batches the newest file that a batch read was first 9.0 s old, then "
         "14 s"
     )
 

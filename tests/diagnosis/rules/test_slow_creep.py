@@ -42,7 +42,7 @@ def test_a_cap_may_be_what_gets_full(history):
 def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):
     [finding] = RULE.check(load(history, lambda seconds: 540.0 + 0.85 * seconds, batches=190))
 
-    assert " in 300 s to " in finding.summary
+    assert " in 5 min to " in finding.summary
 
 
 def test_it_is_the_only_root_before_anything_is_late(history):

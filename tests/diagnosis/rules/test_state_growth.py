@@ -28,7 +28,7 @@ def within(view: QueryView, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk
 def test_a_heap_that_will_be_full_soon_is_found(history):
     [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000))))
 
-    assert finding.summary == "the state of dedupe grows by 0.95 MiB per second: the heap will be full in 9 min"
+    assert finding.summary == "the state of dedupe grows by 1.0 MB per second: the heap will be full in 9 min 11 s"
     assert finding.evidence[-1].name == "seconds_to_limit"
     assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)
 
@@ -48,7 +48,7 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
 
     assert finding.summary == (
         "the state of stateStoreSave grew to 17,000 rows (at most 3,000 before): none was removed for 32 s "
-        "(at most 6 s before), and the watermark does not advance"
+        "(at most 6.0 s before), and the watermark does not advance"
     )
 
 

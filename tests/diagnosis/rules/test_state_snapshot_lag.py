@@ -19,7 +19,7 @@ def test_snapshots_that_stopped_are_found(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 140, operators=uploaded(140, until=20)))
 
     assert finding.summary == (
-        "no snapshot of the state of stateStoreSave was uploaded for 120 batches and 240 s (partition_1_default): "
+        "no snapshot of the state of stateStoreSave was uploaded for 120 batches and 4 min (partition_1_default): "
         "a restart must replay every change since"
     )
 

@@ -14,7 +14,7 @@ def test_batches_that_outlast_the_interval_are_found(history):
 def test_a_few_long_ones_in_a_row_are_enough_and_the_one_that_runs_counts(history):
     [finding] = RULE.check(history(seconds=[18, 22], running=24))
 
-    assert finding.summary == "3 of the last 3 batches outlast the interval of 2 s; their median is 22.0 s"
+    assert finding.summary == "3 of the last 3 batches outlast the interval of 2 s; their median is 22 s"
 
 
 @pytest.mark.parametrize(

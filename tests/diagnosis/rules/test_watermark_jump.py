@@ -35,8 +35,8 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
     [finding] = RULE.check(live(history, future=3600.0))
 
     assert finding.summary == (
-        "a row of batch 20 dated 3,601 s ahead of the rest pushed the watermark 3,600 s forward; "
-        "rows on time are 3,581 s behind it"
+        "a row of batch 20 dated 1 h ahead of the rest pushed the watermark 1 h forward; "
+        "rows on time are 59 min 41 s behind it"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
 
@@ -52,7 +52,7 @@ def test_it_explains_the_rows_that_are_dropped_and_late_producers_are_ruled_out(
 
     assert (root.rule, root.explains) == ("watermark-jump", ("rows-dropped",))
     assert [each.because for each in root.ruled_out if each.rule == "late-data"] == [
-        "the watermark jumped 3,600 s ahead of the clock: the dropped rows arrived on time"
+        "the watermark jumped 1 h ahead of the clock: the dropped rows arrived on time"
     ]
 
 

@@ -16,8 +16,10 @@ from tests.load.test.simulated import ORIGIN, System
 CARRIES = Estimate(24_000.0, 23_000.0, 25_000.0)
 
 
-def period(rule, summary="told", rooted=3, began=ORIGIN + 30):
-    finding = Finding(summary, Component("query", "daily_counts"), (), rule=rule, severity="warning", since=began)
+def period(rule, summary="told", rooted=3, began=ORIGIN + 30, **more):
+    finding = Finding(
+        summary, Component("query", "daily_counts"), (), rule=rule, severity="warning", since=began, **more
+    )
     return FindingPeriod("daily_counts", finding, began, began, rooted=rooted)
 
 
@@ -27,7 +29,19 @@ def at(rate, **changes):
 
 def test_more_than_is_sustainable_is_an_overload_before_any_rule_speaks():
     [cause] = causes(at(28_800), [], CARRIES)
-    assert cause.text == "input-overload (offered 1.2 times the sustainable rate of 24k rows/s)"
+    assert cause.text == "input-overload (offered 28,800 rows/s, 20% above the sustainable rate of 24,000 rows/s)"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (28_300.0, "1.8% above the sustainable rate of 28,300"),
+        (28_750.0, "0.2% above the sustainable rate of 28,750"),
+        (10_000.0, "2.9 times the sustainable rate of 10,000"),
+    ],
+)
+def test_how_much_was_offered_is_told_also_where_it_is_little_more(told, said):
+    assert said in overload(at(28_800), Estimate(told, told, told)).because
 
 
 @pytest.mark.parametrize("rate", [12_000, 21_600, 23_900])
@@ -58,6 +72,16 @@ def test_a_fault_that_the_diagnosis_names_comes_before_the_load():
     )
     assert [each.rule for each in found] == ["slow-sink", "input-overload"]
     assert found[0].because == "the sink takes 2.1 s of 2.6 s"
+
+
+def test_of_two_causes_each_says_what_it_takes_of_a_batch():
+    sink = period("slow-sink", "the sink takes long", saving_seconds=2.1)
+    python = period("python-bound", "Python workers take 0.60 s of a batch of 3.1 s", saving_seconds=0.6)
+    assert [each.because for each in causes(at(12_000), [sink, python], CARRIES)] == [
+        "the sink takes long; 2.1 s of a batch",
+        "Python workers take 0.60 s of a batch of 3.1 s",
+    ]
+    assert [each.because for each in causes(at(12_000), [sink], CARRIES)] == ["the sink takes long"]
 
 
 def test_what_bounds_the_capacity_comes_after_the_load():

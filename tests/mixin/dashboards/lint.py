@@ -160,15 +160,17 @@ def tables_show_every_label(board: Board) -> Iterator[str]:
 
 
 def legends_can_be_read(board: Board) -> Iterator[str]:
-    """Lines whose number depends on the data: a table beside the plot, the largest first. Few lines: a list below.
+    """Lines whose number depends on the data: over the whole page a table beside the plot, the largest first. In half a
+    page the table would leave a third for the plot: there a list below, of five at most. Few lines: a list below.
 
-    A second number beside the name is cut at the right, and in a narrow panel the table leaves no room for the plot.
+    A second number beside the name is cut at the right.
     """
     for panel in of_kind(board, "timeseries"):
         legend = panel["options"]["legend"]
-        wide = panel["gridPos"]["w"] >= 12
-        if not wide and re.search(r"\b(topk|bottomk)\(", expressions(panel)):
-            yield f"{panel['title']}: too narrow for a legend of ten"
+        wide = panel["gridPos"]["w"] == 24
+        bound = re.search(r"\b(?:topk|bottomk)\((\d+)", expressions(panel))
+        if bound and not wide and (int(bound[1]) > 5 or panel["gridPos"]["w"] < 12):
+            yield f"{panel['title']}: too narrow for a legend of {bound[1]}"
         wanted = ("table", "right") if "{{" in legends(panel) and wide else ("list", "bottom")
         if len(legend["calcs"]) > 1:
             yield f"{panel['title']}: {len(legend['calcs'])} numbers for each line"

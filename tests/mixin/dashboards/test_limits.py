@@ -41,11 +41,11 @@ GREY = (None, UNKNOWN)
     ("uid", "title", "expected"),
     [
         ("ledgerops-fleet", "Longest lag", [GREY, (LOWEST, GOOD), (15, WARN), (30, BAD)]),
-        ("ledgerops-slo", "Freshness, ten oldest", [GREY, (LOWEST, GOOD), (30, BAD)]),
+        ("ledgerops-slo", "Freshness, five oldest", [GREY, (LOWEST, GOOD), (30, BAD)]),
         ("ledgerops-query", "Time until rows are deleted", [GREY, (LOWEST, BAD), (1, WARN), (600, GOOD)]),
         ("ledgerops-slo", "Error budget left, ten lowest", [GREY, (LOWEST, BAD), (0, WARN), (0.5, GOOD)]),
         ("ledgerops-resources", "Disk free, ten lowest", [GREY, (LOWEST, WARN), (0.1, GOOD)]),
-        ("ledgerops-resources", "Memory by process, ten largest", [GREY]),
+        ("ledgerops-resources", "Memory by process, five largest", [GREY]),
     ],
 )
 def test_a_limit_is_the_sites_and_says_which_side_is_bad(uid, title, expected):
@@ -59,7 +59,7 @@ def test_a_limit_is_the_sites_and_says_which_side_is_bad(uid, title, expected):
         ("ledgerops-resources", "Disk free, ten lowest", "good from 10 %"),
         ("ledgerops-resources", "Failed tasks", "good: 0"),
         ("ledgerops-query", "Restarts in the last hour", "good below 1"),
-        ("ledgerops-resources", "Memory by process, ten largest", ""),
+        ("ledgerops-resources", "Memory by process, five largest", ""),
         ("ledgerops-fleet", "Missing longest", ""),
     ],
 )
@@ -71,7 +71,7 @@ def test_the_budget_is_that_of_the_objective():
     found = panels("ledgerops-slo", OURS)
 
     assert all(target["expr"].endswith(" / 0.05") for target in found["Burn rate of the chosen queries"]["targets"])
-    assert steps(found["Bad time in the last hour, ten largest"])[-1] == (pytest.approx(0.72), BAD)
+    assert steps(found["Bad time in the last hour, five largest"])[-1] == (pytest.approx(0.72), BAD)
 
 
 def test_the_alerts_speak_at_the_same_values():

@@ -191,10 +191,22 @@ def test_a_label_that_a_table_shows_by_accident_is_found():
     ],
 )
 def test_a_legend_of_three_rows_or_in_the_order_of_the_alphabet_is_found(change, complaint):
-    fleet = board("fleet")
-    panel(fleet, "Rows read")["options"]["legend"] |= change
+    resources = board("resources")
+    panel(resources, "Disk free")["options"]["legend"] |= change
 
-    assert spoken(fleet, lint.legends_can_be_read) == [f"Rows read, ten largest: {complaint}"]
+    assert spoken(resources, lint.legends_can_be_read) == [f"Disk free, ten lowest · good from 10 %: {complaint}"]
+
+
+def test_a_legend_beside_half_a_page_and_one_of_ten_below_it_are_found():
+    fleet = board("fleet")
+    panel(fleet, "Rows read")["options"]["legend"]["placement"] = "right"
+    lag = panel(fleet, "Lag")["targets"][0]
+    lag["expr"] = lag["expr"].replace("topk(5", "topk(10")
+
+    assert spoken(fleet, lint.legends_can_be_read) == [
+        "Rows read, five largest: legend is a list at the right",
+        "Lag, five largest · good below 30 s: too narrow for a legend of 10",
+    ]
 
 
 def test_a_legend_that_cuts_its_numbers_or_leaves_no_room_for_the_plot_is_found():
@@ -204,8 +216,7 @@ def test_a_legend_that_cuts_its_numbers_or_leaves_no_room_for_the_plot_is_found(
 
     assert [each.partition(": ")[2] for each in spoken(resources, lint.legends_can_be_read)] == [
         "2 numbers for each line",
-        "too narrow for a legend of ten",
-        "legend is a table at the right",
+        "too narrow for a legend of 5",
     ]
 
 
@@ -287,7 +298,7 @@ def test_a_word_at_the_edge_of_its_colour_is_found():
 
 def test_a_line_for_each_of_sixty_partitions_is_found():
     query = board("query")
-    lag = panel(query, "Lag, ten")
+    lag = panel(query, "Lag, five")
     lag["targets"][0]["expr"] = 'max by (app, query, topic, partition) (ledgerops_source_lag_seconds{job=~"$job"})'
 
     assert spoken(query, lint.lines_are_bounded) == [f"{lag['title']}: a line for each partition, topic"]
@@ -296,7 +307,7 @@ def test_a_line_for_each_of_sixty_partitions_is_found():
 def test_a_stack_over_queries_and_a_fill_that_turns_plots_brown_are_found():
     fleet = board("fleet")
     panel(fleet, "Rows read")["fieldConfig"]["defaults"]["custom"]["stacking"] = {"mode": "normal"}
-    panel(fleet, "Lag, ten")["fieldConfig"]["defaults"]["custom"]["fillOpacity"] = 10
+    panel(fleet, "Lag, five")["fieldConfig"]["defaults"]["custom"]["fillOpacity"] = 10
 
     assert [each.partition(": ")[2] for each in spoken(fleet, lint.stacks_are_parts_of_a_whole)] == [
         "stacks what does not add up",
@@ -316,7 +327,7 @@ def test_an_axis_up_to_a_hundred_over_a_flat_zero_is_found():
     fleet = board("fleet")
     del panel(fleet, "Rows read")["fieldConfig"]["defaults"]["custom"]["axisSoftMax"]
 
-    assert spoken(fleet, lint.axes_have_a_scale) == ["Rows read, ten largest: no upper end for flat lines"]
+    assert spoken(fleet, lint.axes_have_a_scale) == ["Rows read, five largest: no upper end for flat lines"]
 
 
 def test_two_applications_that_become_one_line_are_found():
@@ -330,7 +341,7 @@ def test_two_applications_that_become_one_line_are_found():
 
 def test_a_limit_that_only_the_tooltip_tells_is_found():
     fleet = board("fleet")
-    panel(fleet, "Lag, ten")["title"] = "Lag"
+    panel(fleet, "Lag, five")["title"] = "Lag"
 
     assert spoken(fleet, lint.limits_are_in_sight) == ["Lag: its limit is not in the title"]
 
@@ -341,7 +352,7 @@ def test_a_line_and_a_cause_that_open_nothing_are_found():
     without(properties(panel(fleet, "Queries, worst first"), "cause"), "links")
 
     assert spoken(fleet, lint.series_open_their_page) == [
-        "Rows read, ten largest: a line opens nothing",
+        "Rows read, five largest: a line opens nothing",
         "Queries, worst first: cause opens nothing",
     ]
 

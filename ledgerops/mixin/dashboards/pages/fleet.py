@@ -212,6 +212,7 @@ PAGE = Page(
                                 f"or on (job, instance) 0 * {DRIVERS})",
                                 "job, instance",
                                 least=True,
+                                most=10,
                             ),
                             "{{instance}}",
                         ),
@@ -230,7 +231,7 @@ PAGE = Page(
             "Is data flowing?",
             (
                 Panel(
-                    "Rows read, ten largest",
+                    "Rows read, five largest",
                     (
                         Target(
                             worst(by("sum", EACH, rate(q("ledgerops_input_rows_total"))), EACH),
@@ -243,7 +244,7 @@ PAGE = Page(
                     link="ledgerops-query",
                 ),
                 Panel(
-                    "Lag, ten largest",
+                    "Lag, five largest",
                     (Target(worst(by("max", EACH, LAG), EACH), "{{query}} {{instance}}"),),
                     "s",
                     "Age of the oldest unread row. Good: flat; a steady rise means that the query is falling behind.",

@@ -147,7 +147,7 @@ PAGE = Page(
                     width=12,
                 ),
                 Panel(
-                    "Lag, ten largest",
+                    "Lag, five largest",
                     (Target(worst(by("max", EACH, q("ledgerops_query_lag_seconds")), EACH)),),
                     "s",
                     "Age of the oldest unread row. Good: flat; a steady rise under a steady load is more than the query can sustain.",
@@ -169,7 +169,7 @@ PAGE = Page(
                     width=12,
                 ),
                 Panel(
-                    "Backlog, ten largest",
+                    "Backlog, five largest",
                     (Target(worst(by("sum", EACH, q("ledgerops_query_backlog_offsets")), EACH)),),
                     "short",
                     "Offsets not read yet. Good: returns to near 0 with each batch.",
@@ -180,7 +180,7 @@ PAGE = Page(
                     (
                         Target(
                             or_none(
-                                worst(found(f"{EACH}, rule", "")[0].expr, f"{EACH}, rule"),
+                                worst(found(f"{EACH}, rule", "")[0].expr, f"{EACH}, rule", most=10),
                                 q("ledgerops_query_active"),
                                 "rule",
                                 "no finding",
@@ -197,7 +197,7 @@ PAGE = Page(
                     width=12,
                 ),
                 Panel(
-                    "CPU of the drivers' machines, ten highest",
+                    "CPU of the drivers' machines, five highest",
                     (
                         Target(
                             worst(by("max", EACH_DRIVER, d("ledgerops_host_cpu_busy_ratio")), EACH_DRIVER),

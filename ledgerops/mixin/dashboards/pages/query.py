@@ -13,6 +13,7 @@ from ledgerops.mixin.dashboards.model import (
     Target,
     by,
     counted,
+    elapsed,
     q,
 )
 from ledgerops.mixin.dashboards.pages import query_data, query_rare, query_tables
@@ -74,7 +75,7 @@ WRONG = Row(
                     cell="background",
                     pixels=105,
                 ),
-                Column(f"time() - {by('min', 'rule', present(SINCE))}", "since", unit="s", pixels=90),
+                elapsed(f"time() - {by('min', 'rule', present(SINCE))}", "since"),
             ),
             "short",
             "Findings that nothing else explains, with the first safe action. Good: none.",
@@ -149,7 +150,7 @@ WRONG = Row(
         ),
         Panel(
             "Current run",
-            (Column(f"time() - {by('max', RUN, STARTED)}", "up for", unit="s", pixels=90),),
+            (elapsed(f"time() - {by('max', RUN, STARTED)}", "up for"),),
             "short",
             "Trigger, output mode, sink, version and run id. Good: what was deployed.",
             kind="table",

@@ -102,7 +102,7 @@ BEHIND = Row(
             empty="the source reports no offsets",
         ),
         Panel(
-            "Lag, ten largest partitions",
+            "Lag, five largest partitions",
             (Target(worst(LAG, PARTITION), "{{topic}} {{partition}}"),),
             "s",
             "Age of the oldest unread row of a partition; it cannot be finer than the trigger interval. Good: below a few trigger intervals.",

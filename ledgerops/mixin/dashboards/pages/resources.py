@@ -23,7 +23,7 @@ MACHINE = Row(
     "Do the driver's machine and processes have room?",
     (
         Panel(
-            "CPU in use, ten highest",
+            "CPU in use, five highest",
             (Target(worst(by("max", EACH_DRIVER, d("ledgerops_host_cpu_busy_ratio")), EACH_DRIVER), "{{instance}}"),),
             "percentunit",
             f"All cores of the machine. Good: below {thresholds.percent(thresholds.CPU)}; above that, every query on it slows down.",
@@ -32,7 +32,7 @@ MACHINE = Row(
             width=12,
         ),
         Panel(
-            "CPU by process, ten highest",
+            "CPU by process, five highest",
             (
                 Target(
                     worst(
@@ -47,7 +47,7 @@ MACHINE = Row(
             width=12,
         ),
         Panel(
-            "Memory available, ten lowest",
+            "Memory available, five lowest",
             (
                 Target(
                     worst(
@@ -66,7 +66,7 @@ MACHINE = Row(
             width=12,
         ),
         Panel(
-            "Memory by process, ten largest",
+            "Memory by process, five largest",
             (
                 Target(
                     worst(
@@ -84,7 +84,10 @@ MACHINE = Row(
             (
                 Target(
                     worst(
-                        share("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes"), EACH_DRIVER, least=True
+                        share("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes"),
+                        EACH_DRIVER,
+                        least=True,
+                        most=10,
                     ),
                     "{{instance}}",
                 ),
@@ -103,7 +106,7 @@ EXECUTORS = Row(
     "Do the executors have room?",
     (
         Panel(
-            "Executor load, ten highest",
+            "Executor load, five highest",
             (Target(worst(LOAD, EXECUTOR), NAME),),
             "percentunit",
             f"Task time over cores. One executor far above the others is scheduler skew. Good: below {thresholds.percent(thresholds.FULL)} and alike.",
@@ -112,7 +115,7 @@ EXECUTORS = Row(
             empty="no executor has reported",
         ),
         Panel(
-            "Garbage collection, ten highest",
+            "Garbage collection, five highest",
             (Target(worst(COLLECTING, EXECUTOR), NAME),),
             "percentunit",
             f"Share of the task time that goes into garbage collection. Good: below {thresholds.percent(thresholds.GC)}.",
@@ -121,7 +124,7 @@ EXECUTORS = Row(
             empty="no executor has reported",
         ),
         Panel(
-            "Highest heap use, ten largest",
+            "Highest heap use, five largest",
             (Target(worst(HEAP, EXECUTOR), NAME),),
             "bytes",
             "The highest heap use that each executor has reported. Good: below the executor's memory.",

@@ -14,6 +14,7 @@ from ledgerops.mixin.dashboards.model import (
     Row,
     Target,
     by,
+    elapsed,
     recorded,
     worst,
 )
@@ -53,15 +54,13 @@ PAGE = Page(
                             cell="background",
                             pixels=110,
                         ),
-                        Column(
+                        elapsed(
                             by(
                                 "max",
                                 ALERT,
                                 f"(time() - {SINCE}) and ignoring (alertstate) {FIRING.replace(' [severity],', '')}",
                             ),
                             "firing for",
-                            unit="s",
-                            pixels=110,
                         ),
                     ),
                     "short",
@@ -116,7 +115,7 @@ PAGE = Page(
             "Are results fresh?",
             (
                 Panel(
-                    "Freshness, ten oldest",
+                    "Freshness, five oldest",
                     (Target(worst(by("max", ONE, recorded("query:freshness:seconds")), ONE), "{{query}} {{app}}"),),
                     "s",
                     "Age of the oldest unread row, or the time since the query was last heard of. Good: below the objective.",
@@ -126,7 +125,7 @@ PAGE = Page(
                     empty="no query is running",
                 ),
                 Panel(
-                    "Bad time in the last hour, ten largest",
+                    "Bad time in the last hour, five largest",
                     (
                         Target(
                             worst(by("max", ONE, recorded("query:freshness_bad:ratio_1h")), ONE), "{{query}} {{app}}"
