@@ -21,7 +21,8 @@ from ledgerops.model.finding import SEVERITIES
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
-    ("LedgerExporterAbsent", ("LedgerDriverLost", "LedgerTargetDown"), ["job"]),
+    ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
+    ("LedgerDriverLost", ("LedgerExporterAbsent",), ["job"]),
     ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
     ("LedgerNotifyLate", ("LedgerNotifySenderFailing",), ["job", "instance", "sender"]),
 )
