@@ -75,6 +75,8 @@ def alertmanager(site: Site) -> dict[str, Any]:
                 {"receiver": "notify", "matchers": [ABOUT_NOTIFY]},
                 # a cause is part of the page of its symptom; Alertmanager and Grafana list it
                 {"receiver": "listed", "matchers": ['severity="info"']},
+                # what the queries of an application share is one page with their list: here the broker that they read
+                {"receiver": "notify", "matchers": ['alertname="LedgerSourceUnreachable"'], "group_by": ["job", "app"]},
             ],
         },
         "inhibit_rules": rules,

@@ -57,7 +57,7 @@ def compose(
     became of those that the alerts are about, where there is no diagnosis."""
     over = incident.status == "resolved"
     lines = _resolved(incident, diagnosis, before, outcomes) if over else _firing(incident, diagnosis, now)
-    if diagnosis is None and incident.query and not any(outcomes):
+    if diagnosis is None and incident.worst.labels.get("query") and not any(outcomes):
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
     lines += _links(incident)
     cut = [_one_line(line) for line in lines[:MAX_LINES]]

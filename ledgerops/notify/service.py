@@ -150,7 +150,7 @@ class Service:
                 wake.set()
         if incident is not None:
             self.counts.accept()
-            if incident.query:
+            if incident.worst.labels.get("query"):
                 self._message(incident.identity, incident)  # the diagnoses of all incidents are looked up together
         return status, text
 
@@ -246,9 +246,8 @@ class Service:
             return found
 
     def _compose(self, incident: Incident) -> Message:
-        found = (
-            self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else LookupResult(None)
-        )
+        query = incident.query or incident.worst.labels.get("query")  # of several queries that of the first line
+        found = self._lookup.diagnose(query, incident.job, incident.app) if query else LookupResult(None)
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         outcomes = self._outcomes(incident) if incident.status == "resolved" and found.diagnosis is None else ()
         message, error = compose_checked(incident, found.diagnosis, time.time(), found.trouble, before, outcomes)
@@ -256,7 +255,7 @@ class Service:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
             return message
-        if incident.query and found.diagnosis is None:
+        if query and found.diagnosis is None:
             self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:
             try:
