@@ -186,6 +186,10 @@ class Hub:
             self.pusher.close()
         for user in self.kafka_users:
             _quietly(user.close)
+        try:
+            self.exporter.await_scrapes()
+        except KeyboardInterrupt:  # whoever interrupts once more wants it to end now
+            pass
         _quietly(self.exporter.close)
         end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:

@@ -26,6 +26,9 @@ from ledgerops.runtime.status import status_document
 log = logging.getLogger("ledgerops")
 
 SHARED_SECONDS = 1.0  # for which a scrape is repeated while there is no news: it takes most of what a request costs
+MAX_SCRAPERS = 16  # whose times are remembered
+# for which a driver that ends waits to be scraped once more: with longer scrape intervals its end may not be seen
+LAST_SCRAPE_SECONDS = 15.0
 RISK = (
     "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
     "tls_client_ca"
@@ -48,6 +51,8 @@ class Exporter:
             "/status": self._status,
             "/healthz": self._healthz,
         }
+        self._scrapes: dict[str, tuple[float, ...]] = {}  # client -> when it scraped last, at most three times
+        self._scraped = threading.Condition()
         self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)
         secure, access = tls_contexts(rules), Access(rules, RISK)
@@ -62,6 +67,16 @@ class Exporter:
     def start(self) -> None:
         """Begins to answer on a daemon thread. Call it once."""
         self._thread.start()
+
+    def await_scrapes(self) -> None:
+        """Waits until whoever scrapes regularly has read what was published last, at most LAST_SCRAPE_SECONDS: that
+        the queries ended. To Prometheus, a driver that is gone without that is lost."""
+        began = time.monotonic()
+        with self._scraped:
+            due = {client: due for client, at in self._scrapes.items() if (due := _next_scrape(at, began)) is not None}
+            while due and (left := min(max(due.values()), began + LAST_SCRAPE_SECONDS) - time.monotonic()) > 0:
+                self._scraped.wait(left)
+                due = {client: at for client, at in due.items() if self._scrapes[client][-1] < began}
 
     def close(self) -> None:
         """Stops listening. May be called twice."""
@@ -88,11 +103,22 @@ class Exporter:
         if page is None:
             return problem(HTTPStatus.NOT_FOUND, f"no page {parts.path[:80]}; the pages are {', '.join(self._pages)}")
         try:
-            return page({key: values[-1] for key, values in parse_qs(parts.query).items()}, request.accept)
+            found = page({key: values[-1] for key, values in parse_qs(parts.query).items()}, request.accept)
         except Exception as error:
             self._stats.error("exporter")
             log.warning("cannot answer %s (%s: %.200s)", parts.path, type(error).__name__, error)
             return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page failed; see the driver's log")
+        if parts.path == "/metrics":
+            self._note_scrape(request.client)
+        return found
+
+    def _note_scrape(self, client: str) -> None:
+        with self._scraped:
+            times = self._scrapes.pop(client, ())
+            self._scrapes[client] = (*times[-2:], time.monotonic())
+            if len(self._scrapes) > MAX_SCRAPERS:
+                del self._scrapes[next(iter(self._scrapes))]
+            self._scraped.notify_all()
 
     def _metrics(self, query: dict[str, str], accept: str) -> Answer:
         kind, now, snapshot = exposition.accepted(accept), self._clock(), self._worker.snapshot
@@ -140,6 +166,16 @@ class Exporter:
 
     def _live(self, query: dict[str, str], accept: str) -> Answer:
         return Answer(files("ledgerops.agent").joinpath("live.html").read_bytes(), HTML)
+
+
+def _next_scrape(times: tuple[float, ...], now: float) -> float | None:
+    """Until when the next of regular scrapes comes; None for a client that scrapes now and then, or no longer."""
+    if len(times) < 3:
+        return None
+    first, second = times[1] - times[0], times[2] - times[1]
+    spare = 0.25 * max(first, second) + 0.5  # Prometheus is punctual, a busy machine is not
+    due = times[2] + max(first, second) + spare
+    return due if abs(first - second) <= spare and now < due else None
 
 
 def access_rules(config: Config) -> Rules:

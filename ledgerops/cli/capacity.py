@@ -9,7 +9,7 @@ Exit code: 0 estimated, 2 could not read the source.
 
 Examples:
     ledgerops capacity
-    ledgerops capacity --from run/recording --query daily_counts --load 2x --load 5000
+    ledgerops capacity run/recording --query daily_counts --load 2x --load 5000
     ledgerops capacity --trigger 5s --cores 8
     ledgerops capacity --from run/recording --at 2026-11-21T08:30:00Z --json | python -m json.tool
 """
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import cores, seconds
+from ledgerops.errors import UserError
 
 MAX_FACTOR, MAX_ROWS_PER_SECOND = 1_000, 1_000_000_000
 
@@ -50,6 +51,7 @@ def load(text: str) -> Load:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
+    add("path", nargs="?", metavar="PATH", help="the same as --from PATH")
     input_args.add_arguments(parser)
     add(
         "--load",
@@ -80,6 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.path and args.place:
+        raise UserError(f"{args.path} and --from {args.place}: give one place to read")
+    args.place = args.path or args.place
     from ledgerops.analysis.capacity.answer import Question, answer
     from ledgerops.analysis.capacity.inputs import read_views
     from ledgerops.analysis.capacity.report import document, text

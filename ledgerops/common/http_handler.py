@@ -29,6 +29,7 @@ class Request(NamedTuple):
     accept: str = ""
     body: bytes = b""
     gzip: bool = False  # whether the client understands it
+    client: str = ""  # its address, without the port
 
 
 class Answer(NamedTuple):
@@ -141,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
         if len(headers.get_all("Host", [])) > 1:  # RFC 9112, section 3.2: somebody else may read the other one
             refusal = HTTPStatus.BAD_REQUEST, "more than one Host"
         packed = takes_gzip(headers.get("Accept-Encoding", ""))
-        request = Request(self.path, method, headers.get("Accept", ""), body, packed)
+        request = Request(self.path, method, headers.get("Accept", ""), body, packed, self.client_address[0])
         self._say(server.problem(*refusal) if refusal else server.respond(self.request, request))
 
     def _say(self, answer: Answer) -> None:

@@ -21,7 +21,8 @@ from ledgerops.model.finding import SEVERITIES
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
-    ("LedgerExporterAbsent", ("LedgerDriverLost", "LedgerTargetDown"), ["job"]),
+    ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
+    ("LedgerDriverLost", ("LedgerExporterAbsent",), ["job"]),
     ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
     ("LedgerNotifyLate", ("LedgerNotifySenderFailing",), ["job", "instance", "sender"]),
 )
@@ -74,6 +75,8 @@ def alertmanager(site: Site) -> dict[str, Any]:
                 {"receiver": "notify", "matchers": [ABOUT_NOTIFY]},
                 # a cause is part of the page of its symptom; Alertmanager and Grafana list it
                 {"receiver": "listed", "matchers": ['severity="info"']},
+                # what the queries of an application share is one page with their list: here the broker that they read
+                {"receiver": "notify", "matchers": ['alertname="LedgerSourceUnreachable"'], "group_by": ["job", "app"]},
             ],
         },
         "inhibit_rules": rules,

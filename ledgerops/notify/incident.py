@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -26,7 +26,17 @@ class Firing:
     fingerprint: str
     runbook: str | None
     dashboard: str | None
-    subject: str = ""  # the query, application or driver that it is about
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def app(self) -> str:
+        """The application that it is about; empty where the alert has none."""
+        return self.labels.get("app", "")
+
+    @property
+    def subject(self) -> str:
+        """The query, application or driver that it is about; empty without one."""
+        return next((self.labels[each] for each in ("query", "app", "instance") if self.labels.get(each)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +129,7 @@ def _firing(given: object) -> Firing:
         fingerprint=str(given.get("fingerprint", "")),
         runbook=_web(annotations.get("runbook_url")),
         dashboard=_web(annotations.get("dashboard_url")),
-        subject=next((labels[each] for each in ("query", "app", "instance") if labels.get(each)), ""),
+        labels=labels,
     )
 
 

@@ -21,6 +21,7 @@ from ledgerops.common.credentials import Secrets
 from ledgerops.common.http import fetch, opener
 from ledgerops.model.recording import load_json
 from ledgerops.notify.incident import matchers
+from ledgerops.notify.outcome import Run
 
 READ_SECONDS = 4.0  # for each read from a driver
 LOOKUP_SECONDS = 8.0  # for a whole lookup
@@ -28,6 +29,7 @@ MAX_BYTES = 8 * 1024 * 1024  # of an answer
 MAX_TROUBLE_CHARACTERS = 200
 DEAD_SECONDS = 30.0  # how long a driver, or Prometheus, that did not answer is not asked again
 MAX_DRIVERS = 16  # that Prometheus names for one query and that are asked: each takes a thread
+REMEMBERED = "12h"  # for so long it is known how a query ended
 INSTANCE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")  # of Prometheus' answer: no user, no path
 NO_SECRETS = Secrets()
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -147,17 +149,47 @@ class Lookup:
             troubles.append("Prometheus did not answer a moment ago")
             return []
         selector = matchers(query=query, job=job, app=app)
-        asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{selector}}})"})
-        url = f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}"
         try:
-            answer = self._get(url, self.prometheus_secrets.headers(), end - time.monotonic())
-            named = [series["metric"].get("instance") for series in answer["data"]["result"]]
+            found = self._evaluate(f"sort_desc(ledgerops_query_active{{{selector}}})", end)
+            named = [series["metric"].get("instance") for series in found]
             hosts = [each for each in named if isinstance(each, str) and INSTANCE.fullmatch(each)]
             return [f"{self.scheme}://{each}" for each in hosts[:MAX_DRIVERS]]
         except Exception as error:
             self._note_silence(self.prometheus, error)
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
+
+    def runs(self, job: str, app: str) -> list[Run] | None:
+        """What Prometheus knows of an application's queries, now and since hours; None when it does not answer."""
+        if self.prometheus is None:
+            return None
+        active, seen = (
+            f"{name}{{{matchers(job=job, app=app)}}}"
+            for name in ("ledgerops_query_active", "ledgerops_last_seen_timestamp_seconds")
+        )
+        asked = {
+            "now": active,
+            "last": f"last_over_time({active}[{REMEMBERED}])",
+            "seen": f"last_over_time({seen}[{REMEMBERED}])",
+        }
+        known: dict[tuple[str, str], dict[str, float]] = {}
+        try:
+            for name, expression in asked.items():
+                for series in self._evaluate(expression, time.monotonic() + self.seconds / len(asked)):
+                    labels = series["metric"]
+                    key = str(labels.get("query", "")), str(labels.get("instance", ""))
+                    known.setdefault(key, {})[name] = float(series["value"][1])
+        except Exception as error:  # whatever answers there: the message goes out without it
+            self._note_silence(self.prometheus, error)
+            return None
+        return [Run(query, instance, **values) for (query, instance), values in sorted(known.items())]
+
+    def _evaluate(self, expression: str, end: float) -> list[Any]:
+        """The result of a PromQL expression; raises what the server or the network does."""
+        asked = urllib.parse.urlencode({"query": expression})
+        url = f"{(self.prometheus or '').rstrip('/')}/api/v1/query?{asked}"
+        found: list[Any] = self._get(url, self.prometheus_secrets.headers(), end - time.monotonic())["data"]["result"]
+        return found
 
     def _get(self, url: str, headers: Mapping[str, str], seconds: float) -> Any:
         through = opener(certificate=self.certificate, key=self.key)

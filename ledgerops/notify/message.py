@@ -8,17 +8,18 @@ exceptions: each is one line without control characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
 from ledgerops.diagnosis.proof import MAX_TOLD, confidence
+from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.notify.incident import Incident, matchers
+from ledgerops.notify.outcome import utc_clock
 
 MAX_LINES = 12
 MAX_LINE_CHARACTERS = 300  # chat clients fold longer lines, pagers cut them
@@ -26,6 +27,7 @@ MAX_WAIT_SECONDS = 900.0  # for which an alert may wait before it begins
 # where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
 FAILED = "the query failed"  # how a finding begins that says the exception
+ENDED = ("stopped", "failed", "lost")  # states of a query that did not recover
 MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
 
 
@@ -50,13 +52,14 @@ def compose(
     now: float,
     trouble: str | None = None,
     before: Mapping[str, Any] | None = None,
+    outcomes: Sequence[str] = (),
 ) -> Message:
     """The message. `diagnosis` is the query's part of the diagnosis document; where it is None, `trouble` says why.
-    `before` is the diagnosis of when the incident began: the message says what changed since."""
-    lines = (
-        _resolved(incident, diagnosis, before) if incident.status == "resolved" else _firing(incident, diagnosis, now)
-    )
-    if diagnosis is None and incident.query:
+    `before` is the diagnosis of when the incident began: the message says what changed since. `outcomes` are what
+    became of those that the alerts are about, where there is no diagnosis."""
+    over = incident.status == "resolved"
+    lines = _resolved(incident, diagnosis, before, outcomes) if over else _firing(incident, diagnosis, now)
+    if diagnosis is None and incident.worst.labels.get("query") and not any(outcomes):
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
     lines += _links(incident)
     cut = [_one_line(line) for line in lines[:MAX_LINES]]
@@ -69,10 +72,11 @@ def compose_checked(
     now: float,
     trouble: str | None = None,
     before: Mapping[str, Any] | None = None,
+    outcomes: Sequence[str] = (),
 ) -> tuple[Message, Exception | None]:
     """The message, and the error if what a driver answered is no diagnosis: then the message is without it."""
     try:
-        return compose(incident, diagnosis, now, trouble, before), None
+        return compose(incident, diagnosis, now, trouble, before, outcomes), None
     except Exception as error:
         return compose(incident, None, now, "the driver returned an invalid diagnosis"), error
 
@@ -87,7 +91,7 @@ def _one_line(text: str) -> str:
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
     worst = incident.worst
     about = _heading(worst.severity.upper(), incident)
-    since = f"alert since {_clock(worst.began)}, for {duration(max(0.0, now - worst.began))}"
+    since = f"alert since {utc_clock(worst.began)}, for {duration(max(0.0, now - worst.began))}"
     causes = (diagnosis or {}).get("root_causes") or []
     failed = next((each["summary"] for each in causes[:1] if each["summary"].startswith(FAILED)), None)
     lines = [f"{about}: {failed or worst.summary.rstrip('.')} ({since})"]
@@ -138,10 +142,11 @@ def _causes(diagnosis: Mapping[str, Any], began: float) -> list[str]:
             return [f"cause: none found at this moment; {now}"]
         causes = [over]
         lines = [f"cause until {over['until'][11:19]} UTC: {_cause(over)}", f"now: nothing found; {now}"]
-    remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
-    if remedy is not None:
+    remedies = sorted(causes[0].get("remedies", []), key=lambda each: not each.get("safe"))
+    for remedy in remedies[:1]:
         command = f": {remedy['command']}" if remedy.get("command") else ""
-        lines.append(f"do first: {remedy['action']}{command} ({remedy['why']})")
+        ask = "" if remedy.get("safe") else " (ask the owner before: this changes the job)"
+        lines.append(f"do first{ask}: {remedy['action']}{command} ({remedy['why']})")
     ruled_out = [each["rule"] for each in causes[0].get("ruled_out", [])[:MAX_TOLD]]
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")
@@ -162,13 +167,28 @@ def _over(diagnosis: Mapping[str, Any], began: float) -> Mapping[str, Any] | Non
     return max(ended, key=lambda each: (SEVERITIES.index(each["severity"]), each["until"]), default=None)
 
 
-def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> list[str]:
+def _resolved(
+    incident: Incident,
+    diagnosis: Mapping[str, Any] | None,
+    before: Mapping[str, Any] | None,
+    outcomes: Sequence[str] = (),
+) -> list[str]:
+    """What is known: recovered, with the figures; stopped; lost and not seen again; or replaced."""
     worst = incident.worst
-    about = _heading("RESOLVED", incident)
-    ended = max((alert.ended or alert.began for alert in incident.alerts), default=worst.began)
-    lines = [f"{about}: {worst.summary.rstrip('.')} (lasted {duration(max(0.0, ended - incident.began))})"]
+    lasted = f"the alert lasted {duration(max(0.0, (worst.ended or worst.began) - worst.began))}"
+    became = _state(diagnosis) if diagnosis is not None else next(iter(outcomes), "")
+    told = "; ".join(part for part in (became, lasted) if part)
+    lines = [f"{_heading('RESOLVED', incident)}: {worst.summary.rstrip('.')} ({told})"]
     if diagnosis is not None:
-        lines.append(f"now: {diagnosis.get('status')}, health {diagnosis.get('health')}")
+        figures = figures_of(diagnosis) if "forecast" in diagnosis else ""
+        lines.append(
+            f"now: {diagnosis.get('status')}, health {diagnosis.get('health')}" + (f"; {figures}" if figures else "")
+        )
+    lines += [
+        f"{alert.subject}: {each}"
+        for alert, each in zip(incident.alerts[1:], outcomes[1:], strict=False)
+        if each and alert.subject != worst.subject
+    ]
     was = [cause["rule"] for cause in (before or {}).get("root_causes", [])]
     now = {cause["rule"] for cause in (diagnosis or {}).get("root_causes", [])}
     if was and diagnosis is not None:
@@ -181,6 +201,15 @@ def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: M
     return lines
 
 
+def _state(diagnosis: Mapping[str, Any]) -> str:
+    """Recovered, if the driver says so: an alert also ends with its query, or for want of data."""
+    status, causes = diagnosis.get("status"), diagnosis.get("root_causes") or []
+    if status in ENDED:
+        return str(status)
+    bad = [cause["rule"] for cause in causes if cause.get("severity") != "info"]
+    return f"{bad[0]} is still active" if bad else "catching up" if status == "catching_up" else "recovered"
+
+
 def _links(incident: Incident) -> list[str]:
     worst = incident.worst
     links = [("runbook", worst.runbook), ("dashboard", worst.dashboard), ("silence", _silence(incident))]
@@ -188,11 +217,12 @@ def _links(incident: Incident) -> list[str]:
 
 
 def _silence(incident: Incident) -> str | None:
-    if incident.alertmanager is None or incident.status == "resolved" or incident.query is None:
+    if incident.alertmanager is None or incident.status == "resolved":
         return None
-    matcher = f"{{{matchers(query=incident.query, app=incident.app)}}}"
+    shared = matchers(query=incident.query, app=incident.app)
+    if not incident.query:  # a driver: only what this page is about
+        instances = {alert.labels.get("instance") for alert in incident.alerts}
+        instance = instances.pop() if len(instances) == 1 else None
+        shared = matchers(alertname=incident.worst.name, job=incident.job, app=incident.app, instance=instance)
+    matcher = f"{{{shared}}}"
     return f"{incident.alertmanager}/#/silences/new?filter={quote(matcher, safe='')}"
-
-
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC")

@@ -22,8 +22,9 @@ from ledgerops.common.http_server import Server
 from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Lookup, LookupResult
-from ledgerops.notify.message import Message, compose, compose_checked
+from ledgerops.notify.message import MAX_SUBJECTS, Message, compose, compose_checked
 from ledgerops.notify.metrics import Counts, page
+from ledgerops.notify.outcome import outcome
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
 from ledgerops.runtime.exposition import accepted
@@ -149,7 +150,7 @@ class Service:
                 wake.set()
         if incident is not None:
             self.counts.accept()
-            if incident.query:
+            if incident.worst.labels.get("query"):
                 self._message(incident.identity, incident)  # the diagnoses of all incidents are looked up together
         return status, text
 
@@ -245,16 +246,16 @@ class Service:
             return found
 
     def _compose(self, incident: Incident) -> Message:
-        found = (
-            self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else LookupResult(None)
-        )
+        query = incident.query or incident.worst.labels.get("query")  # of several queries that of the first line
+        found = self._lookup.diagnose(query, incident.job, incident.app) if query else LookupResult(None)
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
-        message, error = compose_checked(incident, found.diagnosis, time.time(), found.trouble, before)
+        outcomes = self._outcomes(incident) if incident.status == "resolved" and found.diagnosis is None else ()
+        message, error = compose_checked(incident, found.diagnosis, time.time(), found.trouble, before, outcomes)
         if error is not None:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
             return message
-        if incident.query and found.diagnosis is None:
+        if query and found.diagnosis is None:
             self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:
             try:
@@ -262,6 +263,15 @@ class Service:
             except sqlite3.Error as error:  # the alert matters more than what changes until its end
                 log.warning("cannot keep the diagnosis: %s", error)
         return message
+
+    def _outcomes(self, incident: Incident) -> Sequence[str]:
+        """What became of the query or driver of each alert; empty where Prometheus does not say."""
+        apps = {each.app for each in incident.alerts[:MAX_SUBJECTS]}
+        known = {app: self._lookup.runs(incident.job, app) for app in apps}
+        return [
+            outcome(alert, runs) if (runs := known[alert.app]) is not None else ""
+            for alert in incident.alerts[:MAX_SUBJECTS]
+        ]
 
 
 def _text(status: HTTPStatus, text: str) -> Answer:

@@ -30,7 +30,7 @@ from ledgerops.mixin.yaml_text import document
 from ledgerops.servers.process import Process, answers, free_port
 from load.bench.lines import Line, least
 
-DRIVERS, QUERIES = 250, 20  # that vanish, and of each driver
+DRIVERS = 250  # that vanish
 MANY_QUERIES = 1_200  # that page one by one: more than the queue of notify holds
 RECEIVER_SECONDS = 0.1
 START_SECONDS = 60.0
@@ -87,10 +87,10 @@ def lost_drivers(drivers: int, between: float = BETWEEN_SECONDS) -> Steps:
     return (0.0, down), (between, lost)
 
 
-def lost_sources(queries: int) -> list[Alert]:
-    """What it sends for queries whose broker does not answer."""
+def lost_sources(queries: int, of_app: int = 1) -> list[Alert]:
+    """What it sends for queries whose broker does not answer, of which an application has `of_app`."""
     return [
-        _alert("LedgerSourceUnreachable", app=f"app-{n // QUERIES:03}", query=f"query-{n % QUERIES:02}")
+        _alert("LedgerSourceUnreachable", app=f"app-{n // of_app:03}", query=f"query-{n % of_app:02}")
         for n in range(queries)
     ]
 

@@ -373,6 +373,56 @@ def test_a_scrape_is_repeated_for_a_second_while_there_is_no_news(serve):
     assert [body == first for body in (*bodies, served.get("/metrics")[2])] == [True, False, False, False]
 
 
+def scraped(served, *seconds):
+    """Scrapes after each pause, in a thread that is returned."""
+
+    def scrape():
+        for pause in seconds:
+            time.sleep(pause)
+            served.get("/metrics")
+
+    thread = threading.Thread(target=scrape)
+    thread.start()
+    return thread
+
+
+def test_a_driver_that_ends_is_scraped_once_more_by_who_scrapes_regularly(serve):
+    served = serve()
+    scraped(served, 0.0, 0.5, 0.5).join()
+    last = scraped(served, 0.5)
+    served.exporter.await_scrapes()
+    asked = served.exporter._scrapes["127.0.0.1"]
+    last.join()
+
+    assert len(asked) == 3 and asked[-1] - asked[0] > 0.9, "it came back after the scrape that it waited for"
+
+
+@pytest.mark.parametrize(
+    "pauses",
+    [
+        pytest.param((), id="never scraped"),
+        pytest.param((0.0, 0.1), id="scraped twice by a person"),
+        pytest.param((0.0, 0.1, 2.0), id="scraped now and then"),
+    ],
+)
+def test_a_driver_that_ends_waits_for_nobody_else(serve, pauses):
+    served = serve()
+    scraped(served, *pauses).join()
+    began = time.monotonic()
+    served.exporter.await_scrapes()
+
+    assert time.monotonic() - began < 0.1
+
+
+def test_a_driver_that_ends_does_not_wait_long_for_a_prometheus_that_is_gone(serve):
+    served = serve()
+    scraped(served, 0.0, 0.1, 0.1).join()
+    began = time.monotonic()
+    served.exporter.await_scrapes()
+
+    assert time.monotonic() - began < 2.0
+
+
 def test_refused_requests_are_counted_in_the_next_scrape(serve):
     served = serve()
     served.exporter._server.refused("address")

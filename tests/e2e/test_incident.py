@@ -136,6 +136,10 @@ def test_a_driver_that_is_killed_is_a_page_that_claims_nothing(incident):
             child.kill()
     os.kill(injector.process.pid, signal.SIGKILL)
 
-    until(lambda: "LedgerExporterAbsent" in prometheus.firing(), 90, "the alert")
-    until(lambda: "no query is being watched" in text(receiver.got[before:]), 90, "the page")
+    until(lambda: "LedgerDriverLost" in prometheus.firing(), 90, "the alert")
+    until(
+        lambda: f"(1): {injector.names['main']}. Nothing has taken its place" in text(receiver.got[before:]),
+        90,
+        "the page",
+    )
     assert "healthy" not in text(receiver.got[before:])

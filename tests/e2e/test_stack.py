@@ -138,8 +138,11 @@ def test_every_command_of_the_runbooks_runs(stack, tmp_path):
     assert failed == {}
 
 
-def test_a_run_that_ends_is_missed_by_its_scraper(stack):
+def test_a_run_that_is_stopped_says_so_in_its_last_scrape_and_is_not_missed(stack):
     prometheus, run = stack
     run.stop(seconds=60)
 
-    until(lambda: "LedgerExporterAbsent" in prometheus.firing(), 60, "the alert")
+    until(lambda: prometheus.ask("max_over_time(up[10s]) == 0"), 60, "ten seconds without an answer")
+    [ended] = prometheus.ask("max(last_over_time(ledgerops_query_active[10m]))")
+    assert ended["value"][1] == "0"
+    assert not prometheus.ask('ALERTS{alertname=~"LedgerDriverLost|LedgerExporterAbsent|LedgerTargetDown"}')

@@ -128,20 +128,53 @@ def test_since_is_when_the_alert_that_is_named_began_and_not_one_that_is_over():
     assert message.title.endswith("(alert since 10:00:00 UTC, for 3 min)")
 
 
-def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
+def test_an_unsafe_remedy_is_the_first_thing_to_do_only_without_a_safe_one_and_is_marked():
     unsafe = {**DIAGNOSIS, "root_causes": [{**CAUSE, "remedies": CAUSE["remedies"][:1]}]}
 
-    assert "do first:" not in compose(parse_webhook(webhook()), unsafe, NOW).text
+    lines = compose(parse_webhook(webhook()), unsafe, NOW).body.splitlines()
+    assert lines[2] == "do first (ask the owner before: this changes the job): drop the state (quick)"
+    assert "drop the state" not in compose(parse_webhook(webhook()), DIAGNOSIS, NOW).text
+
+
+def test_a_page_about_a_driver_silences_that_driver_and_one_about_several_the_alert():
+    one, two = (unquote(about_drivers(*map(lost, numbers)).body.splitlines()[-1]) for numbers in ([1], [1, 2]))
+
+    assert one.endswith('{alertname="LedgerDriverLost", job="ledgerops", instance="driver-001:9464"}')
+    assert two.endswith('{alertname="LedgerDriverLost", job="ledgerops"}')
 
 
 def test_the_end_says_how_long_it_took_and_what_changed():
     message = compose(parse_webhook(resolved()), HEALTHY, NOW, before=DIAGNOSIS)
 
     assert message.text.splitlines()[:3] == [
-        "RESOLVED daily_counts: A query falls behind its input (lasted 7 min)",
+        "RESOLVED daily_counts: A query falls behind its input (recovered; the alert lasted 7 min)",
         "now: healthy, health 100",
         "gone: key-skew",
     ]
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "outcomes", "said"),
+    [
+        pytest.param({**HEALTHY, "status": "stopped"}, (), "stopped", id="a query that was stopped"),
+        pytest.param({**HEALTHY, "status": "catching_up"}, (), "catching up", id="a query that catches up"),
+        pytest.param(DIAGNOSIS, (), "key-skew is still active", id="a cause that goes on"),
+        pytest.param(None, ("lost, not seen again since 10:01:00 UTC",), "lost, not seen again since", id="lost"),
+        pytest.param(None, ("replaced: a:1 runs b",), "replaced: a:1 runs b", id="replaced"),
+    ],
+)
+def test_the_end_of_an_alert_is_not_called_a_recovery_where_it_is_none(diagnosis, outcomes, said):
+    message = compose(parse_webhook(resolved()), diagnosis, NOW, "no exporter is configured", outcomes=outcomes)
+
+    assert f"its input ({said}" in message.title and message.title.endswith("the alert lasted 7 min)")
+    assert "recovered" not in message.text and "diagnosis: none" not in message.text
+
+
+def test_without_prometheus_and_driver_the_end_claims_nothing():
+    message = compose(parse_webhook(resolved()), None, NOW, "no driver answered", outcomes=("",))
+
+    assert message.title.endswith("(the alert lasted 7 min)")
+    assert message.body.splitlines()[0] == "diagnosis: none (no driver answered)"
 
 
 def test_a_cause_that_is_still_active_is_named_at_the_end():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["holds", "broken", "not checked"]
+Verdict = Literal["holds", "broken", "not checked", "nothing to verify"]
 MAX_EXAMPLES = 5
 
 
@@ -35,5 +35,6 @@ def judge(result: JobCheck, lenient: bool) -> JobCheck:
     if lenient and repeated:
         result.notes.append(f"{repeated:,} repeated (allowed by the sink: at least once)")
         repeated = 0
-    result.verdict = "broken" if result.lost or repeated or result.changed else "holds"
+    fine: Verdict = "nothing to verify" if result.rows == 0 else "holds"
+    result.verdict = "broken" if result.lost or repeated or result.changed else fine
     return result

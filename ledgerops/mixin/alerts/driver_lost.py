@@ -1,34 +1,28 @@
-"""Driver lost: a driver stopped answering while its queries ran, and no other driver runs them.
+"""Driver lost: a driver stopped answering while its queries ran, and nothing has taken its place.
 
-Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries, and
-    no driver has an active run of them now. If no driver answers at all, see LedgerExporterAbsent.
+Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries. No
+    driver runs them now, and at this address none of the same application runs others. A driver that is stopped tells
+    Prometheus that its queries ended, so this one was killed, or it hangs.
 Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
     topic deletes rows. No other alert about these queries can fire.
 Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason.
     2. If it is alive, run `ledgerops status --once --url http://INSTANCE` on the Prometheus host. An answer
     means that the scrape configuration is wrong. Without one, only the endpoint is gone; the queries may be running.
     3. `up{job="JOB", instance="INSTANCE"}` is 0 while the target exists; no value means that it was removed.
-Mitigation: start the driver again; its queries resume from their checkpoints. If it was shut down on purpose, silence
-    the alert: it ends by itself 12 hours after the last scrape.
+Mitigation: start the driver again; its queries resume from their checkpoints. If it was killed on purpose, silence the
+    alert: it ends by itself 12 hours after the last scrape.
 """
 
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import LAST_ACTIVE, lost
-from ledgerops.mixin.site import Site
+from ledgerops.mixin.alerts.promql import LOST
 
 ACTIVE, UP = "ledgerops_query_active", "up"
-OF_DRIVER = "{job=%q, instance=%q}"
-LAST = f"last_over_time(ledgerops_query_active{OF_DRIVER}[10m]) or last_over_time({LAST_ACTIVE}{OF_DRIVER}[12h])"
 NAMES = (
-    f'{{{{ with printf "max by (query) (({LAST}) == 1)" $labels.job $labels.instance $labels.job $labels.instance '
-    '| query }}{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
+    f'{{{{ with printf "max by (query) ({LOST}{{job=%q, instance=%q}})" $labels.job $labels.instance | query }}}}'
+    '{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
 )
-
-
-def _expression(site: Site) -> str:
-    return f"count by (job, app, instance) ({lost(site)})"
 
 
 def _other(name: str) -> str:
@@ -40,11 +34,11 @@ OTHER = {_other(ACTIVE): "1x400", 'up{instance="other:9464"}': "1x400"}
 ALERT = Alert(
     name="LedgerDriverLost",
     severity="critical",
-    expression=_expression,
-    hold=120.0,  # a driver that is started again needs a minute or two until its queries run
+    expression=lambda site: f"count by (job, app, instance) ({site.series(LOST)})",
+    hold=60.0,  # a driver that is started again may need as long until its queries run
     summary="A driver stopped answering while its queries ran.",
-    description="{{ $labels.instance }} of {{ $labels.job }} stopped answering. No other driver runs its queries "
-    f"({{{{ $value }}}}):{NAMES}.",
+    description="{{ $labels.instance }} of {{ $labels.job }} stopped answering while its queries ran "
+    f"({{{{ $value }}}}):{NAMES}. Nothing has taken its place.",
     runbook=__doc__,
     page="ledgerops-fleet",
     of_query=False,
@@ -54,6 +48,55 @@ ALERT = Alert(
         Case(
             "stays quiet", "its queries had ended a minute before, half an hour ago",
             {**OTHER, UP: "1x48 stale", ACTIVE: "1x41 0x4 stale"}, 3000, False,
+        ),
+        Case("fires", "within 90 s", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale"}, 210, True),
+        Case(
+            "stays quiet", "it was stopped: the last scrape says that its queries ended",
+            {**OTHER, UP: "1x8 0x40", ACTIVE: "1x7 0 stale"}, 400, False,
+        ),
+        Case(
+            "stays quiet", "a driver with other queries is started at its address",
+            {
+                **OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{query="new"}': "_x12 1x40",
+            }, 600, False,
+        ),
+        Case(
+            "resolves", "a driver with other queries is started at its address after three minutes",
+            {
+                **OTHER, UP: "1x8 0x12 1x40", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{query="new"}': "_x20 1x40",
+            }, 600, False,
+        ),
+        Case(
+            "fires", "a driver of another application is started at its address",
+            {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale", 'ledgerops_query_active{app="b"}': "_x12 1x40"},
+            600, True,
+        ),
+        Case(
+            "fires", "a driver is started at its address, and no query",
+            {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale"}, 600, True,
+        ),
+        Case(
+            "stays quiet", "what took its place an hour ago was stopped",
+            {
+                **OTHER, UP: "1x8 0x4 1x240 0x60", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{query="new"}': "_x12 1x240 0x2 stale",
+            }, 4500, False,
+        ),
+        Case(
+            "stays quiet", "the driver that took the query over an hour ago was stopped",
+            {
+                **OTHER, UP: "1x8 0x340", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{instance="new:9464"}': "_x12 1x240 0x2 stale",
+            }, 4500, False,
+        ),
+        Case(
+            "fires", "the query was taken over and came back",
+            {
+                **OTHER, UP: "1x8 0x100 1x60 0x200", ACTIVE: "1x8 stale _x99 1x60 stale",
+                'ledgerops_query_active{instance="new:9464"}': "_x12 1x90 0x6 stale",
+            }, 3600, True,
         ),
         Case("fires", "its target is gone", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 400, True),
         Case(
@@ -91,10 +134,10 @@ ALERT = Alert(
             "resolves", "it answers again",
             {**OTHER, UP: "1x8 0x20 1x40", ACTIVE: "1x8 stale _x20 1x40"}, 700, False,
         ),
-        Case("series vanishes", "for under two minutes", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 230, False),
+        Case("series vanishes", "for under a minute", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 190, False),
         Case(
-            "query restarts", "with the driver, within a minute and a half",
-            {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale _x6 1x40"}, 300, False,
+            "query restarts", "with the driver, within a minute",
+            {**OTHER, UP: "1x8 0x3 1x40", ACTIVE: "1x8 stale _x3 1x40"}, 300, False,
         ),
     ),
 )  # fmt: skip

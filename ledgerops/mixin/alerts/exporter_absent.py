@@ -1,7 +1,8 @@
 """Exporter absent: no driver answers Prometheus.
 
-Meaning: Prometheus cannot scrape any driver of this job: the drivers are gone, their ports are closed, or the network
-    is down.
+Meaning: Prometheus cannot scrape any driver of this job, and none told it before that its queries ended: the scrape
+    configuration or the network is wrong, or drivers went before they had a query. If queries ran, LedgerDriverLost
+    pages.
 Impact: no other alert about queries can fire. The queries may be running well or not at all.
 Diagnosis: 1. `up{job="JOB"}` shows which addresses Prometheus tried: none means that the targets are missing from its
     configuration.
@@ -15,15 +16,23 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import stopped
+from ledgerops.mixin.site import Site
+
+
+def _expression(site: Site) -> str:
+    # absent() gives no labels here, and the texts, the links and Alertmanager's inhibition need the job
+    absent = f'label_replace(absent({site.series("up")} == 1), "job", "{site.job}", "", "")'
+    return f"{absent} unless on (job) ({stopped(site, 'job')})"
+
 
 ALERT = Alert(
     name="LedgerExporterAbsent",
-    severity="critical",
-    # absent() gives no labels here, and the texts, the links and Alertmanager's inhibition need the job
-    expression=lambda site: f'label_replace(absent({site.series("up")} == 1), "job", "{site.job}", "", "")',
-    hold=60.0,
+    severity="warning",  # nobody knows whether anything is wrong with a query
+    expression=_expression,
+    hold=120.0,  # LedgerDriverLost comes first, and says which queries
     summary="No driver answers: no query is being watched.",
-    description="No target of the scrape job {{ $labels.job }} has answered for a minute.",
+    description="No target of the scrape job {{ $labels.job }} has answered for two minutes.",
     runbook=__doc__,
     page="ledgerops-fleet",
     of_query=False,
@@ -31,7 +40,18 @@ ALERT = Alert(
     cases=(
         Case("fires", "the only driver does not answer", {"up": "1x8 0x40"}, 300, True),
         Case("stays quiet", "one of two answers", {"up": "1x40", 'up{instance="other"}': "0x40"}, 300, False),
+        Case(
+            "stays quiet", "the only driver was stopped, and said so",
+            {"up": "1x8 0x340", "ledgerops_query_active": "1x7 0 stale"}, 4000, False,
+        ),
+        Case(
+            "fires", "one of two drivers was stopped, the other one did not say so",
+            {
+                "up": "1x8 0x340", "ledgerops_query_active": "1x7 0 stale",
+                'ledgerops_query_active{instance="other"}': "1x8 stale",
+            }, 4000, True,
+        ),
         Case("resolves", "it answers again", {"up": "1x8 0x20 1x40"}, 700, False),
         Case("series vanishes", "no target is known any more", {"up": "1x8 stale"}, 300, True),
     ),
-)
+)  # fmt: skip

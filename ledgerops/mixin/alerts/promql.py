@@ -8,6 +8,8 @@ from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
+LOST = "query:lost"
+TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that runs now stands for one that is gone
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
@@ -54,30 +56,42 @@ def once_a_step(site: Site) -> str:
 def remembered(site: Site) -> list[tuple[str, str]]:
     """The recording rules (name, expression) that `lost` and the dashboards are made of: twelve hours of every scrape
     are thousands of samples for each query. Their window is two steps, so that the last value before a driver is gone
-    is among them."""
-    window = duration(2 * step_seconds(site))
-    return [
-        (name, f"last_over_time({site.series(metric)}[{window}]){once_a_step(site)}")
-        for name, metric in ((LAST_ACTIVE, ACTIVE), (LAST_SEEN, SEEN))
-    ]
+    is among them. A query that was taken over is remembered as ended on the driver that is gone: whatever ends later
+    where it went is no second loss."""
+    step, (active, last) = once_a_step(site), _activity(site)
+    gone = f"({last}) == 1 unless on (job, app, instance, query) {active}"
+    over = " or ".join(f"0 * ({gone} and on ({by}) ({active} == 1))" for by in TAKEN_OVER)
+    seen = f"last_over_time({site.series(SEEN)}[{duration(2 * step_seconds(site))}]){step}"
+    recent = f"last_over_time({active}[{duration(2 * step_seconds(site))}])"
+    return [(LAST_ACTIVE, f"({over} or {recent}){step}"), (LAST_SEEN, seen), (LOST, lost(site))]
+
+
+def _activity(site: Site) -> tuple[str, str]:
+    """Whether each query runs, as its driver says now; and as it said last."""
+    active, recent = site.series(ACTIVE), duration(2 * step_seconds(site))
+    memory = f"last_over_time({site.series(LAST_ACTIVE)}[{site.window(REMEMBERED_SECONDS)}])"
+    return active, f"last_over_time({active}[{recent}]) or {memory}"
 
 
 def lost(site: Site) -> str:
-    """1 for each query that ran on a driver which stopped answering, and that no other driver runs now.
+    """1 for each query that ran on a driver which stopped answering, and that nothing has taken over.
 
-    A query that ends when it has processed what there was (`available_now`, `once`) is not among them.
+    Another driver that runs the query has taken it over, and so has one of the same application that runs others at the
+    same address: it was started there on purpose. A query that ends when it has processed what there was
+    (`available_now`, `once`) is not among them.
     """
-    active, memory = site.series(ACTIVE), site.window(REMEMBERED_SECONDS)
+    active, last = _activity(site)
     ends = site.series("ledgerops_query_info", 'trigger=~"available_now|once"')
-    last = (
-        f"last_over_time({active}[{duration(2 * step_seconds(site))}]) "
-        f"or last_over_time({site.series(LAST_ACTIVE)}[{memory}])"
-    )
+    taken_over = " ".join(f"unless on ({by}) ({active} == 1)" for by in TAKEN_OVER)
     return (
-        f"(({last}) == 1) unless on (job, app, instance, query) {active} "
-        f"unless on (job, app, query) ({active} == 1) "
-        f"unless on (job, app, instance, query) last_over_time({ends}[{memory}])"
+        f"(({last}) == 1) unless on (job, app, instance, query) {active} {taken_over} "
+        f"unless on (job, app, instance, query) last_over_time({ends}[{site.window(REMEMBERED_SECONDS)}])"
     )
+
+
+def stopped(site: Site, by: str) -> str:
+    """0 for each `by` whose drivers said before they went that none of their queries runs any more."""
+    return f"max by ({by}) ({_activity(site)[1]}) == 0"
 
 
 def silent(site: Site) -> str:

@@ -103,11 +103,11 @@ def test_windows_may_not_hold_more_even_where_rows_came_too_late(judged):
     assert judged(asked(DAILY, again(rows, 1)), "daily_counts", manifest_of(text=text)).verdict == "broken"
 
 
-def test_no_window_yet_holds_and_says_so(judged):
+def test_no_window_yet_is_nothing_to_verify_and_says_so(judged):
     result = judged(asked(DAILY).slice(0, 0), "daily_counts")
 
     assert (result.verdict, result.notes) == (
-        "holds",
+        "nothing to verify",
         ["0 windows were written; open windows are not included"],
     )
 

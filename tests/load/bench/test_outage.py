@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from load.bench.outage import BY_JOB, lost_drivers, scene
+from load.bench.outage import BY_JOB, lost_drivers, lost_sources, scene
 from tests.programs import needed
 
 WAITS = {"group_wait": "1s", "group_interval": "2s"}
@@ -31,3 +31,14 @@ def test_grouped_by_job_all_lost_drivers_are_one_page_that_counts_them():
 
     assert "driver-000:9464 and 3 more: " in down
     assert "app-000 and 3 more: app-001, app-002, app-003" in lost
+
+
+def test_a_broker_that_is_away_is_one_page_for_each_application_with_its_queries():
+    needed("prometheus-alertmanager", "alertmanager")
+    steps = ((0.0, lost_sources(5, of_app=3)),)
+    first, second = sorted(scene(steps, 2, (), WAITS, 0.0, quiet_seconds=1.5, max_seconds=120.0).texts)
+
+    assert "CRITICAL app-000: LedgerSourceUnreachable" in first
+    assert "query-00 and 2 more: query-01, query-02" in first
+    assert "CRITICAL app-001: LedgerSourceUnreachable" in second
+    assert "query-00 and 1 more: query-01" in second

@@ -45,7 +45,8 @@ def test_a_lost_driver_and_a_sender_that_fails_are_one_page_each():
     ]
 
     assert silenced == [
-        (['alertname="LedgerExporterAbsent"'], ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], ["job"]),
+        (['alertname="LedgerExporterAbsent"'], ['alertname=~"LedgerTargetDown"'], ["job"]),
+        (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerExporterAbsent"'], ["job"]),
         (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerTargetDown"'], ["job", "instance"]),
         (
             ['alertname="LedgerNotifyLate"'],

@@ -1,0 +1,58 @@
+"""What became of a query or a driver, from what Prometheus knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.notify.incident import parse_webhook
+from ledgerops.notify.lookup import Lookup
+from ledgerops.notify.outcome import Run, outcome
+from ledgerops.notify.service import Service
+from ledgerops.notify.spool import Spool
+from tests.notify.build import alert, resolved, webhook
+
+SEEN = 1772359200.0  # 10:00:00 UTC
+GONE = Run("daily_counts", "d:1", last=1.0, seen=SEEN)
+STOPPED = Run("daily_counts", "d:1", last=0.0, seen=SEEN)
+LOST = {"alertname": "LedgerDriverLost", "severity": "critical", "job": "ledgerops", "app": "shop", "instance": "d:1"}
+OF_QUERY = parse_webhook(webhook(alert())).worst
+OF_DRIVER = parse_webhook(webhook(alert(labels=LOST))).worst
+
+
+@pytest.mark.parametrize(
+    ("about", "runs", "said"),
+    [
+        pytest.param(OF_QUERY, [GONE], "lost, not seen again since 10:00:00 UTC", id="lost"),
+        pytest.param(OF_QUERY, [STOPPED], "stopped", id="stopped"),
+        pytest.param(OF_QUERY, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "runs on d:2", id="moved"),
+        pytest.param(OF_QUERY, [GONE, Run("other", "d:2", 1.0, 1.0)], "lost, not seen again since 10:00:00 UTC",
+                     id="another query runs"),
+        pytest.param(OF_QUERY, [], "nothing more is known", id="unknown"),
+        pytest.param(OF_DRIVER, [GONE], "lost, not seen again since 10:00:00 UTC", id="driver lost"),
+        pytest.param(OF_DRIVER, [STOPPED], "stopped", id="driver stopped"),
+        pytest.param(OF_DRIVER, [GONE, Run("new", "d:1", 1.0, 1.0)], "answers again, runs new", id="other queries"),
+        pytest.param(OF_DRIVER, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "replaced: d:2 runs daily_counts",
+                     id="replaced"),
+    ],
+)  # fmt: skip
+def test_what_is_known_is_said(about, runs, said):
+    assert outcome(about, runs) == said
+
+
+def test_the_end_of_a_query_whose_driver_is_gone_is_asked_of_prometheus(driver, tmp_path):
+    series = {"metric": {"query": "daily_counts", "instance": "d:1"}, "value": [0, "1"]}
+    driver.pages["/api/v1/query"] = {"data": {"result": [series]}}
+    service = Service(Spool(tmp_path / "q.db", []), Lookup(prometheus=driver.url), [])
+    try:
+        assert service._outcomes(parse_webhook(resolved())) == ["runs on d:1"]
+    finally:
+        service.close()
+    assert all("last_over_time" in path for path in driver.asked[1:])
+
+
+def test_without_prometheus_nothing_is_claimed(tmp_path):
+    service = Service(Spool(tmp_path / "q.db", []), Lookup(), [])
+    try:
+        assert service._outcomes(parse_webhook(resolved())) == [""]
+    finally:
+        service.close()
