@@ -74,7 +74,7 @@ def report() -> str:
 def picture() -> str:
     """The picture as SVG text."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text("$ ledgerops diagnose --from recording", style="bold"))
+    console.print(Text("$ ledgerops diagnose recording", style="bold"))
     for line in report().rstrip().split("\n"):
         console.print(Text.from_ansi(line))
     return console.export_svg(title="ledgerops", theme=DIMMED_MONOKAI, code_format=FRAME, unique_id="ledgerops")

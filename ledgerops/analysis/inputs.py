@@ -54,7 +54,7 @@ def _exporter(url: str, seconds: float | None) -> Source:
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "reason", None) or error).lower()
         raise UserError(
-            f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording with --from"
+            f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording"
         ) from None
     return Source(url, recording.read_lines(iter(lines), address), _instant(date))
 

@@ -7,11 +7,12 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+from ledgerops.cli.parser import Parser
 from ledgerops.cli.streams import drop, is_of_output, prepare_streams, print_error
 from ledgerops.errors import UserError, os_reason
 from ledgerops.version import __version__
@@ -30,32 +31,40 @@ class Command(NamedTuple):
     extra: str | None = None
 
 
-COMMANDS = (
-    Command("run", "ledgerops.cli.run", "run the ledger's jobs on Spark, with the observer attached", "ledger"),
-    Command("exec", "ledgerops.cli.exec", "run your own PySpark script with the observer attached"),
-    Command("load", "ledgerops.cli.load", "send a load plan or the real transactions to Kafka or a folder", "load"),
-    Command("load calibrate", "ledgerops.cli.load_calibrate", "measure how much load this machine can send", "load"),
-    Command("load search", "ledgerops.cli.load_search", "find the highest rate that a job sustains", "load"),
-    Command("load test", "ledgerops.cli.load_test", "load jobs and pass or fail them by objectives", "load"),
-    Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated or changed no row", "ledger"),
-    Command("status", "ledgerops.cli.status", "show the live view of a running exporter", "cli"),
-    Command("diagnose", "ledgerops.cli.diagnose", "find the root cause of a query's problem", "cli"),
-    Command("compare", "ledgerops.cli.compare", "compare queries before and after a change", "cli"),
-    Command("capacity", "ledgerops.cli.capacity", "estimate the rate a query can sustain, and what limits it", "cli"),
-    Command("mcp", "ledgerops.cli.mcp", "answer an AI assistant's questions about queries", "mcp"),
-    Command("state", "ledgerops.cli.state", "show what a query keeps in its state, from its checkpoint", "ledger"),
-    Command("drill", "ledgerops.cli.drill", "inject faults into queries and score the diagnosis", "ledger"),
-    Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or print the runbook of one"),
-    Command("render", "ledgerops.cli.render", "write the generated files, or check that they are current", "render"),
-    Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs", "ledger"),
-    Command("plans", "ledgerops.cli.plans", "list the load plans", "ledger"),
-    Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics and load reference data", "ledger"),
-    Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine to try things out", "ledger"),
-    Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
-    Command("sbom", "ledgerops.cli.sbom", "print the software bill of materials as CycloneDX JSON"),
-    Command("notify", "ledgerops.cli.notify", "send alerts as messages that name the cause", "notify"),
-    Command("completion", "ledgerops.cli.completion", "print a shell completion script", "cli"),
-)
+# heading -> its commands, in the order of `ledgerops --help` and of docs/cli.md
+GROUPS: Mapping[str, tuple[Command, ...]] = {
+    "ask about queries": (
+        Command("diagnose", "ledgerops.cli.diagnose", "find the root cause of a query's problem", "cli"),
+        Command("status", "ledgerops.cli.status", "show the live view of a running exporter", "cli"),
+        Command("capacity", "ledgerops.cli.capacity", "estimate the rate a query can sustain", "cli"),
+        Command("compare", "ledgerops.cli.compare", "compare queries before and after a change", "cli"),
+        Command("state", "ledgerops.cli.state", "show the state of a query from its checkpoint", "ledger"),
+        Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or print a runbook"),
+        Command("mcp", "ledgerops.cli.mcp", "answer an AI assistant's questions about queries", "mcp"),
+    ),
+    "set up": (
+        Command("exec", "ledgerops.cli.exec", "run your own PySpark script with the observer attached"),
+        Command("render", "ledgerops.cli.render", "write alert rules and dashboards for your site", "render"),
+        Command("notify", "ledgerops.cli.notify", "send alerts as messages that name the cause", "notify"),
+        Command("completion", "ledgerops.cli.completion", "print a shell completion script", "cli"),
+    ),
+    "demonstration and load lab": (
+        Command("run", "ledgerops.cli.run", "run the ledger's jobs with the observer attached", "ledger"),
+        Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs", "ledger"),
+        Command("plans", "ledgerops.cli.plans", "list the load plans", "ledger"),
+        Command("load", "ledgerops.cli.load", "send a load plan to Kafka or a folder", "load"),
+        Command("load calibrate", "ledgerops.cli.load_calibrate", "measure how much load this machine sends", "load"),
+        Command("load search", "ledgerops.cli.load_search", "find the highest rate that a job sustains", "load"),
+        Command("load test", "ledgerops.cli.load_test", "load jobs and pass or fail them by objectives", "load"),
+        Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated or changed no row", "ledger"),
+        Command("drill", "ledgerops.cli.drill", "inject faults and score the diagnosis", "ledger"),
+        Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics, load its tables", "ledger"),
+        Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine", "ledger"),
+        Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
+    ),
+    "for maintainers": (Command("sbom", "ledgerops.cli.sbom", "print the bill of materials as CycloneDX JSON"),),
+}
+COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
 # module of an optional dependency -> the package that has it
 OPTIONAL = {
@@ -86,38 +95,20 @@ CHECKOUT_ONLY = "ledgerops.drills"  # the package does not contain it
 READ_DOCSTRINGS = ("render", "rules")  # commands that show runbooks
 
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps docstrings as they are written, and each command's line in one line."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28)
-        self._action_max_length = 18  # argparse forgets that commands are indented once more
-
-
-class Parser(argparse.ArgumentParser):
-    """Turns bad usage into the one line that every error is."""
-
-    def __init__(self, **options: object) -> None:
-        options["formatter_class"] = Formatter
-        super().__init__(**options)  # type: ignore[arg-type]
-
-    def error(self, message: str) -> NoReturn:
-        """Raises UserError with the message and a hint to --help, in place of argparse's usage and exit."""
-        raise UserError(f"{message[:1].lower()}{message[1:]}; see {self.prog} --help")
-
-
 def build_parser(chosen: str | None) -> Parser:
     """The parser of all commands, with the arguments of the chosen one only: the others stay unimported."""
     parser = Parser(
         prog="ledgerops",
         description="Observability for Spark Structured Streaming: metrics, root causes with evidence, alerts.",
-        epilog="example: ledgerops run --duration 60",
+        usage="ledgerops [-h] [--version] COMMAND ...",
+        epilog=_listed(),
     )
     parser.add_argument("--version", action="version", version=f"ledgerops {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(prog="ledgerops", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    commands.required = chosen is not None
     for command in COMMANDS:
         if command.name != chosen:
-            commands.add_parser(command.name, help=command.summary)
+            commands.add_parser(command.name)
             continue
         module = import_module(command.module)
         if sys.flags.optimize > 1 and command.name in READ_DOCSTRINGS:
@@ -126,10 +117,20 @@ def build_parser(chosen: str | None) -> Parser:
             )
         # in docstrings `...` marks code for the reference pages; a terminal needs no marks
         text = re.sub(r"`([^`]*)`", r"\1", module.__doc__ or f"{command.summary}\n")
-        described = commands.add_parser(command.name, help=command.summary, description=text)
+        described = commands.add_parser(command.name, description=text)
         module.add_arguments(described)
         described.set_defaults(run=module.run)
     return parser
+
+
+def _listed() -> str:
+    """The commands below their headings, and where to begin."""
+    lines = [
+        "\n".join((f"{heading}:", *(f"  {each.name:<16}{each.summary}" for each in commands)))
+        for heading, commands in GROUPS.items()
+    ]
+    begin = "Begin with:\n    ledgerops diagnose\n    ledgerops diagnose RECORDING\n    ledgerops diagnose --help"
+    return "\n\n".join((*lines, begin))
 
 
 def chosen_command(argv: Sequence[str]) -> str | None:
@@ -138,7 +139,7 @@ def chosen_command(argv: Sequence[str]) -> str | None:
     names = [command.name for command in COMMANDS]
     if word is None or word in names:
         return word
-    near = get_close_matches(word, names, n=1)
+    near = [f"--{word}"] if word in ("help", "version") else get_close_matches(word, names, n=1)
     hint = f"did you mean {near[0]}?" if near else "see ledgerops --help"
     raise UserError(f"no command {word!r}; {hint}")
 

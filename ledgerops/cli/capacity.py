@@ -11,7 +11,7 @@ Examples:
     ledgerops capacity
     ledgerops capacity run/recording --query daily_counts --load 2x --load 5000
     ledgerops capacity --trigger 5s --cores 8
-    ledgerops capacity --from run/recording --at 2026-11-21T08:30:00Z --json | python -m json.tool
+    ledgerops capacity run/recording --at 2026-11-21T08:30:00Z --json | python -m json.tool
 """
 
 from __future__ import annotations

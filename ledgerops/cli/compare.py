@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("before", metavar="BEFORE", help="a recording, event log or exporter URL, as for diagnose --from")
+    add("before", metavar="BEFORE", help="a recording, event log or exporter URL, as for diagnose")
     add("after", metavar="AFTER", nargs="?", help="the same, recorded after the change")
     add("--change-at", metavar="TIME", help="time of the change, when BEFORE covers both sides of it")
     add("--query", metavar="NAME", help="only this query")

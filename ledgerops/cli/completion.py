@@ -15,7 +15,7 @@ from importlib import import_module
 
 SHELLS = ("bash", "zsh", "fish")
 FOLDERS = ("FOLDER", "CHECKPOINT", "RUN")  # metavars of arguments that take a folder
-FILES = ("FILE", "PATH", "PATH|URL", "SCRIPT", "PLACE", "BEFORE", "AFTER")  # and of those that take a file
+FILES = ("FILE", "PATH", "SOURCE", "SCRIPT", "PLACE", "BEFORE", "AFTER")  # and of those that take a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,8 @@ def whole_parser() -> argparse.ArgumentParser:
     Commands of two words hang below the first one, beside the names that this one may be given: `load search`,
     `load whale`.
     """
-    from ledgerops.cli import COMMANDS, Parser
+    from ledgerops.cli import COMMANDS
+    from ledgerops.cli.parser import Parser
 
     whole = Parser(prog="ledgerops")
     whole.add_argument("--version", action="version", version="", help="show the version")

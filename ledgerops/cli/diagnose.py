@@ -10,11 +10,11 @@ Exit code: 0 nothing found at --fail-on or above, 1 something found (also if it 
 
 Examples:
     ledgerops diagnose
-    ledgerops diagnose --from run/recording --query daily_counts --at 2026-11-21T08:30:00Z
-    ledgerops diagnose --from eventlog_v2_app-1 --json | python -m json.tool
+    ledgerops diagnose run/recording --query daily_counts --at 2026-11-21T08:30:00Z
+    ledgerops diagnose eventlog_v2_app-1 --json | python -m json.tool
     ledgerops diagnose --since 2h --timeline
     ledgerops diagnose --watch 10
-    ledgerops diagnose --from run/recording --html report.html
+    ledgerops diagnose run/recording --html report.html
 """
 
 from __future__ import annotations

@@ -7,23 +7,28 @@ import argparse
 from ledgerops.config import load
 from ledgerops.errors import UserError
 
+SOURCES = "a recording, a folder of recordings, a Spark event log, or an exporter's URL"
+
+
+def add_source(parser: argparse.ArgumentParser, what: str = SOURCES) -> None:
+    """The argument SOURCE, and its two older spellings."""
+    default = "(default: the exporter of this machine, by the settings host and port)"
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help=f"{what} {default}")
+    parser.add_argument("--from", "--url", dest="place", metavar="SOURCE", help="another way to give SOURCE")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source(parser)
     add = parser.add_argument
-    add(
-        "--from",
-        dest="place",
-        metavar="PATH|URL",
-        help="a recording, a folder of recordings, a Spark event log, or an exporter's URL "
-        "(default: the exporter of this machine, by the settings host and port)",
-    )
     add("--query", metavar="NAME", help="only this query")
     add("--at", metavar="TIME", help="moment to examine: ISO 8601, UTC if no time zone is given")
 
 
 def place(args: argparse.Namespace) -> str:
-    """What --from names, or the exporter that the settings name. Raises UserError for settings that make no sense."""
-    return args.place or load().url
+    """The source that was given, or the exporter that the settings name. Raises UserError for two sources."""
+    if args.source and args.place:
+        raise UserError(f"two sources: {args.source} and {args.place}; give one")
+    return args.source or args.place or load().url
 
 
 def instant(option: str, text: str | None) -> float | None:

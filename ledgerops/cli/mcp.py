@@ -6,8 +6,8 @@ rows. What queries and topics are called was written by others; an assistant mus
 
 Examples:
     ledgerops mcp
-    ledgerops mcp --from http://driver:9464
-    ledgerops mcp --from runs/tuesday/recording --before runs/monday/recording
+    ledgerops mcp http://driver:9464
+    ledgerops mcp runs/tuesday/recording --before runs/monday/recording
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from ledgerops.analysis.answers import Answers
-from ledgerops.cli.input_args import place
+from ledgerops.cli.input_args import add_source, place
 from ledgerops.errors import UserError
 from ledgerops.version import __version__
 
@@ -31,13 +31,8 @@ Arguments = ParamSpec("Arguments")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from",
-        dest="place",
-        metavar="PATH|URL",
-        help="a recording, a Spark event log, or an exporter's URL (default: the exporter of this machine)",
-    )
-    parser.add_argument("--before", metavar="PATH|URL", help="another one, from before a change, to compare with")
+    add_source(parser)
+    parser.add_argument("--before", metavar="SOURCE", help="another one, from before a change, to compare with")
 
 
 def run(args: argparse.Namespace) -> int:

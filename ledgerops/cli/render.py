@@ -1,18 +1,19 @@
-"""Writes the generated files, or checks that the committed ones are current.
+"""Writes what you deploy: alert rules, Prometheus and Alertmanager configuration, Grafana dashboards.
 
-Dashboards, alert rules and reference pages are generated from the catalogues of metrics, rules, alerts, settings and
-commands. Set selectors, objectives, time windows and links for your site in the table `render` of a TOML file.
+They are generated from the catalogues of metrics and rules. Set selectors, objectives, time windows and links for your
+site in the table `render` of a TOML file. `--check` writes nothing and exits with
+code 1 if a file differs, for CI. Without --out the command writes, or checks, the generated files of a checkout of
+ledgerops.
 
 Examples:
-    ledgerops render --check
-    ledgerops render --config ledgerops.toml --out deploy
+    ledgerops render --out monitoring
+    ledgerops render --config ledgerops.toml --out monitoring --check
     ledgerops render --format kubernetes --out k8s
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from ledgerops.mixin.site import Site
 
 FORMATS = ("files", "kubernetes")
+CHECKOUT = Path("ledgerops/mixin/__init__.py")  # of the repository, seen from its root
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; list files that differ and exit with code 1")
-    add("--out", type=Path, default=Path(), metavar="FOLDER", help="folder to write to (default: the current one)")
+    add("--out", type=Path, metavar="FOLDER", help="folder to write to")
     add("--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)")
     add(
         "--format",
@@ -40,30 +42,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import mixin
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
-    ours = {"docs/cli.md": cli_page}
     if args.format != "files" and args.check:
         raise UserError(f"--check compares the committed files and cannot be combined with --format {args.format}")
-    if args.format != "files" and args.out == Path():
+    if args.out is None and args.format != "files":
         raise UserError(f"--format {args.format} needs --out FOLDER: these files do not belong in a checkout")
+    if args.out is None and not CHECKOUT.is_file():
+        raise UserError("--out is missing: give the folder for rules and dashboards, such as --out monitoring")
+    root = args.out or Path()
     try:
-        if args.check:
-            names = list(mixin.drift(args.out, site, ours))
-        elif args.format == "files":
-            names = mixin.write(args.out, site, ours)
+        if args.format != "files":
+            names = _write_kubernetes(root, site)
         else:
-            names = _write_kubernetes(args.out, site)
+            made = mixin.outputs(site, {"docs/cli.md": cli_page}) if args.out is None else mixin.deployed(site)
+            names = list(mixin.drift(root, made)) if args.check else mixin.write(root, made)
     except OSError as error:
         doing = "read" if args.check else "write to"
-        raise UserError(f"cannot {doing} {args.out}: {os_reason(error)}") from None
+        raise UserError(f"cannot {doing} {root}: {os_reason(error)}") from None
     for name in names:
         print(f"{'differs:' if args.check else 'wrote'} {name}")
     if args.check and names:
-        print("run ledgerops render and commit the result", file=sys.stderr)
+        print("run ledgerops render with the same options and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0
 
 
@@ -78,14 +80,31 @@ def _write_kubernetes(folder: Path, site: Site) -> list[str]:
 
 
 def cli_page() -> str:
-    """docs/cli.md: the help of every command, as the terminal shows it."""
-    from ledgerops.cli import COMMANDS, build_parser
+    """docs/cli.md: the commands below their headings, then the help of each as the terminal shows it."""
+    from ledgerops.cli import GROUPS
     from ledgerops.mixin.reference import HEAD
 
-    parts = [HEAD, "# Commands\n"]
-    for command in COMMANDS:
-        parser = build_parser(command.name)
-        [commands] = [action for action in parser._actions if action.dest == "command"]
-        described = commands.choices[command.name]  # type: ignore[index]
-        parts.append(f"\n## ledgerops {command.name}\n\n```text\n{described.format_help().rstrip()}\n```\n")
+    parts = [HEAD, CLI_HEAD]
+    for heading, commands in GROUPS.items():
+        rows = (f"| [{each.name}](#ledgerops-{each.name.replace(' ', '-')}) | {each.summary} |\n" for each in commands)
+        parts.append(f"\n| {heading} | |\n|---|---|\n{''.join(rows)}")
+    for heading, commands in GROUPS.items():
+        parts.append(f"\n## {heading[:1].upper()}{heading[1:]}\n")
+        parts += [f"\n### ledgerops {each.name}\n\n```text\n{_help(each.name)}\n```\n" for each in commands]
     return "".join(parts)
+
+
+CLI_HEAD = """# Commands
+
+Begin with `ledgerops diagnose`. `diagnose`, `capacity` and `mcp` take a SOURCE: the address of a running exporter, a
+recording or a folder of recordings, or a Spark event log. Without one they ask the exporter of this machine. Exit code
+0 means done, 1 that something was found or failed, 2 that the command could not do its work; then one line says why.
+"""
+
+
+def _help(name: str) -> str:
+    from ledgerops.cli import build_parser
+
+    [commands] = [action for action in build_parser(name)._actions if action.dest == "command"]
+    text: str = commands.choices[name].format_help()  # type: ignore[index]
+    return text.rstrip()

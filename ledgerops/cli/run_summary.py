@@ -60,7 +60,7 @@ def sum_up(running: ActiveRun, status: dict[str, Any], stop: Stop, cut: list[str
     if setup.record:
         print(f"recording   {_short(folder.recording)}")
     print(f"Spark's log {_short(folder.log)}")
-    follow = f"ledgerops diagnose --from {_short(folder.recording)}" if setup.record else "ledgerops run"
+    follow = f"ledgerops diagnose {_short(folder.recording)}" if setup.record else "ledgerops run"
     print(f"\nnext: {follow}")
     return 1 if failures else 0
 

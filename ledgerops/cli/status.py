@@ -4,7 +4,7 @@ When the output is not a terminal, prints one line per query every few seconds. 
 
 Examples:
     ledgerops status
-    ledgerops status --url http://driver.example:9464 --once
+    ledgerops status http://driver.example:9464 --once
     ledgerops status --json | python -m json.tool
 """
 
@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ledgerops.analysis.inputs import is_exporter
+from ledgerops.cli.input_args import add_source, place
 from ledgerops.common.http import ask
 from ledgerops.common.shutdown import Stop
-from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.model.recording import load_json
 
@@ -29,13 +30,13 @@ TIMEOUT_SECONDS = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--url", help="address of the exporter (default: that of this machine, by the settings host and port)")
+    add_source(parser, "an exporter's URL")
     add("--once", action="store_true", help="show the view once and exit")
     add("--json", action="store_true", help="print the status document as JSON and exit")
 
 
 def run(args: argparse.Namespace) -> int:
-    url = (args.url or load().url).rstrip("/")
+    url = place(args).rstrip("/")
     document = fetch(url)
     if args.json:
         json.dump(document, sys.stdout)
@@ -77,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
 def fetch(url: str) -> dict[str, Any]:
     """The status document of an exporter. Raises UserError when there is none."""
+    if not is_exporter(url):
+        raise UserError(f"{url} is not the address of an exporter; for a recording, run ledgerops diagnose {url}")
     try:
         document = load_json(ask(f"{url}/status", TIMEOUT_SECONDS)[0])
     except (OSError, ValueError) as error:

@@ -36,6 +36,10 @@ SITE_FOLDERS: Mapping[str, Callable[[Site], Mapping[str, str]]] = {
 }
 
 
+# what a site deploys; the rest are pages and tests of the repository
+DEPLOYED = ("alerts/alertmanager.yml", "alerts/prometheus.yml", "alerts/rules/", "dashboards/")
+
+
 def outputs(site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO_PAGES) -> dict[str, str]:
     """All generated files: path below the root -> text. Sorted, and the same on every run.
 
@@ -51,10 +55,14 @@ def outputs(site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO
     return dict(sorted(made.items()))
 
 
-def write(root: Path, site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO_PAGES) -> list[str]:
-    """Writes what differs and removes what is no longer made; returns the paths that changed."""
-    changed = list(drift(root, site, more))
-    made = outputs(site, more)
+def deployed(site: Site) -> dict[str, str]:
+    """The files for Prometheus, Alertmanager and Grafana at a site: path below the folder -> text."""
+    return {path: text for path, text in outputs(site).items() if path.startswith(DEPLOYED)}
+
+
+def write(root: Path, made: Mapping[str, str]) -> list[str]:
+    """Writes what differs from `outputs` or `deployed` and removes what is no longer made; returns what changed."""
+    changed = list(drift(root, made))
     for name in changed:
         path = root / name
         if name in made:
@@ -65,14 +73,14 @@ def write(root: Path, site: Site | None = None, more: Mapping[str, Callable[[], 
     return changed
 
 
-def drift(root: Path, site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO_PAGES) -> Iterator[str]:
+def drift(root: Path, made: Mapping[str, str]) -> Iterator[str]:
     """Paths whose file is missing, differs, or is generated no more."""
-    made = outputs(site, more)
     for name, text in made.items():
         path = root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             yield name
-    for folder in (*FOLDERS, *SITE_FOLDERS):
+    folders = [folder for folder in (*FOLDERS, *SITE_FOLDERS) if any(name.startswith(f"{folder}/") for name in made)]
+    for folder in folders:
         for path in sorted((root / folder).glob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in made and MARK in path.read_text(encoding="utf-8"):

@@ -98,7 +98,7 @@ def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
     assert shown == ""
     assert said == (
         f"ledgerops: cannot reach an exporter at {url}: [errno 111] connection refused; "
-        "start the application, or give a recording with --from\n"
+        "start the application, or give a recording\n"
     )
 
 

@@ -20,7 +20,7 @@ import pytest
 import shtab
 
 from ledgerops import __version__
-from ledgerops.cli import COMMANDS, build_parser, join_command, main
+from ledgerops.cli import COMMANDS, GROUPS, build_parser, join_command, main
 from ledgerops.cli.completion import SHELLS, known_names, whole_parser
 from ledgerops.cli.exec import script_and_arguments
 from tests.paths import RECORDED
@@ -81,6 +81,36 @@ def test_help_lists_the_commands(capsys):
         assert re.search(rf"^ +{command.name} +{re.escape(command.summary[:20])}", out, re.MULTILINE)
 
 
+def test_help_begins_with_what_a_user_needs_and_says_where_to_begin(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+
+    assert [out.index(heading) for heading in GROUPS] == sorted(out.index(heading) for heading in GROUPS)
+    assert out.index("\n  diagnose") < out.index("\n  run ") < out.index("\n  sbom")
+    assert "Begin with:\n    ledgerops diagnose\n" in out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_80_columns_but_for_examples(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80 and line[:4].strip()] == []
+
+
+@pytest.mark.parametrize("command", ["diagnose", "capacity"])
+@pytest.mark.parametrize("option", [[], ["--from"], ["--url"]], ids=["alone", "as --from", "as --url"])
+def test_a_source_is_an_argument_and_keeps_its_older_names(command, option, capsys):
+    place = str(RECORDED / "drills" / "overload" / "recording")
+    main([command, place])
+    expected = capsys.readouterr().out
+
+    main([command, *option, place])
+    assert capsys.readouterr().out == expected != ""
+
+
 def test_help_imports_nothing_heavy():
     code = "import sys, ledgerops.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -124,8 +154,36 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
         pytest.param(["xyz"], "ledgerops: no command 'xyz'; see ledgerops --help", id="no command at all"),
         pytest.param(
             ["status", "--nope"],
-            "ledgerops: unrecognized arguments: --nope; see ledgerops --help",
+            "ledgerops: unrecognized arguments: --nope; see ledgerops status --help",
             id="an option that there is not",
+        ),
+        pytest.param(
+            ["diagnose", "--form", "recording"],
+            "ledgerops: unrecognized arguments: --form (did you mean --from?); see ledgerops diagnose --help",
+            id="a misspelt option",
+        ),
+        pytest.param(
+            ["load", "search", "daily_counts", "--quik"],
+            "ledgerops: unrecognized arguments: --quik (did you mean --quick?); see ledgerops load search --help",
+            id="a misspelt option of a command of two words",
+        ),
+        pytest.param(
+            ["--verison"],
+            "ledgerops: unrecognized arguments: --verison (did you mean --version?); see ledgerops --help",
+            id="a misspelt option without a command",
+        ),
+        pytest.param(["version"], "ledgerops: no command 'version'; did you mean --version?", id="an option's word"),
+        pytest.param(["diagnose", "a", "--from", "b"], "ledgerops: two sources: a and b; give one", id="two sources"),
+        pytest.param(
+            ["status", "run/recording"],
+            "ledgerops: run/recording is not the address of an exporter; for a recording, run ledgerops diagnose "
+            "run/recording",
+            id="a recording where only an exporter will do",
+        ),
+        pytest.param(
+            ["compare", "before", "after", "--form"],
+            "ledgerops: unrecognized arguments: --form; see ledgerops compare --help",
+            id="an option that is near none",
         ),
         pytest.param(
             ["completion", "csh"],
@@ -200,8 +258,7 @@ def test_an_address_that_is_none_is_one_line(capsys, url, reason):
 
 def test_an_address_that_cannot_be_parsed_is_one_line(capsys):
     assert refused(capsys, "diagnose", "--from", "http://[") == (
-        "ledgerops: cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording "
-        "with --from"
+        "ledgerops: cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording"
     )
 
 

@@ -28,7 +28,9 @@ READ = {
     ("verify", "--kafka-config"): [
         "verify", "{}-run", "--bootstrap-servers", "localhost:1", "--kafka-config", "{}", "--manifest", "{}",
     ],
+    ("diagnose", "source"): ["diagnose", "{}"],
     ("diagnose", "--from"): ["diagnose", "--from", "{}"],
+    ("capacity", "source"): ["capacity", "{}"],
     ("capacity", "--from"): ["capacity", "--from", "{}"],
     ("state", "checkpoint"): ["state", "{}-checkpoint"],
     ("render", "--config"): ["render", "--config", "{}", "--out", "{}-out"],
@@ -48,7 +50,8 @@ OTHER = {
     ("notify", "--queue"), ("notify", "--tls-certificate"), ("notify", "--tls-key"), ("notify", "--tls-client-ca"),
     ("notify", "--exporter-token-file"), ("notify", "--exporter-password-file"), ("notify", "--prometheus-token-file"),
     ("notify", "--prometheus-password-file"), ("notify", "--client-certificate"), ("notify", "--client-key"),
-    ("mcp", "--from"), ("mcp", "--before"),  # the reader of diagnose
+    ("mcp", "source"), ("mcp", "--from"), ("mcp", "--before"),  # the reader of diagnose
+    ("status", "source"), ("status", "--from"),  # a URL
 }  # fmt: skip
 REFUSED = (
     "odd: not a regular file",
@@ -57,7 +60,7 @@ REFUSED = (
     "no such script: ",
     "offsets/1: not a",
 )
-WORDS = ("FILE", "PATH", "FOLDER", "PLACE", "PLAN", "RUN", "SCRIPT", "CHECKPOINT")
+WORDS = ("FILE", "PATH", "FOLDER", "PLACE", "SOURCE", "PLAN", "RUN", "SCRIPT", "CHECKPOINT")
 
 
 def paths() -> set[tuple[str, str]]:

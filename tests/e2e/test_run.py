@@ -118,7 +118,7 @@ def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
         "\ndaily_counts: ",
         "reached --duration 0:25",
         "output      runs/default/output/JOB",
-        "next: ledgerops diagnose --from runs/default/recording",
+        "next: ledgerops diagnose runs/default/recording",
     ):
         assert part in run.out
     assert "\x1b" not in run.out

@@ -129,7 +129,7 @@ def test_every_command_of_the_runbooks_runs(stack, tmp_path):
         words = [exporter if word.startswith("http://") else word for word in words]
         if words == ["ledgerops", "status"]:
             words += ["--once", "--url", exporter]
-        if words[1] == "diagnose" and "--from" not in words:
+        if words[1] == "diagnose" and exporter not in words:
             words += ["--from", exporter]
         done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=ROOT, timeout=60)
         if done.returncode not in (0, 1):

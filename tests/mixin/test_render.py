@@ -18,25 +18,53 @@ from tests.paths import ROOT
 PAGES = {"docs/cli.md": cli_page}
 
 
-@pytest.fixture(autouse=True)
-def wide(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-
-
 def test_the_committed_files_are_true():
-    assert list(mixin.drift(ROOT, more=PAGES)) == []
+    assert list(mixin.drift(ROOT, mixin.outputs(more=PAGES))) == []
 
 
 def test_a_changed_a_missing_and_a_stale_file_are_named(tmp_path):
-    mixin.write(tmp_path, more=PAGES)
-    assert list(mixin.drift(tmp_path, more=PAGES)) == []
+    made = mixin.outputs(more=PAGES)
+    mixin.write(tmp_path, made)
+    assert list(mixin.drift(tmp_path, made)) == []
     (tmp_path / "docs/metrics.md").write_text("by hand")
     (tmp_path / "docs/cli.md").unlink()
     (tmp_path / "docs/rules/gone.md").write_text(f"<!-- {mixin.MARK} -->")
     (tmp_path / "docs/rules/notes.md").write_text("mine")
-    assert list(mixin.drift(tmp_path, more=PAGES)) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
-    assert mixin.write(tmp_path, more=PAGES) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert list(mixin.drift(tmp_path, made)) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert mixin.write(tmp_path, made) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
     assert (tmp_path / "docs/rules/notes.md").exists()
+
+
+def test_a_site_gets_what_it_deploys_and_none_of_our_pages(tmp_path, capsys):
+    assert main(["render", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.split("/")[0] for path in written} == {"alerts", "dashboards"}
+    assert {"alerts/rules/symptoms.yaml", "alerts/alertmanager.yml", "dashboards/ledgerops-fleet.json"} <= written
+    assert [path for path in written if path.endswith(".md") or "tests" in path] == []
+
+
+def test_a_site_s_files_are_checked_where_they_are(tmp_path, capsys):
+    main(["render", "--out", str(tmp_path)])
+    capsys.readouterr()
+    assert main(["render", "--out", str(tmp_path), "--check"]) == 0
+    (tmp_path / "alerts/prometheus.yml").write_text("by hand")
+    (tmp_path / "docs").mkdir()
+
+    assert main(["render", "--out", str(tmp_path), "--check"]) == 1
+    assert capsys.readouterr().out == "differs: alerts/prometheus.yml\n"
+
+
+def test_without_a_folder_only_a_checkout_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["render"]) == main(["render", "--check"]) == 2
+    assert (
+        capsys.readouterr().err.splitlines()
+        == ["ledgerops: --out is missing: give the folder for rules and dashboards, such as --out monitoring"] * 2
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_metric_and_every_rule_has_its_place():

@@ -6,7 +6,7 @@ Meaning: Prometheus can no longer scrape this driver, or its target is gone. The
 Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
     topic deletes rows. No other alert about these queries can fire.
 Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason.
-    2. If it is alive, run `ledgerops status --once --url http://INSTANCE` on the Prometheus host. An answer
+    2. If it is alive, run `ledgerops status http://INSTANCE --once` on the Prometheus host. An answer
     means that the scrape configuration is wrong. Without one, only the endpoint is gone; the queries may be running.
     3. `up{job="JOB", instance="INSTANCE"}` is 0 while the target exists; no value means that it was removed.
 Mitigation: start the driver again; its queries resume from their checkpoints. If it was killed on purpose, silence the

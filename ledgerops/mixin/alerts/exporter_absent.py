@@ -6,7 +6,7 @@ Meaning: Prometheus cannot scrape any driver of this job, and none told it befor
 Impact: no other alert about queries can fire. The queries may be running well or not at all.
 Diagnosis: 1. `up{job="JOB"}` shows which addresses Prometheus tried: none means that the targets are missing from its
     configuration.
-    2. On the Prometheus host run `ledgerops status --once --url http://HOST:9464`: an answer means that the scrape
+    2. On the Prometheus host run `ledgerops status http://HOST:9464 --once`: an answer means that the scrape
     configuration is wrong.
     3. Without an answer, check whether the driver's process is alive.
 Mitigation: if the driver is gone, start it again; its queries resume from their checkpoints. If only the endpoint is

@@ -5,7 +5,7 @@ Impact: metrics have gaps and a verdict may be missing. The observed job is not 
 Diagnosis: 1. `increase(ledgerops_listener_dropped_total[10m])`: above 0, the worker is overloaded; see
     `ledgerops_listener_queue_size`.
     2. `increase(ledgerops_collector_errors_total[10m])` by collector says what is failing.
-    3. Run `ledgerops status --once --url http://INSTANCE`.
+    3. Run `ledgerops status http://INSTANCE --once`.
 Mitigation: read the driver's log: one line that begins with `ledgerops` says what is failing. A full disk stops only
     the recording. For very many queries with very short triggers, make the trigger interval longer.
 """

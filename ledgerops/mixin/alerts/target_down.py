@@ -6,7 +6,7 @@ Impact: the queries of that driver are not being watched. They may be running we
     that no other driver runs, LedgerDriverLost pages.
 Diagnosis: 1. `up{job="JOB", instance="INSTANCE"}` shows since when.
     2. The Targets page of Prometheus shows the error.
-    3. On the driver's host run `ledgerops status --once --url http://INSTANCE`.
+    3. On the driver's host run `ledgerops status http://INSTANCE --once`.
 Mitigation: if the driver is gone, start it again; its queries resume from their checkpoints. If it was removed on
     purpose, remove it from the scrape configuration.
 """
