@@ -96,12 +96,12 @@ class Runs:
                 if history.last is not None:
                     batch = history.last
                     run.tables = table_inputs(batch)
-                    run.sink_table = run.sink_table or sink_table(batch.sink)
+                    planned = run.plan.sink or "" if run.plan is not None else ""
+                    run.sink_table = sink_table(batch.sink) or sink_table(planned)  # before a batch there may be none
                     run.files = FileEntries(batch.batch_id, file_entries(batch), file_folders(batch))
                 run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
                 run.plan = history.plan
-                run.sink_table = run.sink_table or sink_table(run.plan.sink or "" if run.plan is not None else "")
 
     def forget(self, query: str) -> None:
         """After the registry has forgotten an ended query."""

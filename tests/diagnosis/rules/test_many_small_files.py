@@ -60,3 +60,14 @@ def test_a_slow_sink_with_few_files_says_nothing_of_them(history):
 
     assert "files" not in finding.summary
     assert finding.remedies[0].action.startswith("time one commit to the table")
+
+
+READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8
+
+
+@pytest.mark.parametrize(("files", "found"), [(350, True), (2, False)])
+def test_tasks_that_read_and_write_wait_for_the_sink_where_they_write_many_small_files(history, files, found):
+    case = LATE | {"source": "DeltaSource[/in]"}
+    view = writes(history(**case, stages=READS_AND_WRITES), files=files)
+
+    assert bool(list(check(SLOW_SINK, view))) is found
