@@ -25,15 +25,15 @@ def reads(history, waits, versions=None, run_id="run-1", **case):
     return QueryView(view.history, view.now + 0.5, view.hosts, view.others)
 
 
-GROWS = [float(2 * place) for place in range(1, 33)]
+GROWS = [1.5 * place for place in range(1, 33)]
 
 
 def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind(history):
     [finding] = FALLING_BEHIND.check(reads(history, GROWS))
 
     assert finding.summary == (
-        "commits of the table wait for longer and longer: the oldest unread one was 50 s old 8 batches ago and is "
-        "64 s old now"
+        "commits of the table wait for longer and longer: the oldest unread one was 38 s old 8 batches ago and is "
+        "48 s old now"
     )
 
 
@@ -42,9 +42,9 @@ def test_a_cap_that_binds_is_named_with_the_number_to_set(history):
 
     assert finding.summary == (
         "maxFilesPerTrigger is 3: each of the last 5 batches took 0.5 s of 2 s; the oldest unread commit now waits "
-        "64 s, 14 s longer than before"
+        "48 s, 10 s longer than before"
     )
-    assert finding.remedies[0].action == "raise maxFilesPerTrigger to about 8 and start the query again"
+    assert finding.remedies[0].action == "raise maxFilesPerTrigger to about 12 and start the query again"
 
 
 @pytest.mark.parametrize(
