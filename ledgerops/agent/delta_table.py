@@ -6,6 +6,8 @@ log that has grown by many versions is searched in steps that double. What was r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ledgerops.agent.hadoop_files import FileError, Files
 from ledgerops.model.delta_log import DeltaCommit, last_checkpoint, parse_commit
 from ledgerops.model.records import TablePosition, TableRead
@@ -24,8 +26,8 @@ class DeltaTable:
         self.checkpoint: int | None = None  # version of the newest checkpoint
         self.oldest: int | None = None  # oldest version, where older ones are gone
         self.oldest_at: float | None = None  # when it was committed
-        self.commits: dict[int, DeltaCommit] = {}
-        self.folder = folder
+        self.entries: dict[int, DeltaCommit] = {}
+        self.name = folder
         self._files, self._log = files, f"{folder.rstrip('/')}/_delta_log"
         self._surveyed = float("-inf")
 
@@ -41,17 +43,35 @@ class DeltaTable:
         self.head = self._newest(max(known, -1 if self.head is None else self.head, self.checkpoint or -1))
         return self.head != before
 
+    @property
+    def version(self) -> int | None:
+        """The number of the newest version."""
+        return self.head
+
+    def follow(self, position: TablePosition) -> None:
+        """Reads the entries from a position to the head, as far as one round does."""
+        assert self.head is not None
+        self.read_commits(position.version, self.head)
+
+    def commits(self, after: int | None) -> Sequence[DeltaCommit]:
+        """Those after a version, oldest first, at most MAX_ENTRIES; of a table at first sight the newest ones."""
+        assert self.head is not None
+        first = max(0, self.head - MAX_ENTRIES + 1) if after is None else after + 1
+        wanted = range(first, min(self.head + 1, first + MAX_ENTRIES))
+        self.read_commits(wanted.start, wanted.stop - 1)
+        return [self.entries[version] for version in wanted]
+
     def read_commits(self, first: int, last: int) -> bool:
         """Reads the entries of these versions that are not known, at most MAX_ENTRIES of the first MAX_KEPT.
 
         False where some are left.
         """
         wanted = range(first, min(last + 1, first + MAX_KEPT))
-        missing = [version for version in wanted if version not in self.commits]
+        missing = [version for version in wanted if version not in self.entries]
         for version in missing[:MAX_ENTRIES]:
-            self.commits[version] = self._commit(version)
-        if len(self.commits) > 2 * MAX_KEPT:  # one reader needs half of it
-            self.commits = {version: commit for version, commit in self.commits.items() if version >= first}
+            self.entries[version] = self._commit(version)
+        if len(self.entries) > 2 * MAX_KEPT:  # one reader needs half of it
+            self.entries = {version: commit for version, commit in self.entries.items() if version >= first}
         return len(missing) <= MAX_ENTRIES
 
     def unread(self, position: TablePosition) -> TableRead:
@@ -61,10 +81,10 @@ class DeltaTable:
         # the first snapshot of a table holds files of all versions before it
         countable = versions <= MAX_KEPT and not position.initial
         wanted = range(position.version, self.head + 1) if countable else range(0)
-        lefts = [self.commits[version].unread(position) if version in self.commits else None for version in wanted]
+        lefts = [self.entries[version].unread(position) if version in self.entries else None for version in wanted]
         known = [left for left in lefts if left is not None]
         whole = countable and len(known) == len(lefts)
-        first = self.commits.get(position.version)
+        first = self.entries.get(position.version)
         return TableRead(
             head=self.head,
             versions=versions,
@@ -81,7 +101,7 @@ class DeltaTable:
             raise FileError("there is no Delta table")
         if self.head is not None and self.head >= 0 and not self._exists(self.head):  # dropped and created again
             self.head = self.oldest = self.oldest_at = None
-            self.commits.clear()
+            self.entries.clear()
         self.checkpoint = self._last_checkpoint()
         self._find_oldest()
 

@@ -50,7 +50,7 @@ class HadoopFiles:
         except Exception as error:
             if java_class(error) == ABSENT:
                 return None
-            raise FileError(_reason(error)) from None
+            raise FileError(reason_of(error)) from None
 
     def read(self, path: str, limit: int) -> bytes:
         """The first `limit` bytes of a file. Raises FileError."""
@@ -62,7 +62,7 @@ class HadoopFiles:
             finally:
                 stream.close()
         except Exception as error:
-            raise FileError(_reason(error)) from None
+            raise FileError(reason_of(error)) from None
 
     def _reach(self, path: str) -> tuple[Any, Any]:
         """Hadoop's file system of a path, and the path. Raises what py4j raises."""
@@ -79,7 +79,8 @@ def java_class(error: Exception) -> str | None:
     return None if raised is None else str(raised.getClass().getName())
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why py4j raised an error, in one line."""
     raised = getattr(error, "java_exception", None)
     text = str(raised.toString()) if raised is not None else f"{type(error).__name__}: {error}"
     return mask(text.split("\n", 1)[0])[:MAX_REASON_CHARACTERS]

@@ -26,6 +26,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.model.sources import is_limit
+from ledgerops.model.sources.iceberg import ICEBERG_CLASSES, iceberg_sink
 from ledgerops.runtime.runs import Run, Runs
 
 SUBSCRIPTIONS = {"subscribe", "subscribepattern", "assign"}  # options of a Kafka source, one of which it has
@@ -96,11 +97,16 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "without_timeout", without_timeout(physical)
 
 
+def execution_of(run: Run) -> Any:
+    """Spark's StreamExecution of a run of a classic session. Raises what Spark raises."""
+    return _execution(_handle(run, run.session))
+
+
 def checkpoint_of(run: Run) -> str | None:
     """The folder of a run's checkpoint as Spark writes it, such as `file:/data/x`; None where it cannot be known."""
     if not run.session.classic:
         return None
-    return _attempt(lambda: str(_execution(_handle(run, run.session)).resolvedCheckpointRoot()))
+    return _attempt(lambda: str(execution_of(run).resolvedCheckpointRoot()))
 
 
 def is_temporary(checkpoint: str) -> bool:
@@ -113,7 +119,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     if trigger is not None:
         yield from zip(("trigger", "trigger_interval"), trigger, strict=True)
     yield "output_mode", _attempt(lambda: str(execution.outputMode().toString()).lower())
-    yield "sink", _attempt(lambda: parse_sink(execution.sink().toString()))
+    yield "sink", _attempt(lambda: sink_text(execution.sink()))
     yield "rate_limits", _attempt(lambda: rate_limits(execution.analyzedPlan()))
     yield "starting_offsets", _attempt(lambda: starting_offsets(execution.analyzedPlan()))
     yield "temporary_checkpoint", _attempt(lambda: is_temporary(str(execution.resolvedCheckpointRoot())))
@@ -127,6 +133,12 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
+
+
+def sink_text(sink: Any) -> str:
+    """A sink as Spark describes it; an Iceberg table, of which that is the name alone, as `Iceberg[lake.db.orders]`."""
+    text = str(sink.toString())
+    return iceberg_sink(text) if str(sink.getClass().getName()).startswith(ICEBERG_CLASSES) else parse_sink(text)
 
 
 def rate_limits(analyzed: Any) -> Mapping[str, str]:

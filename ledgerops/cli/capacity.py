@@ -51,7 +51,6 @@ def load(text: str) -> Load:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("path", nargs="?", metavar="PATH", help="the same as --from PATH")
     input_args.add_arguments(parser)
     add(
         "--load",
@@ -82,9 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.path and args.place:
-        raise UserError(f"{args.path} and --from {args.place}: give one place to read")
-    args.place = args.path or args.place
     from ledgerops.analysis.capacity.answer import Question, answer
     from ledgerops.analysis.capacity.inputs import read_views
     from ledgerops.analysis.capacity.report import document, text

@@ -184,12 +184,13 @@ def _jobs_and_endpoints(args: argparse.Namespace) -> tuple[Sequence[Job], RunSou
     """The jobs, what they read from and write to, and the jars that this needs. Raises UserError."""
     from ledgerops.ledger.jobs import choose_jobs, left_out
     from ledgerops.ledger.run.source import describe_topics
-    from ledgerops.servers.jars import connector_jars
+    from ledgerops.servers.jars import connector_jars, delta_jars
 
     choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
     source, sink = source_sink_args.endpoints(args)
     jobs = choose_jobs(args.jobs, source.offered)
-    jars = connector_jars() if source.kafka is not None or sink.kind != "parquet" else []
+    jars = connector_jars() if source.kafka is not None or sink.kind in ("kafka", "postgres") else []
+    jars += delta_jars() if sink.kind == "delta" else []
     source = describe_topics(source, {name for job in jobs for name in job.inputs})
     for job in left_out(args.jobs, source.offered):
         print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)

@@ -53,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum files per batch from a landing folder (default: no limit; 100 after a restart)",
     )
     add(
-        "--sink", choices=("parquet", "kafka", "postgres"), default="parquet", help="where jobs write (default parquet)"
+        "--sink",
+        choices=("parquet", "delta", "kafka", "postgres"),
+        default="parquet",
+        help="where jobs write (default parquet); with delta silver (masked_transactions) reads the table of bronze "
+        "(landed_transactions) and gold (daily_counts) that of silver, where they run together",
     )
     add(
         "--postgres",

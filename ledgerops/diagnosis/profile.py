@@ -21,6 +21,7 @@ from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, UNEV
 from ledgerops.diagnosis.facts import growth, state_cost
 from ledgerops.diagnosis.facts.contention import ROLES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
+from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
@@ -229,7 +230,7 @@ def _facts(view: QueryView) -> Facts:
     cores = {each.executor_id: each.cores for each in view.cluster.executors if each.cores > 0}
     sink, source = sink_kind(view), source_kind(view)
     alone = "waiting"
-    if sink == "foreach" or (source == "rate" and sink != "none"):
+    if sink == "foreach" or (source == "rate" and sink != "none") or small_files(view) is not None:
         alone = "sink_wait"
     elif sink == "none" or _source_is_slow(view):
         alone = "source_wait"

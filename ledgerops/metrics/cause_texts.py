@@ -71,6 +71,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("executor-lost", "An executor was lost.", "Check why the executor's process ended."),
         ("checkpoint-slow", "Writing the checkpoint is slow.", "Check the latency of the checkpoint storage."),
         ("checkpoint-full", "The checkpoint storage is full.", "Free space or raise the quota; keep the checkpoint."),
+        ("many-small-files", "Each batch adds many small files.", "Compact the table that the query writes."),
         ("no-checkpoint", "The query has no checkpoint location.", "Decide what a restart must not skip or repeat."),
         # ledger
         ("conflicting-duplicates", "Copies of a transaction disagree.", "Ask the producer which copy is right."),

@@ -27,7 +27,8 @@ UNREAD_VERSIONS: Metric[QueryView] = Metric(
 )
 UNREAD_ROWS: Metric[QueryView] = Metric(
     "ledgerops_source_unread_rows",
-    "Rows that a source reports as unread after the newest batch: Pub/Sub on Databricks.",
+    "Rows that were not read: of an Iceberg table from its own history, else as the source reports it (Pub/Sub on "
+    "Databricks).",
     labels=("source",),
     read=lambda view: _by_source(view.tables.rows),
 )

@@ -26,7 +26,6 @@ CONNECTOR = "their meaning is known to the connector or the query alone; put the
 OFF_PAGES: Mapping[str, str] = {
     "ledgerops_observed_value": CONNECTOR,
     "ledgerops_sink_reported_value": CONNECTOR,
-    "ledgerops_sink_uncheckpointed_versions": "a property of the table that changes with its settings only.",
     "ledgerops_source_reported_value": CONNECTOR,
     "ledgerops_health_score": "the pages show the status and the cause, which say what to do.",
     "ledgerops_last_progress_timestamp_seconds": "the pages show when a query was last seen, also while it is idle.",

@@ -56,7 +56,7 @@ def parse_commit(version: int, text: str, modified: float, whole: bool = True) -
     parameters = parameters if isinstance(parameters, Mapping) else {}
     metrics = info.get("operationMetrics")
     metrics = metrics if isinstance(metrics, Mapping) else {}
-    at = _whole(info.get("inCommitTimestamp"))
+    at = whole_number(info.get("inCommitTimestamp"))
     return DeltaCommit(
         version,
         modified if at is None else at / 1000,
@@ -65,13 +65,13 @@ def parse_commit(version: int, text: str, modified: float, whole: bool = True) -
         len(added) if whole else _first(metrics, FILES),
         sum(map(_size, added)) if whole else _first(metrics, BYTES),
         str(parameters["queryId"]) if parameters.get("queryId") else None,
-        _whole(parameters.get("epochId")),
+        whole_number(parameters.get("epochId")),
     )
 
 
 def last_checkpoint(text: str) -> int | None:
     """The version in `_delta_log/_last_checkpoint`; None where it has none."""
-    return next((_whole(each.get("version")) for each in _actions(text)), None)
+    return next((whole_number(each.get("version")) for each in _actions(text)), None)
 
 
 def _actions(text: str) -> Iterator[Mapping[str, Any]]:
@@ -89,14 +89,14 @@ def _is(action: Mapping[str, Any], kind: str) -> bool:
 
 
 def _size(added: Mapping[str, Any]) -> int:
-    return _whole(added.get("size")) or 0
+    return whole_number(added.get("size")) or 0
 
 
 def _first(metrics: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((number for name in names if (number := _whole(metrics.get(name))) is not None), None)
+    return next((number for name in names if (number := whole_number(metrics.get(name))) is not None), None)
 
 
-def _whole(value: object) -> int | None:
+def whole_number(value: object) -> int | None:
     """A count, as a number or as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)

@@ -88,7 +88,7 @@ class History:
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
-        self.tables: Tables | None = None  # the newest sample
+        self.table_samples: deque[Tables] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.driver_code: DriverCode | None = None  # the newest sample
         self.commits: deque[TableCommit] = deque(maxlen=MAX_COMMITS)  # of the query's own batches to its sink's table
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
@@ -116,6 +116,11 @@ class History:
         return self.batches[-1] if self.batches else None
 
     @property
+    def tables(self) -> Tables | None:
+        """The newest sample of the query's tables; None before the first."""
+        return self.table_samples[-1] if self.table_samples else None
+
+    @property
     def run(self) -> Sequence[Progress]:
         """The remembered batches of the current run, oldest first."""
         if self.batches and self.batches[0].run_id == self.run_id:
@@ -128,7 +133,7 @@ class History:
         other.batches, other.trend = self.batches.copy(), self.trend.copy()
         other.tasks, other.files, other.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
         other.derived = {}
-        other.commits = self.commits.copy()
+        other.commits, other.table_samples = self.commits.copy(), self.table_samples.copy()
         other.failures, other.former, other.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return other
 
@@ -255,7 +260,7 @@ class History:
         new = [commit for commit in tables.commits if commit.version not in known]
         self.commits.extend(new)
         if self.tables is None or tables.at > self.tables.at:
-            self.tables = tables
+            self.table_samples.append(tables)
         return new
 
     def tasks_of(self, progress: Progress) -> TaskSummary | None:

@@ -258,6 +258,7 @@ class TableRead:
     since: float | None = None  # when the oldest of these versions was committed
     oldest: int | None = None  # the oldest version that the table still has, where older ones are gone
     oldest_at: float | None = None
+    rows: int | None = None  # in these files; a Delta log does not sum them up
 
 
 @dataclass(frozen=True, slots=True)

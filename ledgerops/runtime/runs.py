@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ledgerops.model.history import History
 from ledgerops.model.records import Observation, Offsets, Plan, Progress, TablePosition
-from ledgerops.model.sources import NAMED, sink_folder
+from ledgerops.model.sources import NAMED, sink_table
 from ledgerops.signals.partitions import lowest_offsets
 
 SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
@@ -33,7 +33,7 @@ class Run:
     handle: Any = None  # PySpark's StreamingQuery, once a collector has asked for it
     files: FileEntries | None = None  # of the newest batch; None before the first
     tables: Mapping[str, TableInput] = field(default_factory=dict)  # that it reads, by the name of the source
-    sink_folder: str | None = None  # of the Delta table that it writes
+    sink_table: str | None = None  # what the table is found by that it writes
     kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
 
 
@@ -46,9 +46,9 @@ class FileEntries(NamedTuple):
 
 
 class TableInput(NamedTuple):
-    """A Delta table that a run reads: its folder, and where the run is in it."""
+    """A table that a run reads: what it is found by, and where the run is in it."""
 
-    folder: str
+    table: str
     position: TablePosition
 
 
@@ -96,7 +96,8 @@ class Runs:
                 if history.last is not None:
                     batch = history.last
                     run.tables = table_inputs(batch)
-                    run.sink_folder = sink_folder(batch.sink)
+                    planned = run.plan.sink or "" if run.plan is not None else ""
+                    run.sink_table = sink_table(batch.sink) or sink_table(planned)  # before a batch there may be none
                     run.files = FileEntries(batch.batch_id, file_entries(batch), file_folders(batch))
                 run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
@@ -148,12 +149,12 @@ def file_folders(batch: Progress) -> Mapping[str, str]:
 
 
 def table_inputs(batch: Progress) -> Mapping[str, TableInput]:
-    """The Delta tables that a batch read, by the name of the source, and where it ended in them."""
+    """The tables that a batch read, by the name of the source, and where it ended in them."""
     found = {}
     for source in batch.sources:
-        folder = NAMED[source.kind].folder(source.description)
-        if folder is not None and source.table is not None:
-            found[source.name] = TableInput(folder, source.table)
+        table = NAMED[source.kind].table(source.description)
+        if table is not None and source.table is not None:
+            found[source.name] = TableInput(table, source.table)
     return found
 
 

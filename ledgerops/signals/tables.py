@@ -39,22 +39,22 @@ class Tables:
 
     @cached_property
     def rows(self) -> Mapping[str, int]:
-        """Rows that were not read, of sources that report them."""
-        return {name: left.rows for name, left in self.reported.items() if left.rows is not None}
+        """Rows that were not read: by the history of the table, else as the source reports it."""
+        return self._unread("rows")
 
     @cached_property
     def files(self) -> Mapping[str, int]:
-        """Files that were not read: by the history of the table, else as the source reports it."""
-        reported = {name: left.files for name, left in self.reported.items()}
-        found = {**reported, **{name: table.files for name, table in self.read.items() if table.files is not None}}
-        return {name: files for name, files in found.items() if files is not None}
+        """Files that were not read, likewise."""
+        return self._unread("files")
 
     @cached_property
     def bytes(self) -> Mapping[str, int]:
         """Bytes that were not read, likewise."""
-        reported = {name: left.bytes for name, left in self.reported.items()}
-        found = {**reported, **{name: table.bytes for name, table in self.read.items() if table.bytes is not None}}
-        return {name: size for name, size in found.items() if size is not None}
+        return self._unread("bytes")
+
+    def _unread(self, unit: str) -> Mapping[str, int]:
+        told = [(name, getattr(each, unit)) for each_by in (self.reported, self.read) for name, each in each_by.items()]
+        return {name: count for name, count in told if count is not None}
 
     @cached_property
     def unread_since(self) -> Mapping[Partition, float]:

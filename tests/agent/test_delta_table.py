@@ -121,7 +121,7 @@ def test_commits_that_were_passed_are_forgotten(table, log, monkeypatch):
     monkeypatch.setattr(delta_table, "MAX_KEPT", 2)
     for version in range(0, 6, 2):
         table.read_commits(version, version + 1)
-    assert sorted(table.commits) == [4, 5]
+    assert sorted(table.entries) == [4, 5]
 
 
 def test_an_entry_that_is_too_long_is_known_by_its_first_line(table, log, monkeypatch):

@@ -11,6 +11,7 @@ from ledgerops.model.records import TableCommit, TablePosition, TableRead, Table
 from ledgerops.runtime.runs import TableInput
 from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
+from tests.agent.iceberg_snapshots import History
 from tests.build import T0
 
 
@@ -31,7 +32,7 @@ class Case:
                 self.session,
                 f"run-{number}",
                 tables={"bronze": TableInput(folders[0], TablePosition(1, -1, False))},
-                sink_folder=folders[1] if number == 1 else None,
+                sink_table=folders[1] if number == 1 else None,
             )
             for number in range(1, runs + 1)
         ]
@@ -40,7 +41,7 @@ class Case:
 
     def move(self, version, file=-1):
         """A batch has ended at another position."""
-        folder = self.run.tables["bronze"].folder
+        folder = self.run.tables["bronze"].table
         self.run.tables = {"bronze": TableInput(folder, TablePosition(version, file, False))}
 
     def collect(self, after=0.0):
@@ -123,7 +124,7 @@ def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
     assert [told.run_id for told in case.collect()] == ["run-1", "run-2"]
     case.files.questions()
     case.bronze.commit(3, 10)
-    case.runs[1].tables = {"bronze": TableInput(case.runs[1].tables["bronze"].folder, TablePosition(3, -1, False))}
+    case.runs[1].tables = {"bronze": TableInput(case.runs[1].tables["bronze"].table, TablePosition(3, -1, False))}
 
     told = case.collect(after=ASK_SECONDS)
     assert [(each.run_id, each.sources["bronze"].files) for each in told] == [("run-1", 3), ("run-2", 1)]
@@ -159,5 +160,40 @@ def test_a_sink_that_cannot_be_read_leaves_the_sources_alone(case):
 def test_a_run_without_tables_or_on_spark_connect_costs_nothing(case):
     case.session.classic = False
     assert (case.collect(), case.files.questions()) == ([], [])
-    case.session.classic, case.run.tables, case.run.sink_folder = True, {}, None
+    case.session.classic, case.run.tables, case.run.sink_table = True, {}, None
     assert (case.collect(after=ASK_SECONDS), case.files.questions()) == ([], [])
+
+
+def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
+    source, sink = History(), History()
+    first = source.commit(100, 200)
+    source.commit(300)
+    sink.commit(50, by=("id-1", 3))
+    place = "org.apache.iceberg.spark.source.SparkMicroBatchStream@1f"
+    case.run.tables = {"iceberg": TableInput(place, TablePosition(first, 1, False))}
+    case.run.sink_table = "Iceberg[lake.db.silver]"
+    opened = {place: source, None: sink}
+    case.collector = TableCollector(
+        case.box, roster_of(case.run), lambda session: case.files, lambda: case.now, lambda run, table: opened[table]
+    )
+
+    [told] = case.collect()
+    assert told.sources == {"iceberg": TableRead(source.head, 2, 2, None, since=T0)}
+    assert told.commits == (TableCommit(sink.head, T0, 3, None, 1, 50),)
+    assert (told.head, told.checkpoint, case.files.questions()) == (None, None, [])
+
+    assert (case.collect(after=1), source.refreshed) == ([], 1)
+    source.broken = "s3: 403"
+    with pytest.raises(FileError, match="iceberg: OSError: s3: 403"):
+        case.collect(after=ASK_SECONDS)
+    [told] = case.queued()
+    assert told.errors == {"iceberg": "OSError: s3: 403"}
+    assert told.sources["iceberg"].versions == 2  # what was known before stays
+
+
+def test_the_table_of_a_run_that_has_ended_is_let_go(case):
+    case.collect()
+    case.run.tables, case.run.sink_table = {}, None
+    case.collect(after=1)
+
+    assert case.collector._tables == {}

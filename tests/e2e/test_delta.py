@@ -31,10 +31,10 @@ def run(tmp_path_factory):
             raise
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("delta")
-    command = [sys.executable, "-m", "tests.e2e.delta_app", str(folder)]
+    command = [sys.executable, "-m", "tests.e2e.table_app", str(folder)]
     paths = ",".join(map(str, jars.delta_jars()))
     done = subprocess.run(
-        [*command, paths, str(SECONDS)], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False
+        [*command, paths, str(SECONDS), "delta"], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return folder, json.loads(done.stdout.splitlines()[-1])

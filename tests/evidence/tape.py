@@ -93,6 +93,7 @@ class Tape:
         self.ends: list[tuple[float, str]] = []
         self.idles: list[float] = []
         self.plans: dict[str, Json] = {}
+        self.tables: list[Json] = []  # samples of the tables of the query, each with `at`
         self.running: tuple[float, Json] | None = None
         self.cut: Json | None = None  # what ran when the run ended
         for line in lines:
@@ -128,6 +129,8 @@ class Tape:
             self.tasks[(data["run_id"], data["batch_id"])] = data
         elif kind == "files":
             self.files[(data["run_id"], data["batch_id"])] = data["sources"]
+        elif kind == "tables":
+            self.tables.append({**data, "at": at})
         elif kind == "plan":
             self.plans[data["run_id"]] = data
         elif kind == "started":

@@ -105,6 +105,43 @@ def test_every_number_of_a_cap_on_files_is_there(tmp_path):
     assert [number for number in found if not number.compared.agrees] == []
 
 
+def test_every_number_of_a_reader_of_a_table_is_there(tmp_path):
+    """A commit each 2 s, of which a batch reads half, and 30 small files in each of its own; of the source the commits
+    of the last 100 s are left."""
+    run = spark_json()["runId"]
+    plan = {"run_id": run, "trigger": "processing_time", "trigger_interval": 2.0}
+    lines = [encode(T0, "plan", "silver", orjson.dumps({**plan, "rate_limits": {"maxFilesPerTrigger": "1"}}))]
+    for number in range(90):
+        at = T0 + 2.0 * number
+        offset = {"reservoirId": "t", "reservoirVersion": number, "index": -1, "isStartingVersion": False}
+        source = {"description": "DeltaSource[file:/in]", "startOffset": offset, "endOffset": offset}
+        record = spark_json(
+            name="silver",
+            timestamp=format_instant(at),
+            batchId=number,
+            durationMs={"addBatch": 300, "triggerExecution": 400},
+            sources=[{**source, "numInputRows": 100, "latestOffset": None}],
+            sink={"description": "DeltaSink[/out]", "numOutputRows": -1},
+        )
+        lines.append(encode(at + 0.43, "progress", "silver", orjson.dumps(record)))
+        read = {"head": 2 * number + 1, "versions": number + 1, "since": T0 + number, "oldest": 1}
+        read["oldest_at"] = max(T0 - 60, at - 100)
+        commit = {"version": number, "at": at + 0.3, "batch_id": number, "rows": 9, "files": 30, "bytes": 90_000}
+        tables = {"run_id": run, "sources": {"in": read}, "commits": [commit], "head": number, "checkpoint": None}
+        lines.append(encode(at + 0.5, "tables", "silver", orjson.dumps(tables)))
+    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
+
+    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
+
+    assert {number.rule for number in found} == {
+        "rate-limited",
+        "falling-behind",
+        "many-small-files",
+        "retention-risk",
+    }
+    assert [number for number in found if not number.compared.agrees] == []
+
+
 def test_the_parts_of_a_batch_add_up_to_it_with_more_even_tasks_than_cores():
     whole = batch(duration=3.0, phases={"add_batch": 2.8})
     stage = StageSummary(

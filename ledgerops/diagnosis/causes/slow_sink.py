@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY, function_computes, function_place, sink_name
+from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -40,7 +41,11 @@ def _holds(view: QueryView, found: Profile) -> bool:
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
     where = "the function of foreachBatch" if function_computes(view) else "the sink"
     line = function_place(view, since=found.splits[0].batch.started)
-    return {"place": f"{where} (mostly at {line})" if line else where}
+    files = small_files(view)
+    return {
+        "place": f"{where} (mostly at {line})" if line else where,
+        "files": f"; each batch adds {files.summary}: files bound the write, not rows" if files else "",
+    }
 
 
 CAUSE = Cause(
@@ -49,15 +54,16 @@ CAUSE = Cause(
     parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
     words=Words(
-        happened="{seconds} of a batch of {batch} pass in {place} while no task computes",
+        happened="{seconds} of a batch of {batch} pass in {place} while no task computes{files}",
         first={
+            "small files": COMPARE,
             ANY: Remedy("time one write at the target of the sink", "more cores do not help while the write waits"),
             "sink function": IN_DRIVER,
             "sink kafka": Remedy(
                 "check the request latency of the broker that is written to", "a batch ends with its slowest send"
             ),
             "sink table": Remedy(
-                "look at the files and versions that each batch writes", "many small files make a commit slow"
+                "time one commit to the table, and look for other writers of it", "a conflict makes it begin again"
             ),
         },
         then=(LARGER,),

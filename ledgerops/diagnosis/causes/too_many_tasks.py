@@ -11,9 +11,11 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total[5m]))` divided by
     the checkpoint fixes them; if the query has no state, `spark.sql.shuffle.partitions` does.
     3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
     source or `minPartitions` are the cause.
-Mitigation: for a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the
-    source, reduce its partitions or `minPartitions`. A stateful query with a checkpoint location needs a
-    new one with the lower number, or its state repartitioned offline (`ledgerops state` shows what it holds).
+Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
+    lower `spark.databricks.delta.snapshotPartitions`. For a query without state, lower `spark.sql.shuffle.partitions`
+    and restart the query. If the tasks read the source, reduce its partitions or `minPartitions`. A stateful query
+    with a checkpoint location needs a new one with the lower number, or its state repartitioned offline (`ledgerops
+    state` shows what it holds).
 """
 
 from collections.abc import Mapping
@@ -21,12 +23,15 @@ from collections.abc import Mapping
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
 from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.facts.context import sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
 SHUFFLE = "spark.sql.shuffle.partitions"
+SNAPSHOT = "spark.databricks.delta.snapshotPartitions"
+SNAPSHOT_PARTITIONS = 50  # Delta's default of SNAPSHOT
 
 
 def _tiny(found: Profile) -> list[StageSummary]:
@@ -39,8 +44,20 @@ def _of_source(found: Profile) -> bool:
     return sum(s.tasks for s in tiny if not s.reads_shuffle) > sum(s.tasks for s in tiny) / 2
 
 
+def _of_delta(view: QueryView, found: Profile) -> bool:
+    """Whether most of them are Delta's own: it reads the log of a table in as many tasks, whatever the query sets."""
+    tables = {source.kind for source in view.last.sources} if view.last is not None else set()
+    tasks = [stage.tasks for stage in _tiny(found)]
+    return (
+        ("delta" in tables or "delta" in sink_name(view).lower())
+        and view.plan.shuffle_partitions != SNAPSHOT_PARTITIONS
+        and tasks.count(SNAPSHOT_PARTITIONS) * SNAPSHOT_PARTITIONS > sum(tasks) / 2
+    )
+
+
 def _component(view: QueryView, found: Profile) -> Component:
-    return Component("stage", "tasks of the source" if _of_source(found) else "shuffle")
+    whose = "log of the Delta table" if _of_delta(view, found) else "tasks of the source" if _of_source(found) else ""
+    return Component("stage", whose or "shuffle")
 
 
 def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
@@ -60,8 +77,17 @@ def _count(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    few = ENOUGH_TASKS_PER_CORE * (view.cluster.cores or 1)
+    cores = view.cluster.cores or 1
+    few = ENOUGH_TASKS_PER_CORE * cores
     shuffle = (Setting(SHUFFLE, few),)
+    if _of_delta(view, found):
+        return (
+            Remedy(
+                f"set {SNAPSHOT} to {cores} and start the query again",
+                f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that",
+                settings=(Setting(SNAPSHOT, cores),),
+            ),
+        )
     if _of_source(found):
         return (
             Remedy(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
+from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.model.records import SourceProgress
 from ledgerops.signals.query_view import QueryView
 
@@ -76,8 +77,8 @@ def function_place(view: QueryView, since: float) -> str | None:
 
 def contexts(view: QueryView) -> tuple[str, ...]:
     """What first steps are chosen by, the most special first: the sink, then the source, then any."""
-    function = ("sink function",) if function_computes(view) else ()
-    return (*function, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
+    special = ("sink function",) if function_computes(view) else ("small files",) if small_files(view) else ()
+    return (*special, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
 
 
 def _kind(text: str, signs: Mapping[str, SinkKind]) -> SinkKind:

@@ -59,7 +59,7 @@ def file_wait(view: QueryView) -> FileWait | None:
             if len(series) == count and _read_at_cap_while_more_arrive(view, series, int(value)):
                 ages = [batch.started - read.newest for batch, read in series]
                 began, ended = series[0][0].started, series[-1][0].started
-                if _grow(ages, ended - began, view.trigger.interval or 0.0):
+                if grows(ages, ended - began, view.trigger.interval or 0.0):
                     share = (ages[-1] - ages[0]) / (ended - began)
                     found.append(FileWait(name, option, int(value), began, count, ages[0], ages[-1], share))
                     break
@@ -79,7 +79,7 @@ def _read_at_cap_while_more_arrive(view: QueryView, series: Sequence[tuple[Progr
     return arrived and all(each.files == cap for _, each in series)
 
 
-def _grow(ages: Sequence[float], seconds: float, interval: float) -> bool:
+def grows(ages: Sequence[float], seconds: float, interval: float) -> bool:
     """Whether ages, over so many seconds, show a growth that no chance explains, up to the oldest at the end."""
     steps = [later - earlier for earlier, later in pairwise(ages)]
     return (

@@ -9,6 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, MIN_PEAK_SHARE, file_wait
+from ledgerops.diagnosis.facts.table_wait import table_wait
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
@@ -38,8 +39,8 @@ MIN_LONE_BATCH_SECONDS = 15.0
 
 class Growth(NamedTuple):
     """How a query falls behind. `form` is "backlog" where rows are left in the source, "files" where files are,
-    "batches" where each batch takes all there is and so gets longer and longer. `lag` is how late results are, in
-    seconds."""
+    "commits" where commits of a table are, "batches" where each batch takes all there is and so gets longer and
+    longer. `lag` is how late results are, in seconds."""
 
     form: str
     since: float
@@ -59,7 +60,7 @@ def growth(view: QueryView) -> Growth | None:
     """How the query falls behind; None when it does not, or when there are too few batches to tell."""
     if view.history.idle_since is not None or view.plan.trigger in SELF_ENDING_TRIGGERS:
         return None
-    return _growing_backlog(view) or _waiting_files(view) or _growing_batches(view) or _rising_trend(view)
+    return _growing_backlog(view) or _waiting(view) or _growing_batches(view) or _rising_trend(view)
 
 
 def _growing_backlog(view: QueryView) -> Growth | None:
@@ -82,9 +83,11 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
 
 
-def _waiting_files(view: QueryView) -> Growth | None:
-    wait = file_wait(view)
-    return wait and Growth("files", wait.since, wait.batches, wait.first, wait.last, wait.last)
+def _waiting(view: QueryView) -> Growth | None:
+    """Files of a folder or commits of a table wait for longer and longer."""
+    files, commits = file_wait(view), table_wait(view)
+    wait = files or commits
+    return wait and Growth("files" if files else "commits", wait.since, wait.batches, wait.first, wait.last, wait.last)
 
 
 def _head(batch: Progress) -> int:

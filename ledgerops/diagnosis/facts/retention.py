@@ -1,4 +1,4 @@
-"""Partitions of which the broker will soon delete rows that the query has not read."""
+"""Partitions and tables of which rows that the query has not read will soon be deleted."""
 
 from __future__ import annotations
 
@@ -21,16 +21,39 @@ MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the noi
 
 
 class Risk(NamedTuple):
-    """A partition whose unread rows are close to deletion."""
+    """A partition, or a table, whose unread rows are close to deletion."""
 
     left: float  # seconds until the oldest unread row is deleted
-    share: float  # of the time that the topic keeps rows
+    share: float  # of the time that the topic or table keeps rows
     pace: float  # seconds of headroom lost each second
     partition: Partition
 
 
 def risks(view: QueryView) -> Iterator[Risk]:
-    """The partitions whose unread rows are close to deletion, while the query is not catching up."""
+    """The partitions and tables whose unread rows are close to deletion, while the query is not catching up."""
+    for risk in (*_of_topics(view), *_of_tables(view)):
+        soon = risk.share < MAX_JUDGED_SHARE and risk.left / risk.pace < MAX_SECONDS_TO_LOSS
+        if risk.share < MAX_HEADROOM_SHARE or soon:
+            yield risk
+
+
+def _of_tables(view: QueryView) -> Iterator[Risk]:
+    """A table keeps the commits from the oldest that it still has to now."""
+    samples = [each for each in view.history.table_samples if each.run_id == view.history.run_id]
+    earlier = next((each for each in reversed(samples) if each.at <= view.now - WINDOW_SECONDS), None)
+    for place, left in view.tables.headroom.items():
+        newest, then = view.tables.read[place[0]], earlier.sources.get(place[0]) if earlier is not None else None
+        if earlier is None or then is None or newest.since is None or newest.oldest_at is None:
+            continue
+        lag = earlier.at - then.since if then.since is not None else 0.0 if then.versions == 0 else None
+        if lag is None:
+            continue
+        pace = (view.now - newest.since - max(0.0, lag)) / (view.now - earlier.at)
+        if pace >= MIN_SHRINK_RATIO and view.now > newest.oldest_at:
+            yield Risk(left, left / (view.now - newest.oldest_at), pace, place)
+
+
+def _of_topics(view: QueryView) -> Iterator[Risk]:
     heads = view.lag.heads
     if heads is None or view.last is None:
         return
@@ -43,9 +66,7 @@ def risks(view: QueryView) -> Iterator[Risk]:
         pace, keeps = _pace(view, each), _keeps(view, each)
         if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
             continue
-        share = left / keeps
-        if share < MAX_HEADROOM_SHARE or (share < MAX_JUDGED_SHARE and left / pace < MAX_SECONDS_TO_LOSS):
-            yield Risk(left, share, pace, each)
+        yield Risk(left, left / keeps, pace, each)
 
 
 def worst(found: Sequence[Risk]) -> Risk:

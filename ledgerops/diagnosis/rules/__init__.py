@@ -18,6 +18,7 @@ from ledgerops.diagnosis.rules import (
     late_data,
     ledger_imbalance,
     long_batches,
+    many_small_files,
     no_checkpoint,
     observer_degraded,
     partition_time_spread,
@@ -70,6 +71,7 @@ RULES = (
     executor_lost.RULE,
     too_few_slots.RULE,
     no_checkpoint.RULE,
+    many_small_files.RULE,
     observer_degraded.RULE,
     *(cause.rule() for cause in CAUSES),
 )

@@ -2,7 +2,8 @@
 
 Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
     does not, each batch reads all available rows and takes longer than the one before. A file source does not report
-    its backlog. It grows if each batch reads as many files as `maxFilesPerTrigger` allows, and the files get older.
+    its backlog. It grows if each batch reads as many files as `maxFilesPerTrigger` allows, and the files get
+    older. Of a table the age of the oldest unread commit grows.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
 Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
     `ledgerops diagnose --query QUERY` also lists the causes that were ruled out.
@@ -23,6 +24,9 @@ Evidence:
     ledgerops_source_file_age_seconds: `timestamp` of the newest batch whose files are known minus the modification time
         of the newest of these files.
     file_age_growth_seconds: that age minus the age in the first batch of the series.
+    commit_wait_seconds: `at` of the first `tables` record after the newest batch that has one, minus `since` of the
+        source in it; 0 where it has no unread version.
+    commit_wait_growth_seconds: that age minus the age after the first batch of the series.
     batch_seconds: durationMs.triggerExecution of the newest batch; or how long the running batch has taken, if that is
         longer than its rows took to arrive.
     result_delay_seconds: now minus the time at which the batch before that one asked for its offsets (timestamp plus
@@ -64,6 +68,15 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence = (
             Evidence(FILE_AGE.name, grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
             Evidence("file_age_growth_seconds", grown.last - grown.first, "seconds", "0", at),
+        )
+    elif grown.form == "commits":
+        summary = (
+            f"commits of the table wait for longer and longer: the oldest unread one was {grown.first:.0f} s old "
+            f"{grown.batches} batches ago and is {grown.last:.0f} s old now"
+        )
+        evidence = (
+            Evidence("commit_wait_seconds", grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
+            Evidence("commit_wait_growth_seconds", grown.last - grown.first, "seconds", "0", at),
         )
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"

@@ -29,6 +29,8 @@ Evidence:
     batch_files: the number of files of the newest batch whose files are known, from the `files` records
     ledgerops_source_file_age_seconds: `timestamp` of that batch minus the modification time of its newest file
     file_age_growth_seconds: that age minus the age in the first batch of the series
+    commit_wait_seconds: as for `falling-behind`
+    commit_wait_growth_seconds: as for `falling-behind`
 """
 
 from collections.abc import Iterator
@@ -39,17 +41,21 @@ from typing import NamedTuple
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
+from ledgerops.diagnosis.facts.table_wait import table_wait
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.history import backlog
+from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of
 
 MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
+FILE_WORDS = "files now wait", FILE_AGE.name, "file_age_growth_seconds"
+COMMIT_WORDS = "the oldest unread commit now waits", "commit_wait_seconds", "commit_wait_growth_seconds"
 SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
 
 
@@ -67,7 +73,7 @@ class Held(NamedTuple):
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    yield from _files(view)
+    yield from _unread(view)
     held = _held(view)
     if held is None or view.last is None:
         return
@@ -109,33 +115,39 @@ def _rounded(needed: float, cap: int) -> int:
     return ceil(better / unit) * unit
 
 
-def _files(view: QueryView) -> Iterator[Finding]:
-    """Files wait for longer and longer although batches have room for more of them."""
-    grown, wait = growth.growth(view), file_wait(view)
+def _unread(view: QueryView) -> Iterator[Finding]:
+    """Files or commits of a table wait for longer and longer although batches have room for more of them."""
+    grown, files = growth.growth(view), file_wait(view)
+    wait, options = files or table_wait(view), caps(view.plan.rate_limits)
     interval, latest = view.trigger.interval, view.baseline.steady[-CAP_BATCHES:]
-    if grown is None or grown.form != "files" or wait is None or not interval or len(latest) < CAP_BATCHES:
+    if grown is None or wait is None or not options or not interval or len(latest) < CAP_BATCHES:
         return
     seconds, at = median(batch.duration for batch in latest), latest[-1].ended
-    if seconds > ROOM_SHARE * interval:
+    if grown.form not in ("files", "commits") or seconds > ROOM_SHARE * interval:
         return
-    better = max(2 * wait.cap, int(wait.cap * ROOM_SHARE * interval / seconds))
+    option, cap = (files.option, files.cap) if files else (options[0].option, options[0].value)
+    # a reader of a table moves on by this share of the time that passes, so the cap must be as many times higher
+    pace = 1.0 if files else 1 - min(0.9, wait.share)
+    better = max(2 * cap, int(cap * ROOM_SHARE * interval / seconds), ceil(cap / pace))
+    read = f"each of the last {wait.batches} batches read the {counted(cap, 'file')} that {option} allows and"
+    who, age, longer = FILE_WORDS if files else COMMIT_WORDS
     yield Finding(
-        f"each of the last {wait.batches} batches read the {counted(wait.cap, 'file')} that {wait.option} allows and "
-        f"took {duration(seconds)} of {interval:g} s; files now wait {duration(wait.last)}, "
+        f"{read if files else f'{option} is {cap:,}: each of the last {CAP_BATCHES} batches'} "
+        f"took {duration(seconds)} of {interval:g} s; {who} {duration(wait.last)}, "
         f"{duration(wait.last - wait.first)} longer than before",
-        Component("source", wait.source, wait.option),
+        Component("source", wait.source, option),
         (
-            Evidence("batch_files", float(wait.cap), "files", "below the cap", at),
+            *([Evidence("batch_files", float(cap), "files", "below the cap", at)] if files else []),
             Evidence("batch_seconds_median", seconds, "seconds", f">= {ROOM_SHARE * interval:.1f}", at),
-            Evidence(FILE_AGE.name, wait.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
-            Evidence("file_age_growth_seconds", wait.last - wait.first, "seconds", "0", at),
+            Evidence(age, wait.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
+            Evidence(longer, wait.last - wait.first, "seconds", "0", at),
         ),
         (
             Remedy(
-                f"raise {wait.option} to about {better:,} and start the query again",
+                f"raise {option} to about {better:,} and start the query again",
                 "batches end well within the interval: there is time for more files",
                 safe=False,
-                settings=(Setting(wait.option, better),),
+                settings=(Setting(option, better),),
             ),
         ),
         confidence=0.9,

@@ -1,27 +1,34 @@
-"""Retention risk: the broker will soon delete rows that the query has not read.
+"""Retention risk: rows that the query has not read will soon be deleted by the broker, or with the history of a table.
 
 Meaning: a topic keeps its records for a limited time, or up to a size. The oldest unread record of a partition is near
-    that limit, and the query is not catching up.
+    that limit, and the query is not catching up. Of a table the history is kept for a limited time: the entries of a
+    Delta log, the snapshots of Iceberg.
 Impact: records that are deleted before they are read are lost. The query fails or continues without them, depending on
-    `failOnDataLoss`.
+    `failOnDataLoss`. A query whose version or snapshot is gone fails and cannot start with its checkpoint.
 Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left. Below
     an hour, raise the retention before anything else.
     2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` with `retention.ms` of the
     topic (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`). If the lag is far below it, the
     limit is `retention.bytes`.
     3. Read the other findings of the query: they say why it does not catch up.
-Mitigation: raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
+    4. For a table: the topic is its name. Compare the lag with `delta.logRetentionDuration`, or with what
+    `expire_snapshots` keeps.
+Mitigation: for a table raise `delta.logRetentionDuration`, or stop `expire_snapshots`, until the query has caught up.
+    For a topic raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
     needs no restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
 Evidence:
     ledgerops_retention_headroom_seconds: for the partition, the smaller of: retention_seconds of its topic minus the
         lag below; and (endOffset of the newest batch - earliest) divided by the rate at which earliest advances. Both
-        use the newest successful `offsets` record
+        use the newest successful `offsets` record. Of a table: since - oldest_at of the newest `tables` record
     headroom_share: ledgerops_retention_headroom_seconds divided by the time that the topic keeps: the smaller of
-        retention_seconds and (latest - earliest) divided by the rate at which earliest advances
+        retention_seconds and (latest - earliest) divided by the rate at which earliest advances. A table keeps the
+        time from oldest_at to now
     headroom_lost_each_second: growth of the lag below since the newest batch that began at least 60 s ago, divided by
-        the time since that batch asked for its offsets; 1 if endOffset has not moved since
+        the time since that batch asked for its offsets; 1 if endOffset has not moved since. Of a table since the newest
+        `tables` record that is at least 60 s old, divided by the time since then
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the partition in the newest batch was its
-        head, interpolated between the heads (latestOffset of batches, latest of `offsets` records)
+        head, interpolated between the heads (latestOffset of batches, latest of `offsets` records). Of a table now
+        minus since
 """
 
 from collections.abc import Iterator
@@ -35,35 +42,49 @@ from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    heads, found = view.lag.heads, list(risks(view))
-    if heads is None or not found:
+    found = list(risks(view))
+    if not found:
         return
     left, share, pace, place = worst(found)
     topic, partition = place
-    lag = view.lag.unread_since.get(place)
+    table = view.tables.read.get(topic) if place in view.tables.headroom else None
+    lag = view.lag.unread_since.get(place) if table is None else table.since
+    at = view.now if table is not None or view.lag.heads is None else view.lag.heads.at
     evidence = [
         Evidence(HEADROOM.name, left, "seconds", f">= {MAX_SECONDS_TO_LOSS:g}", view.now),
-        Evidence("headroom_share", share, "ratio", f">= {MAX_HEADROOM_SHARE:g}", heads.at),
+        Evidence("headroom_share", share, "ratio", f">= {MAX_HEADROOM_SHARE:g}", at),
         Evidence("headroom_lost_each_second", pace, "ratio", f"< {MIN_SHRINK_RATIO:g}", view.now),
     ]
     if lag is not None:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    what, keeper = (f"commit of {topic}", "table") if table else (f"row of partition {partition} of {topic}", "topic")
     yield Finding(
-        f"the oldest unread row of partition {partition} of {topic}{more} will be deleted in {duration(left)}, "
-        f"{share:.0%} of the time that the topic keeps rows, and the query is not catching up",
-        Component("partition", f"{topic}-{partition}", topic),
+        f"the oldest unread {what}{more} will be deleted in {duration(left)}, "
+        f"{share:.0%} of the time that the {keeper} keeps rows, and the query is not catching up",
+        Component("source", topic) if table else Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
-            Remedy(
-                f"raise retention.ms of {topic} now, and retention.bytes if it is set",
-                "this takes effect at once and needs no restart of the query",
-                command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
-                f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
-            ),
+            _keep_table(topic) if table else _keep_topic(topic),
             Remedy("remove what keeps the query from reading", "a longer retention only gains time"),
         ),
         confidence=0.9 if share < MAX_HEADROOM_SHARE else 0.8,
+    )
+
+
+def _keep_topic(topic: str) -> Remedy:
+    return Remedy(
+        f"raise retention.ms of {topic} now, and retention.bytes if it is set",
+        "this takes effect at once and needs no restart of the query",
+        command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
+        f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
+    )
+
+
+def _keep_table(table: str) -> Remedy:
+    return Remedy(
+        f"raise delta.logRetentionDuration of {table} now; for Iceberg stop expire_snapshots",
+        "without the version or snapshot that it reads next the query cannot go on with its checkpoint",
     )
 
 

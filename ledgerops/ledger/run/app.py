@@ -23,6 +23,7 @@ from ledgerops.ledger.run.sink import RunSink
 from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads, total_rows
 from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
 from ledgerops.ledger.run.start import SESSION_CONF, provider_of, start
+from ledgerops.ledger.sinks import DeltaSink
 from ledgerops.ledger.sources.csv_file import rejected
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class RunSetup:
     def inputs(self) -> set[str]:
         """The tables that the jobs read."""
         return {name for job in self.jobs for name in job.inputs}
+
+    @property
+    def upstream(self) -> dict[str, str]:
+        """By job, the job whose table it reads instead of the source's."""
+        return self.sink.upstream(self.jobs)
 
     @property
     def services(self) -> set[str]:
@@ -183,7 +189,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
         try:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
             quick = quick_start_conf() if setup.quick_start else {}
-            conf = {**SESSION_CONF, **jars, **quick, **setup.conf}
+            conf = {**SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}
             spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python, folder.log)
             check_file_system(spark, folder.path)
             if is_remote(setup.master):
@@ -198,6 +204,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
             _check_watch(watch, setup.port)
             inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
             ends = read_source_heads(setup.source) if setup.until_caught_up else {}
+            _prepare_tables(setup, inputs)
             queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
         except BaseException:
             if watch is not None:
@@ -207,14 +214,27 @@ def start_run(setup: RunSetup) -> ActiveRun:
             services.close()
             raise
     bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
-    catch_up = CatchUpCheck(queries, folder.checkpoints, ends) if bounded else None
+    tables = {name: folder.outputs / table for name, table in setup.upstream.items()}
+    catch_up = CatchUpCheck(queries, folder.checkpoints, ends, tables) if bounded else None
     return ActiveRun(setup, spark, watch, queries, services, catch_up)
+
+
+def _prepare_tables(setup: RunSetup, inputs: Mapping[str, DataFrame]) -> None:
+    """Makes the tables that other jobs read, where there are none yet."""
+    for job in setup.jobs:
+        sink = setup.sink.for_job(job, setup.folder)
+        if job.name in setup.upstream.values() and isinstance(sink, DeltaSink):
+            sink.prepare(job.transform(*(inputs[name] for name in job.inputs)))
 
 
 def _start_one(
     job: Job, setup: RunSetup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]
 ) -> StreamingQuery:
     folder, checkpoint = setup.folder, setup.folder.checkpoints / job.name
+    table = setup.upstream.get(job.name)
+    if table is not None:
+        session = next(iter(inputs.values())).sparkSession
+        inputs = {job.inputs[0]: session.readStream.format("delta").load(str(folder.outputs / table))}
     if setup.source.kafka is not None:  # else the place that an earlier --start named would still count
         remove_unused(checkpoint)
     return start(
@@ -223,7 +243,7 @@ def _start_one(
         sink=setup.sink.for_job(job, folder),
         checkpoint=checkpoint,
         trigger_seconds=setup.trigger,
-        fingerprint=f"{setup.note.source} {setup.note.digest}",
+        fingerprint=f"{table} table" if table else f"{setup.note.source} {setup.note.digest}",
         lateness=setup.lateness or (REPLAY_LATENESS if setup.source.kind == "replay" else None),
         services=services,
         provider=provider_of(job, setup.conf),

@@ -1,4 +1,4 @@
-"""Where a run writes: Parquet in its own folder, Kafka's topics, or the tables of a Postgres."""
+"""Where a run writes: Parquet or Delta tables in its own folder, Kafka's topics, or the tables of a Postgres."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from ledgerops.ledger.run.run_dir import RunDir
     from ledgerops.ledger.sinks import Sink
 
-SinkKind = Literal["parquet", "kafka", "postgres"]
+SinkKind = Literal["parquet", "delta", "kafka", "postgres"]
 ANSWER_SECONDS = 10.0
+# with Delta tables a job reads the table of another one where that runs, too: silver from bronze, gold from silver
+UPSTREAM = {"masked_transactions": "landed_transactions", "daily_counts": "masked_transactions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,14 @@ class RunSink:
         return ""
 
     def for_job(self, job: Job, folder: RunDir) -> Sink:
-        """The sink for one job. Parquet files go to the job's own folder under `folder.outputs`."""
-        from ledgerops.ledger.sinks import KafkaSink, ParquetSink, PostgresSink
+        """The sink for one job. Files and tables go to the job's own folder under `folder.outputs`."""
+        from ledgerops.ledger.sinks import DeltaSink, KafkaSink, ParquetSink, PostgresSink
 
         if self.kind == "kafka":
             assert self.client is not None
             return KafkaSink(self.client, self.prefix)
+        if self.kind == "delta":
+            return DeltaSink(folder.outputs / job.name)
         return PostgresSink(self.url) if self.kind == "postgres" else ParquetSink(folder.outputs / job.name)
 
     def check(self, jobs: Sequence[Job], folder: RunDir) -> None:
@@ -56,7 +60,25 @@ class RunSink:
         elif self.kind == "postgres":
             for job in jobs[:1]:
                 self.for_job(job, folder).last_batch(job, folder.checkpoints / job.name)
+        elif self.kind == "delta":
+            from ledgerops.ledger.sinks.delta import check_appends
+
+            for job in jobs:
+                check_appends(job)
+
+    @property
+    def conf(self) -> dict[str, str]:
+        """What it needs of the session."""
+        from ledgerops.ledger.sinks import delta
+
+        return delta.CONF if self.kind == "delta" else {}
+
+    def upstream(self, jobs: Sequence[Job]) -> dict[str, str]:
+        """By name, the jobs that read the table of another one of these jobs."""
+        names = {job.name for job in jobs} if self.kind == "delta" else set()
+        return {name: table for name, table in UPSTREAM.items() if {name, table} <= names}
 
     def describe(self, folder: str) -> str:
         """For a reader of the summary; `folder` is how the run's output folder is written."""
-        return f"{folder}/JOB (Parquet)" if self.kind == "parquet" else f"{self.kind} {self.target}"
+        here = {"parquet": "Parquet", "delta": "Delta"}.get(self.kind)
+        return f"{folder}/JOB ({here})" if here else f"{self.kind} {self.target}"

@@ -1,10 +1,10 @@
 """Reads what a job has committed to a folder, without Spark.
 
-Two layouts. Spark's file sink writes the data files of a batch first and then names them in one file of
-`_spark_metadata`, which appears whole or not at all. Jobs that are written batch by batch have a folder `batch=N` for
-each, renamed to that when it is whole. Other data files belong to a batch that failed or that is still being written;
-a reader that takes all `*.parquet` would count their rows twice. With a job's `route`, files lie one folder deeper, in
-`COLUMN=VALUE`.
+Three layouts. A Delta table has its log. Spark's file sink writes the data files of a batch first and then names them
+in one file of `_spark_metadata`, which appears whole or not at all. Jobs that are written batch by batch have a folder
+`batch=N` for each, renamed to that when it is whole. Other data files belong to a batch that failed or that is still
+being written; a reader that takes all `*.parquet` would count their rows twice. With a job's `route`, files lie one
+folder deeper, in `COLUMN=VALUE`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from ledgerops.checkpoint.batch_log import COMPACT, metadata_log
 from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
+from ledgerops.ledger.sinks import delta_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,8 @@ def committed_files(output: Path) -> list[Path]:
     Names are taken relative to `output`, so a folder that was moved since reads the same. Raises UserError for a log
     that is damaged.
     """
+    if (output / delta_files.LOG).is_dir():
+        return delta_files.live_files(output)
     log = metadata_log(output / LOG)
     compacted = [batch for batch, file in log.items() if file.name.endswith(COMPACT)]
     first = max(compacted, default=0)

@@ -72,6 +72,7 @@ EXPECTATIONS: Mapping[str, Expectation] = {
     "debit_credit_ratio": Totals("ratio"),
     "dedup_transactions": PassedOn(once=True, waits=True),
     "enriched_transactions": PassedOn(),
+    "landed_transactions": PassedOn(),
     "large_credits": PassedOn(only="large credits"),
     "late_transactions": PassedOn(),
     "masked_transactions": PassedOn(other=("account_id", "customer_id")),

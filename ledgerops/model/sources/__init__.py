@@ -10,7 +10,7 @@ from ledgerops.model.offsets import decoded
 from ledgerops.model.records import Offsets
 from ledgerops.model.sources.delta import DELTA, folder
 from ledgerops.model.sources.files import AUTO_LOADER, FILES
-from ledgerops.model.sources.iceberg import ICEBERG
+from ledgerops.model.sources.iceberg import ICEBERG, is_iceberg
 from ledgerops.model.sources.kafka import EVENT_HUBS, KAFKA
 from ledgerops.model.sources.kind import Limit, SourceKind
 from ledgerops.model.sources.kinesis import KINESIS
@@ -52,9 +52,9 @@ def offsets_of(value: object, description: str = "", source: str = "") -> Offset
     return position.offsets if position is not None else {}
 
 
-def sink_folder(description: str) -> str | None:
-    """The folder of the Delta table that a query writes, by Spark's description of its sink; None for another sink."""
-    return folder(description)
+def sink_table(description: str) -> str | None:
+    """What the agent finds the table by that a query writes, from a description of its sink; None for another sink."""
+    return description if is_iceberg(description) else folder(description)
 
 
 def is_limit(option: str) -> bool:

@@ -64,6 +64,6 @@ DELTA = SourceKind(
     left=outstanding,
     understood=OUTSTANDING,
     label=_label,
-    folder=folder,
+    table=folder,
     limits=(Limit("maxFilesPerTrigger", "files"), Limit("maxBytesPerTrigger", "bytes")),
 )

@@ -1,6 +1,7 @@
-"""Iceberg tables. An offset is a snapshot and a place among its files.
+"""Iceberg tables. An offset is a snapshot and the file of it that is read next.
 
-Snapshot ids are random and cannot be subtracted. The source reports no head, so what is left is not known.
+Snapshot ids are random and cannot be subtracted, and the source reports no head: the agent counts along the ancestry of
+the snapshots, in the table's own metadata.
 """
 
 from __future__ import annotations
@@ -11,6 +12,19 @@ from typing import Any
 from ledgerops.model.offsets import is_whole
 from ledgerops.model.records import TablePosition
 from ledgerops.model.sources.kind import Limit, Position, SourceKind
+
+ICEBERG_CLASSES = "org.apache.iceberg."  # how Spark's description of a source begins; a sink is described by its name
+SINK = "Iceberg["
+
+
+def iceberg_sink(name: str) -> str:
+    """How the plan tells of an Iceberg table that a query writes."""
+    return f"{SINK}{name}]"
+
+
+def is_iceberg(table: str) -> bool:
+    """Whether what a table is found by is that of an Iceberg table."""
+    return table.startswith((ICEBERG_CLASSES, SINK))
 
 
 def _owns(offset: Any) -> bool:
@@ -27,12 +41,13 @@ def _position(offset: Any, source: str) -> Position | None:
 ICEBERG = SourceKind(
     "iceberg",
     "Iceberg",
-    ("org.apache.iceberg.spark.source.",),
+    (f"{ICEBERG_CLASSES}spark.source.",),
     _position,
-    (),
-    tried=False,
+    ("versions", "files", "bytes", "rows"),
+    tried=True,
     owns=_owns,
     label=lambda description: "iceberg",
+    table=lambda description: description,
     limits=(
         Limit("streaming-max-files-per-micro-batch", "files"),
         Limit("streaming-max-rows-per-micro-batch", "rows"),

@@ -49,7 +49,8 @@ class SourceKind:
     label: Callable[[str], str | None] = lambda description: None  # a better name than the class
     understood: frozenset[str] = frozenset()  # in `metrics`: read by `left`, or repeating the offsets
     limits: tuple[Limit, ...] = ()
-    folder: Callable[[str], str | None] = lambda description: None  # of a Delta table
+    # what the agent finds a table by: the folder of a Delta table, Spark's description of an Iceberg source
+    table: Callable[[str], str | None] = lambda description: None
     has_broker: bool = False  # a Kafka broker can be asked for its offsets
     logs_files: bool = False  # the checkpoint names the files of each batch
 

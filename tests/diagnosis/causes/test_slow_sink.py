@@ -83,7 +83,7 @@ def test_without_a_sample_of_the_driver_nothing_tells_whether_it_waits(history):
     [
         pytest.param("ForeachBatchSink", "time one write at the target of the sink", id="foreachBatch"),
         pytest.param("KafkaTable", "check the request latency of the broker that is written to", id="Kafka"),
-        pytest.param("DeltaSink[/out]", "look at the files and versions that each batch writes", id="a table"),
+        pytest.param("DeltaSink[/out]", "time one commit to the table, and look for other writers of it", id="a table"),
         pytest.param("FileSink[/out]", "time one write at the target of the sink", id="files"),
     ],
 )

@@ -52,6 +52,26 @@ def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first)
     assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
 
 
+@pytest.mark.parametrize(
+    ("plan", "source", "count", "delta"),
+    [
+        pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 50, True, id="Delta is the sink"),
+        pytest.param({}, "DeltaSource[/in]", 50, True, id="Delta is the source"),
+        pytest.param({"sink": "DeltaSink[/out]"}, "DeltaSource[/in]", 200, False, id="the query's own number"),
+        pytest.param(
+            {"sink": "DeltaSink[/out]", "shuffle_partitions": 50}, "DeltaSource[/in]", 50, False, id="the query set 50"
+        ),
+        pytest.param({}, "KafkaV2[Subscribe[t]]", 50, False, id="no table"),
+    ],
+)
+def test_delta_s_own_tasks_are_told_from_the_query_s(history, plan, source, count, delta):
+    [finding] = check(CAUSE, late(history, tiny(count), plan=plan, source=source))
+
+    assert (finding.component.name == "log of the Delta table") is delta
+    setting = "spark.databricks.delta.snapshotPartitions to 2" if delta else "spark.sql.shuffle.partitions to 4 to 6"
+    assert finding.remedies[0].action == f"set {setting} and start the query again"
+
+
 def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):
     """Each takes long, and on its rows it does not spend that time: it loads and saves a state store."""
     [finding] = check(CAUSE, late(history, tiny(seconds=0.9, records=2, wall=4.4)))

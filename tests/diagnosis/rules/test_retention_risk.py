@@ -2,6 +2,8 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.retention_risk import RULE
+from ledgerops.model.records import TableRead, Tables
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 
 GROWS = [200 * n for n in range(100)]
@@ -93,3 +95,52 @@ def test_others_are_not(history, case, said):
         view = asked(view, **({"latest": [105_800], "earliest": [0], "later": 2.0} | said))
 
     assert list(RULE.check(view)) == []
+
+
+def table(history, waits, keeps):
+    """The view of a query that reads a table, sampled every ten seconds: the oldest unread commit had waited so many
+    seconds (0: nothing was left), and the table keeps its commits for `keeps` seconds; None where it has all."""
+    view = history(seconds=[1.0] * 60, source="DeltaSource[/lake/orders]")
+    for place, waited in enumerate(waits):
+        at = view.now - 10.0 * (len(waits) - 1 - place)
+        since = at - waited if waited else None
+        oldest = (3, at - keeps) if keeps is not None else (None, None)
+        read = TableRead(9, 1 if waited else 0, since=since, oldest=oldest[0], oldest_at=oldest[1])
+        view.history.add_tables(Tables(at, "run-1", {"orders": read}))
+    return QueryView(view.history, view.now, view.hosts, view.others)
+
+
+STANDS = [10.0 * place for place in range(1, 10)]
+
+
+def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(history):
+    [finding] = RULE.check(table(history, STANDS, keeps=100.0))
+
+    assert finding.summary == (
+        "the oldest unread commit of orders will be deleted in 10 s, 10% of the time that the table keeps rows, and "
+        "the query is not catching up"
+    )
+    assert finding.remedies[0].action.startswith("raise delta.logRetentionDuration of orders now")
+    assert {each.name: each.value for each in finding.evidence} == pytest.approx(
+        {
+            "ledgerops_retention_headroom_seconds": 10.0,
+            "headroom_share": 0.1,
+            "headroom_lost_each_second": 1.0,
+            "ledgerops_source_lag_seconds": 90.0,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("waits", "keeps"),
+    [
+        pytest.param(STANDS, None, id="the table has all its versions"),
+        pytest.param(STANDS, 90_000.0, id="behind, but the table keeps a day"),
+        pytest.param(STANDS[::-1], 100.0, id="a backlog that is worked off"),
+        pytest.param([90.0] * 9, 100.0, id="near the end, and steady: a table that keeps little"),
+        pytest.param([*STANDS[:-1], 0.0], 100.0, id="all is read"),
+        pytest.param(STANDS[-3:], 100.0, id="the samples of a few seconds"),
+    ],
+)
+def test_other_readers_of_tables_are_not(history, waits, keeps):
+    assert list(RULE.check(table(history, waits, keeps))) == []

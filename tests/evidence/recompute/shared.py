@@ -119,6 +119,32 @@ def file_wait_growth(tape: Tape, finding: Json) -> float | None:
     return nearest(grown, finding, "file_age_growth_seconds")
 
 
+def commit_waits(tape: Tape, finding: Json) -> list[float]:
+    """After each settled batch, how long the oldest unread commit of a table had waited; of the table that the finding
+    names, or of the one in which it waited longest at last."""
+    samples = [each for each in tape.tables if each["run_id"] == tape.run_id]
+    batches = tape.steady
+    found: dict[str, list[float]] = {}
+    for place, batch in enumerate(batches):
+        until = batches[place + 1].end if place + 1 < len(batches) else tape.now
+        first = next((each for each in samples if each["at"] >= batch.end), None)
+        if first is None or first["at"] > until:
+            continue
+        for name, read in first["sources"].items():
+            if read["versions"] == 0 or read["since"] is not None:
+                waited = max(0.0, first["at"] - read["since"]) if read["versions"] else 0.0
+                found.setdefault(name, []).append(waited)
+    named = found.get(str(finding["component"]["name"]))
+    return named or max(found.values(), key=lambda each: each[-1], default=[])
+
+
+def commit_wait_growth(tape: Tape, finding: Json) -> float | None:
+    """Over the 8, 16 or 32 batches that the finding tells of."""
+    waits = commit_waits(tape, finding)
+    grown = [waits[-1] - waits[-count] for count in (8, 16, 32) if len(waits) >= count]
+    return nearest(grown, finding, "commit_wait_growth_seconds")
+
+
 def heap(tape: Tape) -> float:
     return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in tape.executors))
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 from tests.evidence.recompute.shared import (
     Formula,
     backlog,
+    commit_wait_growth,
+    commit_waits,
     file_wait,
     file_wait_growth,
     file_waits,
@@ -174,6 +176,39 @@ def _was_head(tape: Tape, place: Place, offset: int) -> float:
     return t0 + (t1 - t0) * (offset - h0) / (h1 - h0) if h1 > h0 else t0
 
 
+def _of_commits(value: Callable[[Sequence[Json]], float]) -> Formula:
+    """Of the newest 20 commits of the query that added files."""
+
+    def formula(tape: Tape, finding: Json) -> float | None:
+        commits = [each for sample in tape.tables for each in sample["commits"]][-20:]
+        return value([each for each in commits if each["files"]])
+
+    return formula
+
+
+def _either(of_topic: Formula, of_table: Callable[[Tape, Json], float]) -> Formula:
+    """Of the table that the finding names, by what its newest sample says of it, or of a topic's partition."""
+
+    def formula(tape: Tape, finding: Json) -> float | None:
+        read = tape.tables[-1]["sources"].get(str(finding["component"]["name"])) if tape.tables else None
+        return of_topic(tape, finding) if read is None else of_table(tape, read)
+
+    return formula
+
+
+def _table_lost(tape: Tape, read: Json) -> float:
+    name = next(name for name, each in tape.tables[-1]["sources"].items() if each is read)
+    then = [sample for sample in tape.tables if sample["at"] <= tape.now - 60][-1]
+    since = then["sources"][name]["since"]
+    lag = max(0.0, then["at"] - since) if then["sources"][name]["versions"] else 0.0
+    return (tape.now - read["since"] - lag) / (tape.now - then["at"])
+
+
+def _uncheckpointed(tape: Tape) -> float | None:
+    newest = tape.tables[-1]
+    return float(newest["head"] + 1 if newest["checkpoint"] is None else newest["head"] - newest["checkpoint"])
+
+
 HEADROOM = "ledgerops_retention_headroom_seconds"
 
 FORMULAS: Mapping[str, Formula] = {
@@ -183,13 +218,22 @@ FORMULAS: Mapping[str, Formula] = {
     "batch_files": plain(lambda tape: float(file_waits(tape)[-1][0])),
     "ledgerops_source_file_age_seconds": file_wait,
     "file_age_growth_seconds": file_wait_growth,
+    "commit_wait_seconds": lambda tape, finding: commit_waits(tape, finding)[-1],
+    "commit_wait_growth_seconds": commit_wait_growth,
+    "files_per_commit": _of_commits(lambda commits: sum(each["files"] for each in commits) / len(commits)),
+    "bytes_per_file": _of_commits(
+        lambda commits: sum(each["bytes"] for each in commits) / sum(each["files"] for each in commits)
+    ),
+    "uncheckpointed_versions": plain(_uncheckpointed),
     "backlog_offsets": plain(lambda tape: float(backlog(tape.all[-1]))),
     "ledgerops_source_reachable": _unreachable,
     "seconds_without_answer": _unanswered,
     "seconds_without_arrival": _silent,
     "longest_pause_seconds": _longest_pause,
-    HEADROOM: _headroom,
-    "headroom_share": _headroom_share,
-    "headroom_lost_each_second": _headroom_lost,
-    "retention-risk: ledgerops_source_lag_seconds": _lag_of,
+    HEADROOM: _either(_headroom, lambda tape, read: read["since"] - read["oldest_at"]),
+    "headroom_share": _either(
+        _headroom_share, lambda tape, read: (read["since"] - read["oldest_at"]) / (tape.now - read["oldest_at"])
+    ),
+    "headroom_lost_each_second": _either(_headroom_lost, _table_lost),
+    "retention-risk: ledgerops_source_lag_seconds": _either(_lag_of, lambda tape, read: tape.now - read["since"]),
 }

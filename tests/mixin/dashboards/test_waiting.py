@@ -18,7 +18,7 @@ VARIABLES = {
 PANELS = [(page, panel) for page in PAGES for row in page.rows for panel in row.panels]
 WAITING = [(page, panel) for page, panel in PANELS if panel.waits is not None]
 LOAD = "load"  # a plan that runs, and no drill: see test_generator
-TABLES = "delta"  # a recording of tests/e2e/delta_app, and no drill
+TABLES = "delta"  # a recording of tests/e2e/table_app, and no drill
 NAMES = sorted({panel.drill for _, panel in WAITING} - {LOAD})
 # what no recording holds, and where it is shown to speak
 ELSEWHERE = re.compile(

@@ -44,7 +44,7 @@ ROW = Row(
             "bytes",
             "Bytes that wait in the source, and the average size of the files that the query adds to its table. Good: unread bytes back to 0, files of megabytes; many files of a few kilobytes make every reader slow.",
             width=12,
-            empty="the source reports no bytes, and the sink is no Delta table",
+            empty="the source reports no bytes, and the sink is neither a Delta nor an Iceberg table",
             waits=TABLES,
             drill="delta",
         ),

@@ -1,0 +1,198 @@
+"""The history of one Iceberg table, followed through the table object that the query's own plan holds.
+
+Iceberg knows where the newest metadata are, whichever catalog has them: `refresh` asks for them as the source itself
+does in each trigger. The snapshots are then in the driver's memory. They are counted along their ancestry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from ledgerops.agent.hadoop_files import FileError, reason_of
+from ledgerops.agent.plan import execution_of
+from ledgerops.model.iceberg_snapshot import IcebergSnapshot, parse_snapshot
+from ledgerops.model.records import TablePosition, TableRead
+from ledgerops.runtime.runs import Run
+
+MAX_SNAPSHOTS = 500  # read in one round: each is a call into the JVM
+MAX_ANCESTORS = 5_000  # that are followed: a longer backlog is not counted
+NEWEST = 20  # snapshots in which the first commits of a sink are searched
+EMPTY = -1  # snapshot id of a position before the first snapshot
+Answer = TypeVar("Answer")
+
+
+class Snapshots(Protocol):
+    """Iceberg's table object. Every method may raise what py4j raises."""
+
+    def refresh(self) -> None:
+        """Reads the newest metadata."""
+        ...
+
+    def newest(self) -> str | None:
+        """The current snapshot as JSON; None of an empty table."""
+        ...
+
+    def oldest(self) -> str | None:
+        """The oldest snapshot that the table still has."""
+        ...
+
+    def snapshot(self, version: int) -> str | None:
+        """A snapshot by its id; None where it was expired."""
+        ...
+
+
+class JavaSnapshots:
+    """The table of a run's plan: that of the source with Spark's `description`, or that of its sink (None)."""
+
+    def __init__(self, run: Run, description: str | None) -> None:
+        self._run, self._description = run, description
+        self._table: Any = None
+
+    def refresh(self) -> None:
+        """Reads the newest metadata."""
+        if self._table is None:
+            self._table = self._find()
+        self._table.refresh()
+
+    def newest(self) -> str | None:
+        """The current snapshot as JSON; None of an empty table."""
+        return self._text(self._table.currentSnapshot())
+
+    def oldest(self) -> str | None:
+        """The oldest snapshot that the table still has."""
+        kept = self._table.snapshots().iterator()
+        return self._text(kept.next()) if kept.hasNext() else None
+
+    def snapshot(self, version: int) -> str | None:
+        """A snapshot by its id; None where it was expired."""
+        return self._text(self._table.snapshot(version))
+
+    def _text(self, snapshot: Any) -> str | None:
+        parser = self._run.session.spark.sparkContext._jvm.org.apache.iceberg.SnapshotParser
+        return None if snapshot is None else str(parser.toJson(snapshot, False))
+
+    def _find(self) -> Any:
+        execution = execution_of(self._run)
+        if self._description is None:
+            return execution.sink().table()
+        leaves = execution.logicalPlan().collectLeaves()
+        for index in range(leaves.size()):
+            leaf = leaves.apply(index)
+            if hasattr(leaf, "stream") and str(leaf.stream().toString()) == self._description:
+                return leaf.relation().table().table()
+        raise LookupError("the plan of the query does not show the table")
+
+
+class IcebergTable:
+    """The snapshots of a table, by a `name` for messages. Every method raises FileError."""
+
+    def __init__(self, snapshots: Snapshots, name: str) -> None:
+        self.name = name
+        self.head: int | None = None  # id of the newest snapshot
+        self.version: int | None = None  # snapshots have no numbers, and metadata need no checkpoint
+        self.checkpoint: int | None = None
+        self._snapshots = snapshots
+        self._known: dict[int, IcebergSnapshot] = {}
+        self._oldest: IcebergSnapshot | None = None
+
+    def advance(self, known: int, now: float) -> bool:
+        """Reads the newest metadata. True where there is a newer snapshot. `known` and `now` are not needed."""
+        before = self.head
+        self._ask(self._snapshots.refresh)
+        newest, self._oldest = self._read(self._snapshots.newest), self._read(self._snapshots.oldest)
+        self.head = EMPTY if newest is None else newest.version
+        if newest is not None:
+            self._known[newest.version] = newest
+        return self.head != before
+
+    def follow(self, position: TablePosition) -> None:
+        """Reads the snapshots back to a position, at most MAX_SNAPSHOTS that were not read before. FileError where the
+        snapshot of the position is no ancestor of the newest one: it was expired, or the table was rolled back."""
+        before = len(self._known)
+        path = list(self._ancestors(position.version, MAX_SNAPSHOTS))
+        cut = len(self._known) - before == MAX_SNAPSHOTS or len(path) == MAX_ANCESTORS
+        if not cut and not _reaches(path, position.version):
+            raise FileError(f"snapshot {position.version} is not in the history of the table")
+        if len(self._known) > 2 * MAX_ANCESTORS:
+            self._known = {each.version: each for each in path}
+
+    def unread(self, position: TablePosition) -> TableRead | None:
+        """What a reader at `position` has left; None until all snapshots since are known."""
+        assert self.head is not None
+        path = list(self._ancestors(position.version, 0))
+        if not _reaches(path, position.version):
+            return None
+        begun = path.pop() if position.version != EMPTY else None
+        new = [each for each in path if each.appends]
+        left, size, rows = _rest(begun, position) if begun is not None else (0, 0, 0)
+        since = begun.at if begun is not None and left else new[-1].at if new else None
+        oldest = self._oldest if self._oldest is not None and self._oldest.parent is not None else None
+        return TableRead(
+            head=self.head,
+            versions=len(new) + bool(left),
+            files=_sum(left, [each.files for each in new]),
+            bytes=_sum(size, [each.bytes for each in new]),
+            rows=_sum(rows, [each.rows for each in new]),
+            since=None if position.initial and left else since,
+            oldest=oldest.version if oldest is not None else None,
+            oldest_at=oldest.at if oldest is not None else None,
+        )
+
+    def commits(self, after: int | None) -> Sequence[IcebergSnapshot]:
+        """The snapshots since the one with the id `after`, oldest first; of a table at first sight the newest ones."""
+        known = EMPTY if after is None else after
+        newest = [each for each in self._ancestors(known, MAX_SNAPSHOTS) if each.version != known]
+        return newest[: NEWEST if after is None else None][::-1]
+
+    def _ancestors(self, version: int, unknown: int) -> Iterator[IcebergSnapshot]:
+        """The snapshots from the newest back to a version, of which at most so many are read."""
+        each = self.head
+        for _ in range(MAX_ANCESTORS):
+            if each is None or each == EMPTY:
+                return
+            if each not in self._known:
+                found = self._read(partial(self._snapshots.snapshot, each)) if unknown else None
+                if found is None:
+                    return
+                unknown -= 1
+                self._known[each] = found
+            yield self._known[each]
+            if each == version:
+                return
+            each = self._known[each].parent
+
+    def _read(self, question: Callable[[], str | None]) -> IcebergSnapshot | None:
+        text = self._ask(question)
+        try:
+            return None if text is None else parse_snapshot(text)
+        except ValueError as error:
+            raise FileError(str(error)) from None
+
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
+        try:
+            return question()
+        except Exception as error:
+            raise FileError(reason_of(error)) from None
+
+
+def _reaches(path: Sequence[IcebergSnapshot], version: int) -> bool:
+    """Whether a path from the newest snapshot ends at a version, or at the first of all for a table's beginning."""
+    if not path:
+        return version == EMPTY
+    return path[-1].version == version or (version == EMPTY and path[-1].parent is None)
+
+
+def _rest(begun: IcebergSnapshot, position: TablePosition) -> tuple[int, int | None, int | None]:
+    """Files, bytes and rows that are left of a snapshot; bytes and rows are not known of one that was read in part."""
+    files = begun.all_files if position.initial else begun.files if begun.appends else 0
+    left = max(0, (files or 0) - max(0, position.file))
+    if left and (left < (files or 0) or position.initial):
+        return left, None, None
+    return left, begun.bytes if left else 0, begun.rows if left else 0
+
+
+def _sum(first: int | None, more: Sequence[int | None]) -> int | None:
+    known = [each for each in (first, *more) if each is not None]
+    return sum(known) if len(known) == len(more) + 1 else None

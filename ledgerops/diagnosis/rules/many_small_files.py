@@ -1,0 +1,56 @@
+"""Many small files: each batch adds many small files to the table that the query writes.
+
+Meaning: the commits of the query add at least 20 files a batch, of less than 1 MB on average. Each task writes a file
+    for each partition of the table for which it has rows.
+Impact: none on this query while its batches end in time. Whoever reads the table opens all these files, the table's log
+    grows with them, and commits take longer from week to week.
+Diagnosis: 1. `rate(ledgerops_sink_files_total{query="QUERY"}[5m]) / rate(ledgerops_batches_total{query="QUERY"}[5m])`
+    is the number of files a batch, and `rate(ledgerops_sink_bytes_total{query="QUERY"}[5m]) /
+    rate(ledgerops_sink_files_total{query="QUERY"}[5m])` their size.
+    2. Compare the number with the tasks of the stage that writes (Spark UI, page "Stages"). As many: too many tasks
+    write. Many more: `partitionBy` has many values, and each task has rows of most of them.
+    3. `ledgerops_sink_uncheckpointed_versions{query="QUERY"}` is how many commits a reader of the table must replay.
+Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg). Then write fewer files: repartition
+    the rows by the columns of `partitionBy` before the write, or write from fewer tasks, or set
+    `delta.autoOptimize.optimizeWrite`. A longer trigger interval also makes files larger.
+Evidence:
+    files_per_commit: files that a commit of the query adds, on average over those of its newest 20 commits that add any
+    bytes_per_file: bytes of these files divided by their number
+    uncheckpointed_versions: head - checkpoint of the newest `tables` record; head + 1 without a checkpoint
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRITE_FEWER, small_files
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.query_view import QueryView
+
+COMPACT = Remedy(
+    "compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)",
+    "readers open every file; compacting changes no row",
+)
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    found = small_files(view)
+    if found is None:
+        return
+    evidence = [
+        Evidence("files_per_commit", found.files, "count", f"< {MIN_FILES:g}", view.now),
+        Evidence("bytes_per_file", found.bytes, "bytes", f"> {MAX_FILE_BYTES:g}", view.now),
+    ]
+    behind = view.tables.versions_since_checkpoint
+    if behind is not None:
+        evidence.append(Evidence("uncheckpointed_versions", float(behind), "count", "about 10", view.now))
+    yield Finding(
+        f"each batch adds {found.summary} to its table, by the last {found.commits} commits",
+        Component("sink", sink_name(view), "files"),
+        tuple(evidence),
+        (COMPACT, WRITE_FEWER),
+        confidence=0.9,
+    )
+
+
+RULE = Rule("many-small-files", "info", check, __doc__)

@@ -1,0 +1,58 @@
+"""The history of an Iceberg table in memory, with snapshots as Iceberg writes them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.build import T0
+
+
+class History:
+    """Snapshot n is committed at T0 + 10 n; its id says nothing about that. Iceberg's table object, for the agent."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[int, dict[str, Any]] = {}
+        self.head: int | None = None
+        self.visible: int | None = None  # the head when the metadata were last read
+        self.asked: list[int] = []  # snapshots
+        self.refreshed = 0
+        self.broken: str | None = None
+
+    def commit(self, *sizes: int, operation: str = "append", by: tuple[str, int] | None = None) -> int:
+        """A snapshot with files of such sizes, ten rows each, and its id."""
+        number = len(self.snapshots)
+        before = self.snapshots.get(self.head or 0)
+        files = int(before["summary"]["total-data-files"]) if before is not None else 0
+        summary = {"operation": operation, "total-data-files": str(files + len(sizes))}
+        if sizes:  # Iceberg leaves out what is 0
+            summary["added-data-files"], summary["added-records"] = str(len(sizes)), str(10 * len(sizes))
+            summary["added-files-size"] = str(sum(sizes))
+        if by is not None:
+            summary |= {"spark.sql.streaming.queryId": by[0], "spark.sql.streaming.epochId": str(by[1])}
+        version = (7919 * (number + 1)) % 104729
+        self.snapshots[version] = {
+            "snapshot-id": version,
+            "timestamp-ms": int((T0 + 10 * number) * 1000),
+            "summary": summary,
+        }
+        if self.head is not None:
+            self.snapshots[version]["parent-snapshot-id"] = self.head
+        self.head = version
+        return version
+
+    def refresh(self) -> None:
+        self.refreshed += 1
+        if self.broken is not None:
+            raise OSError(self.broken)
+        self.visible = self.head
+
+    def newest(self) -> str | None:
+        return None if self.visible is None else json.dumps(self.snapshots[self.visible])
+
+    def oldest(self) -> str | None:
+        return json.dumps(next(iter(self.snapshots.values()))) if self.snapshots else None
+
+    def snapshot(self, version: int) -> str | None:
+        self.asked.append(version)
+        return json.dumps(self.snapshots[version]) if version in self.snapshots else None

@@ -1,0 +1,73 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check
+from ledgerops.diagnosis.causes.slow_sink import CAUSE as SLOW_SINK
+from ledgerops.diagnosis.rules.many_small_files import RULE
+from ledgerops.model.records import TableCommit, Tables
+from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import stage
+
+DELTA = {"sink": "DeltaSink[/out]"}
+
+
+def writes(view, commits=10, files=350, size=4_100, checkpoint=None):
+    """The view after so many commits of so many files of `size` bytes each."""
+    written = tuple(TableCommit(n, view.now - 30 + n, n, 700, files, files * size) for n in range(commits))
+    view.history.add_tables(Tables(view.now, "run-1", {}, written, head=commits - 1, checkpoint=checkpoint))
+    return QueryView(view.history, view.now, view.hosts, view.others)
+
+
+def test_many_small_files_are_told_with_what_to_do_about_them(history):
+    [finding] = RULE.check(writes(history(plan=DELTA)))
+
+    assert finding.summary == "each batch adds 350 files of 4.1 kB to its table, by the last 10 commits"
+    assert {each.name: each.value for each in finding.evidence} == {
+        "files_per_commit": 350,
+        "bytes_per_file": 4100,
+        "uncheckpointed_versions": 10,
+    }
+    assert finding.remedies[0].action.startswith("compact the table that it writes: OPTIMIZE (Delta)")
+    assert (RULE.severity, finding.remedies[0].safe) == ("info", True)
+
+
+@pytest.mark.parametrize(
+    "commits",
+    [
+        pytest.param({"files": 8}, id="few files: little data needs no more"),
+        pytest.param({"size": 2_000_000}, id="many files of a fair size: much data"),
+        pytest.param({"commits": 2}, id="two commits say nothing yet"),
+        pytest.param({"files": 0}, id="commits without a file"),
+        pytest.param({"commits": 0}, id="the commits are not known"),
+    ],
+)
+def test_others_are_not(history, commits):
+    assert list(RULE.check(writes(history(plan=DELTA), **commits))) == []
+
+
+LATE = {"seconds": [5] * 8, "phases": [{"add_batch": 4.8}] * 8, "plan": DELTA}
+WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
+
+
+def test_a_slow_sink_says_that_files_bound_its_write(history):
+    [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS)))
+
+    assert finding.summary.endswith("; each batch adds 350 files of 4.1 kB: files bound the write, not rows")
+    assert finding.remedies[0].action.startswith("compare the files of a batch with the tasks that write")
+
+
+def test_a_slow_sink_with_few_files_says_nothing_of_them(history):
+    [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS), files=2))
+
+    assert "files" not in finding.summary
+    assert finding.remedies[0].action.startswith("time one commit to the table")
+
+
+READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8
+
+
+@pytest.mark.parametrize(("files", "found"), [(350, True), (2, False)])
+def test_tasks_that_read_and_write_wait_for_the_sink_where_they_write_many_small_files(history, files, found):
+    case = LATE | {"source": "DeltaSource[/in]"}
+    view = writes(history(**case, stages=READS_AND_WRITES), files=files)
+
+    assert bool(list(check(SLOW_SINK, view))) is found

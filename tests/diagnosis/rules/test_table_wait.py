@@ -1,0 +1,79 @@
+"""A query that reads a table with a cap, as Delta does: what its batches leave is known from the table's history."""
+
+import pytest
+
+from ledgerops.diagnosis.facts.table_wait import table_wait
+from ledgerops.diagnosis.rules.falling_behind import RULE as FALLING_BEHIND
+from ledgerops.diagnosis.rules.rate_limited import RULE as RATE_LIMITED
+from ledgerops.model.records import TableRead, Tables
+from ledgerops.signals.query_view import QueryView
+
+SOURCE = "DeltaSource[/lake/orders]"
+CAP = {"rate_limits": {"maxFilesPerTrigger": "3"}}
+
+
+def reads(history, waits, versions=None, run_id="run-1", **case):
+    """The view of a query that ends batches of 0.5 s in an interval of 2 s; after each of the last ones the oldest
+    unread commit had waited so many seconds (0: nothing was left, None: not known), and so many versions were left."""
+    view = history(**{"seconds": [0.5] * len(waits), "source": SOURCE, "plan": CAP} | case)
+    batches = list(view.history.batches)[-len(waits) :]
+    lefts = versions or [2 + place for place in range(len(waits))]
+    for batch, waited, left in zip(batches, waits, lefts, strict=True):
+        at = batch.ended + 0.4
+        read = TableRead(head=99, versions=0 if waited == 0 else left, since=at - waited if waited else None)
+        view.history.add_tables(Tables(at, run_id, {"orders": read}))
+    return QueryView(view.history, view.now + 0.5, view.hosts, view.others)
+
+
+GROWS = [1.5 * place for place in range(1, 33)]
+
+
+def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind(history):
+    [finding] = FALLING_BEHIND.check(reads(history, GROWS))
+
+    assert finding.summary == (
+        "commits of the table wait for longer and longer: the oldest unread one was 38 s old 8 batches ago and is "
+        "48 s old now"
+    )
+
+
+def test_a_cap_that_binds_is_named_with_the_number_to_set(history):
+    [finding] = RATE_LIMITED.check(reads(history, GROWS))
+
+    assert finding.summary == (
+        "maxFilesPerTrigger is 3: each of the last 5 batches took 0.5 s of 2 s; the oldest unread commit now waits "
+        "48 s, 10 s longer than before"
+    )
+    assert finding.remedies[0].action == "raise maxFilesPerTrigger to about 12 and start the query again"
+
+
+@pytest.mark.parametrize(
+    ("waits", "case"),
+    [
+        pytest.param([0.0, 2.0, 4.0, 0.0] * 8, {}, id="it keeps up with a busy table"),
+        pytest.param([60.0] * 32, {}, id="large but steady"),
+        pytest.param(GROWS[::-1], {}, id="an old backlog that is worked off"),
+        pytest.param(GROWS, {"versions": [1] * 32}, id="one old version that is being read"),
+        pytest.param(GROWS[:6], {}, id="too few batches to tell"),
+        pytest.param([None] * 32, {}, id="the first snapshot: its age is not known"),
+        pytest.param(GROWS, {"run_id": "run-0"}, id="of an earlier run"),
+        pytest.param([float(place % 5) for place in range(32)], {}, id="the saw-tooth of commits"),
+    ],
+)
+def test_others_do_not_fall_behind(history, waits, case):
+    view = reads(history, waits, **case)
+
+    assert table_wait(view) is None
+    assert [*FALLING_BEHIND.check(view), *RATE_LIMITED.check(view)] == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"plan": {}}, id="no cap is set"),
+        pytest.param({"seconds": [1.9] * 32}, id="batches take all the interval"),
+        pytest.param({"interval": 0.0}, id="batches run back to back"),
+    ],
+)
+def test_a_table_that_waits_for_another_reason_is_not_the_cap_s(history, case):
+    assert list(RATE_LIMITED.check(reads(history, GROWS, **case))) == []

@@ -1,0 +1,104 @@
+"""A table-to-table query under watch: `python -m tests.e2e.table_app FOLDER JARS SECONDS FORMAT`.
+
+One thread appends two files a second to bronze; the query copies them to silver, three files a batch at
+most, so that it falls behind. Prints what the collector asked of the file system, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import ledgerops
+from ledgerops.agent import hadoop_files, iceberg_table, tables
+
+QUESTIONS = {"status": 0, "read": 0, "refresh": 0}
+DELTA = {
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+ICEBERG = {
+    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.lake.type": "hadoop",
+}
+
+
+def session(jars: str, conf: dict[str, str]) -> SparkSession:
+    """A local Spark with a table format."""
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("tables")
+        .config("spark.jars", jars)
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.port", "0")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config(map=conf)
+    )
+    return builder.getOrCreate()
+
+
+def count_questions() -> None:
+    """Counts what the collector asks of the file system."""
+    for name in QUESTIONS:
+        owner = iceberg_table.JavaSnapshots if name == "refresh" else hadoop_files.HadoopFiles
+        ask = getattr(owner, name)
+
+        def counted(self, *args, ask=ask, name=name):
+            QUESTIONS[name] += 1
+            return ask(self, *args)
+
+        setattr(owner, name, counted)
+
+
+def main(folder: Path, jars: str, seconds: float, form: str) -> None:
+    iceberg = form == "iceberg"
+    spark = session(jars, ICEBERG | {"spark.sql.catalog.lake.warehouse": str(folder)} if iceberg else DELTA)
+    spark.sparkContext.setLogLevel("ERROR")
+    bronze, silver = (
+        ("lake.db.bronze", "lake.db.silver") if iceberg else (str(folder / "bronze"), str(folder / "silver"))
+    )
+    if iceberg:
+        for name in (bronze, silver):
+            spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
+
+    def append(rows: int) -> None:
+        spark.range(rows).repartition(2).write.format(form).mode("append").save(bronze)
+
+    append(10)
+    count_questions()
+    watch = ledgerops.attach(spark, port=0, recording=str(folder / "recording"))
+    limit = "streaming-max-files-per-micro-batch" if iceberg else "maxFilesPerTrigger"
+    stream = spark.readStream.format(form).option(limit, "3").load(bronze)
+    writer = (
+        stream.writeStream.format(form)
+        .queryName("silver")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(processingTime="1 second")
+    )
+    query = writer.toTable(silver) if iceberg else writer.start(silver)
+    ending = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < ending:
+        number += 1
+        append(number)
+        if number == 5 and not iceberg:
+            spark.sql(f"OPTIMIZE delta.`{bronze}`")  # rewrites files without new rows
+    asked, began = dict(QUESTIONS), ending - seconds
+    took = time.monotonic() - began
+    query.processAllAvailable()
+    time.sleep(tables.ASK_SECONDS + 2)  # the last commit is seen by the next question
+    query.stop()
+    rows = spark.read.format(form).load(silver).count()
+    watch.close()
+    print(json.dumps({"rows": rows, "asked": asked, "seconds": took, "threads": threading.active_count()}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4])

@@ -1,0 +1,34 @@
+"""What of a run other threads may read: here the tables that it uses."""
+
+import pytest
+
+from ledgerops.model.history import History
+from ledgerops.model.records import Observation, Plan
+from ledgerops.model.spark_progress import parse_progress
+from ledgerops.runtime.runs import Runs
+from tests.build import T0, spark_json
+
+DELTA, ICEBERG = "DeltaSink[/lake/silver]", "Iceberg[lake.db.silver]"
+
+
+@pytest.mark.parametrize(
+    ("described", "planned", "table"),
+    [
+        pytest.param(DELTA, DELTA, "/lake/silver", id="Delta by the batch"),
+        pytest.param("lake.db.silver", ICEBERG, ICEBERG, id="Iceberg by the plan: the batch tells its name alone"),
+        pytest.param("lake.db.silver", None, None, id="a name without a plan"),
+        pytest.param("FileSink[file:/out]", "FileSink[file:/out]", None, id="files"),
+    ],
+)
+def test_the_table_of_a_sink_is_known_after_a_batch_and_not_before_there_is_one(described, planned, table):
+    runs, past, record = Runs(), History("silver"), spark_json(sink={"description": described, "numOutputRows": -1})
+    past.start(T0, record["id"], record["runId"])
+    runs.note(Observation(T0, "started", "silver", {"id": record["id"], "runId": record["runId"]}), past, "session")
+    past.plan = Plan(record["runId"], sink=planned) if planned else None
+    runs.note(Observation(T0, "plan", "silver", {"run_id": record["runId"]}), past, "session")
+    [run] = runs.runs()
+    assert run.sink_table is None
+
+    past.add(parse_progress(record))
+    runs.note(Observation(T0, "progress", "silver", record), past, "session")
+    assert run.sink_table == table
