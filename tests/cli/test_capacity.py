@@ -144,4 +144,4 @@ def test_what_cannot_be_looked_at_is_two(recorded, capsys, arguments, message):
 def test_the_recording_can_be_given_without_an_option_but_only_once(recorded, capsys):
     assert main(["capacity", "--from", recorded]) == main(["capacity", recorded]) == 0
     assert main(["capacity", recorded, "--from", "x"]) == 2
-    assert capsys.readouterr().err.endswith(" and --from x: give one place to read\n")
+    assert capsys.readouterr().err.endswith(" and x; give one\n")
