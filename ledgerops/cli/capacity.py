@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import cores, seconds
-from ledgerops.errors import UserError
 
 MAX_FACTOR, MAX_ROWS_PER_SECOND = 1_000, 1_000_000_000
 

@@ -68,7 +68,9 @@ def test_delta_s_own_tasks_are_told_from_the_query_s(history, plan, source, coun
     [finding] = check(CAUSE, late(history, tiny(count), plan=plan, source=source))
 
     assert (finding.component.name == "log of the Delta table") is delta
-    setting = "spark.databricks.delta.snapshotPartitions to 2" if delta else "spark.sql.shuffle.partitions to 4 to 6"
+    setting = (
+        "spark.databricks.delta.snapshotPartitions to 2" if delta else "spark.sql.shuffle.partitions to 6 or fewer"
+    )
     assert finding.remedies[0].action == f"set {setting} and start the query again"
 
 
