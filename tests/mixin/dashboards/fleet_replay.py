@@ -17,7 +17,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from ledgerops.mixin.dashboards.model import Column, Panel
+from ledgerops.mixin.dashboards.model import ELAPSED, Column, Panel
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression, lettered
 from ledgerops.mixin.site import Site
@@ -146,7 +146,7 @@ def _word(target, panel: Panel, value: float) -> str:
         return word.partition(":")[2]
     if unit == "percentunit":
         return f"{value:.0%}"
-    return f"{value:.0f} s" if unit == "s" else f"{value:g}"
+    return f"{value:.0f} s" if unit in ("s", ELAPSED) else f"{value:g}"
 
 
 def text_of(rows: list[dict[str, str]], panel: Panel) -> str:
