@@ -87,6 +87,6 @@ def test_many_small_files_are_named(told):
 
 
 def test_of_a_healthy_query_nothing_is_said(told):
-    live, _ = told("healthy", 60)
+    live, _ = told("healthy", 90)
 
     assert "nothing found" in live
