@@ -93,21 +93,25 @@ class Answers:
 
     def comparison(self, query: str | None = None, change_at: str | None = None) -> str:
         """Before and after a moment of the source, or the other source and this one."""
+        from ledgerops.analysis.advice import advice, harms
         from ledgerops.analysis.batch_samples import samples, split
         from ledgerops.analysis.compare import compare
         from ledgerops.analysis.compare_report import document
         from ledgerops.analysis.compare_report import text as compare_text
 
         observed = samples(open_source(self._place).observations)
-        if change_at is not None:
-            before, after = split(observed, _instant(change_at))
+        at = None if change_at is None else _instant(change_at)
+        if at is not None:
+            before, after = split(observed, at)
         elif self._before is not None:
             before, after = samples(open_source(self._before).observations), observed
         else:
             raise UserError("give change_at, or start the server with --before and another source")
         if query is not None and query not in before.keys() & after.keys():
             raise UserError(f"no query {query!r} that ran for long enough on both sides")
-        found = document(compare(before, after, query), "before", "after", change_at)
+        first = self._place if self._before is None or at is not None else self._before
+        advised = advice(harms(first, at), harms(self._place), (before, after))
+        found = document(compare(before, after, query), "before", "after", change_at, advised)
         return fit(compare_text(found).splitlines())
 
     def rule(self, slug: str) -> str:

@@ -15,8 +15,17 @@ STYLES = {"better": "healthy", "worse": "critical", "no effect": "", "cannot tel
 ORDER = ("worse", "better", "cannot tell", "no effect")
 
 
-def document(found: Sequence[Comparison], before: str, after: str | None, change_at: str | None) -> dict[str, Any]:
-    """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`."""
+def document(
+    found: Sequence[Comparison],
+    before: str,
+    after: str | None,
+    change_at: str | None,
+    advised: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`.
+
+    `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`).
+    """
     return {
         "version": VERSION,
         "before": before,
@@ -27,6 +36,7 @@ def document(found: Sequence[Comparison], before: str, after: str | None, change
                 "query": each.query,
                 "verdict": each.verdict,
                 "because": each.because,
+                "advice": advised.get(each.query),
                 "before": _side(each.before),
                 "after": _side(each.after),
                 "measures": [_measure(one) for one in each.measures],
@@ -77,12 +87,34 @@ def _block(query: Mapping[str, Any]) -> list[Line]:
             "faint",
         )
     ]
-    lines = [head, load, processed]
+    lines = [head, *_advice(query["advice"]), load, processed]
     for measure in query["measures"]:
         lines.append(_row(measure, "  "))
         if measure["name"] == "batch duration":
             lines += [_row(phase, "    ") for phase in query["phases"] if phase["verdict"] in ("better", "worse")]
     return lines
+
+
+def _advice(advice: Mapping[str, Any] | None) -> list[Line]:
+    """What was wrong and advised before the change, and whether the harm has ended."""
+    if advice is None:
+        return []
+    before, after, promised = advice["before_seconds"], advice["after_seconds"], advice["promised_seconds"]
+    known = before is not None and after is not None and after < before  # a cap's harm is no long batch
+    batch = f": batch {format.duration(before)} -> {format.duration(after)}" if known else ""
+    saving = f", promised {format.duration(promised)} less" if known and promised is not None else ""
+    ended, others = advice["ended"], [each for each in advice["still"] if each != advice["rule"]]
+    now = f"; now {', '.join(others)}" if others else ""
+    return [
+        [(f"  {'harm before':<18} {advice['rule']}", "")],
+        [(f"  {'advised':<18} {clean(advice['action'])}", "")],
+        [
+            (
+                f"  {'harm after':<18} {'ended' if ended else 'not ended'}{batch}{saving}{now}",
+                STYLES["better" if ended else "worse"],
+            )
+        ],
+    ]
 
 
 def _from_to(before: Mapping[str, Any], after: Mapping[str, Any], name: str, unit: str) -> str:

@@ -3,7 +3,8 @@
 Takes two recordings (or Spark event logs, or exporter URLs), or one of them and the time of the change. Compares
 batches with similar row counts. The statistics account for correlation between successive batches and for the number
 of measures: when nothing changed, fewer than one comparison in twenty reports a difference. The first 30 s of each run
-are skipped.
+are skipped. Of a query that was in trouble before the change it also says what was advised for it, and whether the harm
+has ended since.
 
 Exit code: 0 nothing is worse, 1 something is worse, 2 could not compare.
 
@@ -18,7 +19,7 @@ import argparse
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.input_args import instant
 from ledgerops.errors import UserError
@@ -57,13 +58,21 @@ def run(args: argparse.Namespace) -> int:
             for side, name in ((before, args.before), (after, args.after))
         )
         raise UserError(f"no query ran long enough on both sides: {names}")
-    found = document(compare(before, after, args.query), args.before, args.after, args.change_at)
+    advised = _advised(args, (before, after))
+    found = document(compare(before, after, args.query), args.before, args.after, args.change_at, advised)
     if args.json:
         sys.stdout.write(json.dumps(found) + "\n")
     else:
         sys.stdout.write(text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
     verdicts = {query["verdict"] for query in found["queries"]}
     return 2 if verdicts <= {"cannot tell"} else int("worse" in verdicts)
+
+
+def _advised(args: argparse.Namespace, samples: Sides) -> dict[str, Any]:
+    from ledgerops.analysis.advice import advice, harms
+
+    at = None if args.change_at is None else instant("--change-at", args.change_at)
+    return advice(harms(args.before, at), harms(args.after or args.before), samples)
 
 
 def _sides(before: str, after: str | None, change_at: str | None) -> Sides:

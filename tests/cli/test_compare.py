@@ -7,9 +7,12 @@ import random
 
 import pytest
 
+from ledgerops.analysis.advice import advice
+from ledgerops.analysis.inputs import open_source
 from ledgerops.cli import main
 from ledgerops.model.spark_progress import format_instant
 from tests.build import T0, spark_json
+from tests.paths import RECORDED
 
 
 def record(path, batches=80, slower_from=None, slower=2.0, began=T0, query="daily_counts", seed=1):
@@ -116,3 +119,53 @@ def test_two_places_without_a_query_in_common_cannot_be_compared(tmp_path, capsy
     assert capsys.readouterr().err == (
         f"ledgerops: no query ran long enough on both sides: daily_counts in {here} and renamed in {there}\n"
     )
+
+
+def test_what_was_advised_before_a_change_is_said_with_what_became_of_the_harm(capsys):
+    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")  # repaired at 18:53:13
+    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z"])
+    assert capsys.readouterr().out.splitlines()[1:4] == [
+        "  harm before        too-many-tasks",
+        "  advised            set spark.sql.shuffle.partitions to 6 or fewer and start the query again",
+        "  harm after         ended: batch 0.88 s -> 0.33 s, promised 0.97 s less",
+    ]
+
+    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z", "--json"])
+    [query] = json.loads(capsys.readouterr().out)["queries"]
+    assert query["advice"]["settings"] == [{"name": "spark.sql.shuffle.partitions", "value": 6}]
+    assert query["advice"]["ended"] and query["advice"]["still"] == []
+
+
+def test_a_harm_that_lasts_is_not_ended(tmp_path, capsys):
+    lasting = tmp_path / "while-it-lasted.jsonl"
+    lasting.write_text("\n".join(_until("too-many-tasks", "2026-11-21T18:53:08Z")) + "\n", "utf-8")
+    main(["compare", str(lasting), str(lasting)])
+    assert "  harm after         not ended" in capsys.readouterr().out.splitlines()
+
+
+def test_where_nothing_was_wrong_before_no_advice_is_told(capsys):
+    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")
+    main(["compare", place, "--change-at", "2026-11-21T18:52:20Z"])  # broken at 18:52:27
+    assert "advised" not in capsys.readouterr().out
+
+
+def test_a_cause_that_took_the_place_of_the_first_is_named():
+    cause = {
+        "rule": "input-overload",
+        "saving_seconds": None,
+        "remedies": [{"action": "a", "settings": [["cores", 5]]}],
+    }
+    found = advice({"q": [cause], "unseen": [cause]}, {"q": [{"rule": "trigger-overrun"}]}, ({}, {}))
+    assert found["q"]["ended"] and found["q"]["still"] == ["trigger-overrun"]
+    assert "unseen" not in found
+
+
+def test_a_step_that_is_only_a_look_is_not_told():
+    cause = {"rule": "slow-sink", "saving_seconds": 2.0, "remedies": [{"action": "time one write", "settings": []}]}
+    assert advice({"q": [cause]}, {"q": []}, ({}, {})) == {}
+
+
+def _until(drill, until):
+    for seen in open_source(str(RECORDED / "drills" / drill / "recording")).observations:
+        if format_instant(seen.at) < until:
+            yield json.dumps({"at": format_instant(seen.at), "kind": seen.kind, "query": seen.query, "data": seen.data})
