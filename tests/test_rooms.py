@@ -32,7 +32,8 @@ ROOMS = (
 )
 WORKLOAD = ("ledger", "load", "drills")
 OPEN_TO_WORKLOAD = ("errors", "version", "input_files", "common", "servers", "checkpoint", "")
-JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring")  # they judge recordings, as any reader of one may
+# they judge recordings, as any reader of one may
+JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring", "ledgerops.drills.remedies")
 
 
 @cache

@@ -2,9 +2,11 @@
 
 Each drill starts a Spark driver with queries of the ledger under random names, lets them run undisturbed, breaks one
 thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding at
-warning or above. With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or with
-something unusual that does no harm. The same seed draws the same ones. Each is scored live, from its recording and
-from its event log. Drills are part of a checkout, not of an installed package.
+warning or above. With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or
+with something unusual that does no harm. The same seed draws the same ones. Each is scored live, from its recording
+and from its event log. With --remedies the steps that the verdicts advise are taken, with the numbers that they say,
+and the harm is measured before and after; names are then kinds of faults. Drills are part of a checkout, not of an
+installed package.
 
 Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
 
@@ -13,6 +15,7 @@ Examples:
     ledgerops drill slow-sink
     ledgerops drill --score runs/drills
     ledgerops drill --seed 1 --out runs --publish docs/diagnosis.md
+    ledgerops drill --seed 31 --remedies overload binding-cap --lanes 2
 """
 
 from __future__ import annotations
@@ -44,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seed for drawing drills; with NAME, for their random names (default 1)",
     )
     add("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
+    add(
+        "--remedies",
+        action="store_true",
+        help="with --seed: take the steps that verdicts advise, and measure again",
+    )
     add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")
     add("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
     add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
@@ -57,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.drills.drawn.known import BY_NAME as KNOWN
     from ledgerops.drills.harness import suite
 
+    if args.remedies:
+        return _remedies(args)
     if args.list:
         print(suite.listed(DRILLS))
         print(*(f"{case.name}: {case.summary}" for case in KNOWN.values()), sep="\n")
@@ -102,6 +112,39 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
         if stop.asked:
             raise KeyboardInterrupt
     return drawn_page.finish(folder, problems, args.publish, args.note)
+
+
+def _remedies(args: argparse.Namespace) -> int:
+    """Takes the advised steps on the cases of a seed, or scores those in a folder, and prints or publishes them."""
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.drills.remedies import page
+    from ledgerops.drills.remedies.step import KINDS, remedy_cases
+    from ledgerops.drills.remedies.suite import perform_remedies
+
+    unknown = [name for name in args.names if name not in KINDS]
+    if unknown:
+        raise UserError(f"no drill {unknown[0]!r}; there are {', '.join(KINDS)}")
+    if args.publish:
+        _must_take_files(args.publish.parent)
+    problems: dict[str, str] = {}
+    folder: Path | None = args.score
+    if folder is None:
+        folder, stop = args.out / f"remedies-{args.seed or 1}", Stop()
+        _must_take_files(folder)
+        with stop.on_signals():
+            stop.calm()
+            chosen = remedy_cases(args.seed or 1, kinds=args.names or KINDS)
+            problems = perform_remedies(chosen, folder, args.lanes, stop)
+        if stop.asked:
+            raise KeyboardInterrupt
+    found = page.all_taken(folder)
+    print(page.section(found))
+    if args.publish:
+        page.publish(args.publish, found)
+        print(f"wrote {args.publish}")
+    for name, problem in problems.items():
+        print(f"{name} could not be run: {problem}")
+    return 2 if problems else int(any(each.kind == "did not help" for each in found if not each.control))
 
 
 def _must_take_files(folder: Path) -> None:

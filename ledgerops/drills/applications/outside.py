@@ -41,6 +41,7 @@ def options(**defaults):
     parser.add_argument("--hot", type=float, default=0.0, help="share of the rows with the same key (rate source)")
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--shuffle", type=int, default=2)
+    parser.add_argument("--repartition", type=int, default=0, help="tasks among which the rows are divided")
     parser.add_argument("--cap", type=int, default=0, help="files or offsets a batch")
     parser.add_argument(
         "--trigger", default="", help="'2 seconds'; 'once' reads what is there; empty runs back to back"
@@ -66,7 +67,11 @@ def session(name, opts):
 
 def rows(spark, opts, place=None):
     """A stream of id, key, amount and event_time."""
-    place = place or opts.input
+    found = _read(spark, opts, place or opts.input)
+    return found.repartition(opts.repartition) if opts.repartition else found
+
+
+def _read(spark, opts, place):
     if opts.source == "rate":
         reader = spark.readStream.format("rate").option("rowsPerSecond", opts.rate)
         value = F.col("value")
@@ -113,6 +118,8 @@ def start(writer, opts, name=None):
     writer = writer.option("checkpointLocation", checkpoint)
     if name:
         writer = writer.queryName(name)
+        # a pool of its own; without spark.scheduler.mode=FAIR there is one for all
+        writer._spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
     if opts.trigger == "once":
         writer = writer.trigger(availableNow=True)
     elif opts.trigger:

@@ -46,6 +46,11 @@ def _dealt(what: str, pool: Mapping[str, Draw], seed: int, count: int) -> list[s
     return kinds[count * place : count * (place + 1)]
 
 
+def case_of(kind: str, seed: int, number: int) -> Case:
+    """The case of one kind of fault that a seed draws under this number."""
+    return _case(kind, FAULTS, seed, number)
+
+
 def _case(kind: str, pool: Mapping[str, Draw], seed: int, number: int) -> Case:
     chance = Chance(f"{seed} {number} {kind}")
     parts = dict(pool[kind](chance))

@@ -1,0 +1,1 @@
+"""Takes the steps that verdicts advise, and measures whether they help."""

@@ -1,0 +1,129 @@
+"""Whether the steps that verdicts advise help: each case before and after, and the table that is published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ledgerops.common.format import duration
+from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.remedies.harm import Harm, measure
+from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, Step, least
+from ledgerops.drills.scoring.report import table
+from ledgerops.errors import UserError
+
+
+class Taken(NamedTuple):
+    """A step that was taken on a case. `after` is None where there was nothing to set, or no step was advised."""
+
+    case: Case
+    step: Step | None
+    before: Harm
+    after: Harm | None
+    control: str = ""  # the kind of fault whose step it is, where it is another's
+
+    @property
+    def kind(self) -> str:
+        """How it is counted: "no harm", "not named", "look", "helped" or "did not help"."""
+        if self.before.ended:
+            return "no harm"
+        if self.step is None:
+            return "not named"
+        if self.after is None:
+            return "look"
+        return "helped" if self.after.ended else "did not help"
+
+
+def taken(folder: Path, before: Path, control: str = "") -> Taken:
+    """The step of one case. `before` is the run without it, `folder` that with it, which need not exist.
+
+    Raises UserError when a run cannot be read.
+    """
+    case = Case.load(before)
+    try:
+        step = Step.load(folder if control else before)
+    except OSError:
+        step = None
+    after = measure(Case.load(folder), folder) if (folder / "times.json").exists() else None
+    return Taken(case, step, measure(case, before), after, control)
+
+
+SECTION = r"(?ms)^## Steps that were taken\n.*?(?=^## |\Z)"
+INTRODUCTION = """\
+`ledgerops drill --seed N --remedies` takes the step that the verdict advises. An application with a drawn fault runs;
+of the first two things to do that its verdict names, the first one that can be set is set, with the number that the
+verdict gave, and the application is started again. The harm is measured in the later half of both runs, from Spark's
+event log: seconds of a batch against its interval, rows left unread, rows dropped, growth of the state, how long the
+watermark stands. A step that is only a look ("time one write") is counted apart. The controls take the step of
+another fault: it must not end the harm. Promised is the saving that the verdict stated of a batch, measured what a
+batch took less. Least is the number with which the case, as it was made, has no harm.
+"""
+
+
+def section(found: Sequence[Taken]) -> str:
+    """The Markdown of the steps that were taken, with their sums in front."""
+    own = [each for each in found if not each.control]
+    parts = ["## Steps that were taken\n", INTRODUCTION, sums(own), ""]
+    parts += [_cases(own), "", "Controls, with the step of another fault:", ""]
+    return "\n".join([*parts, _cases([each for each in found if each.control]), ""])
+
+
+def sums(own: Sequence[Taken]) -> str:
+    """One line: of how many cases the harm ended."""
+    counted = {kind: sum(each.kind == kind for each in own) for kind in KINDS}
+    tried = counted["helped"] + counted["did not help"]
+    return (
+        f"The step ended the harm in {counted['helped']} of {tried} cases in which it could be set. In "
+        f"{counted['look']} cases the first two steps were only a look, in {counted['not named']} the fault was not "
+        f"named first, and in {counted['no harm']} it did no harm on this machine."
+    )
+
+
+KINDS = ("helped", "did not help", "look", "not named", "no harm")
+
+
+def _cases(some: Sequence[Taken]) -> str:
+    head = ("case", "step", "harm before", "after", "outcome", "saved (promised)", "advised (least)")
+    return table(head, [_row(each) for each in some])
+
+
+def _row(each: Taken) -> tuple[str, ...]:
+    case, step = each.case, each.step
+    name = f"{case.name}, {case.source}, {case.trigger:g} s"
+    if step is None or each.after is None:
+        return name, step.action if step else "", f"{each.before.what} {each.before.text}", "", each.kind, "", ""
+    saved = ""
+    if each.after.unit == each.before.unit == "s" and each.after.what == "batch" and not each.control:
+        promised = f" ({duration(step.saving_seconds)})" if step.saving_seconds is not None else ""
+        saved = f"{duration(max(0.0, each.before.value - each.after.value))}{promised}"
+    numbers = []
+    for setting in step.settings:
+        enough = least(case, setting.name) if not each.control else None
+        short = setting.name.removeprefix("spark.sql.").removeprefix("spark.")
+        numbers.append(f"{short} {setting.value}" + (f" ({enough:.3g})" if enough is not None else ""))
+    of = f" (of {each.control})" if each.control else ""
+    before, after = f"{each.before.what} {each.before.text}", each.after.text
+    return name, f"{step.action}{of}", before, after, each.kind, saved, ", ".join(numbers)
+
+
+def all_taken(folder: Path) -> list[Taken]:
+    """Every step that was taken below a folder of runs. Raises UserError when there is none, or one cannot be read."""
+    found = [taken(folder / AFTER / each.name, each) for each in _runs(folder / BEFORE)]
+    for each in _runs(folder / CONTROL):
+        name, _, giver = each.name.partition("-with-")
+        found.append(taken(each, folder / BEFORE / name, control=giver))
+    if not found:
+        raise UserError(f"{folder} has no runs of ledgerops drill --remedies")
+    return found
+
+
+def _runs(folder: Path) -> list[Path]:
+    return sorted(each.parent for each in folder.glob("*/times.json"))
+
+
+def publish(page: Path, found: Sequence[Taken]) -> None:
+    """Puts the section at the end of the page, in place of the one that it has. Raises OSError."""
+    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
+    page.write_text(f"{re.sub(SECTION, '', text).rstrip()}\n\n{section(found).strip()}\n", "utf-8")
