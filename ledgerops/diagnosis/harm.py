@@ -95,7 +95,7 @@ def harm(view: QueryView) -> Harm | None:
     grown = growth.growth(view)
     if grown is not None:
         load = growth.load(view)
-        ratio = load.arrival / load.processed if load is not None and load.processed > 0 else OVER_RATIO
+        ratio = (load.ratio if load is not None else None) or OVER_RATIO
         return Harm("behind", max(1.0, ratio), grown.since)
     time = owed(view)
     if time is not None:

@@ -115,7 +115,7 @@ def compared(observations: Iterable[Observation], seen: Counter[str]) -> None:
         {name: some[: len(some) // 2] for name, some in found.items()},
         {name: some[len(some) // 2 :] for name, some in found.items()},
     ]
-    told = compared_document(compare(*halves), "a", "b", None)
+    told = compared_document(compare(*halves), "a", "b", None, {})
     json.dumps(told, allow_nan=False)
     compared_text(told)
     seen["comparisons"] += 1

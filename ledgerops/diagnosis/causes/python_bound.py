@@ -48,9 +48,8 @@ def _workers_wait(view: QueryView) -> bool:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    interval = view.trigger.interval
-    if interval and _workers_wait(view):
-        return (LOOK, more_tasks(view, found.duration / interval))
+    if view.trigger.interval and _workers_wait(view):
+        return (LOOK, more_tasks(view, found.duration))
     return (LOOK, VECTORISE)
 
 

@@ -224,6 +224,11 @@ class Load(NamedTuple):
     arrival: float
     processed: float
 
+    @property
+    def ratio(self) -> float | None:
+        """Arrival over processing rate; None where nothing was processed."""
+        return self.arrival / self.processed if self.processed > 0 else None
+
 
 def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
     """Over the latest batches. A batch that waits for its trigger counts with the whole interval."""

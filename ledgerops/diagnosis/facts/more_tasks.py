@@ -3,6 +3,7 @@
 from math import ceil
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.profile import profile
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
@@ -15,16 +16,21 @@ def tasks_at_once(view: QueryView) -> int | None:
     return min(cores, tasks) if cores and tasks else None
 
 
-def more_tasks(view: QueryView, overload: float) -> Remedy:
-    """Enough tasks at once for `overload` times the work that is done now, with room to spare.
+def more_tasks(view: QueryView, batch_seconds: float) -> Remedy:
+    """Enough tasks at once for the rows that arrive, with room to spare.
 
-    Cores help only as far as the longest stage has tasks for them: with fewer, its rows must be divided first.
+    As many times those of now as rows arrive faster than they are processed: a batch that outlasts its interval also
+    has the rows of the time that it took, so its length says nothing. Where no rates are known, `batch_seconds` over
+    the interval has to do. Cores help only as far as the longest stage has tasks for them: with fewer, its rows must
+    be divided first.
     """
     cores, tasks, at_once = view.cluster.cores, _tasks(view), tasks_at_once(view)
     if tasks is None or at_once is None:
         partitions = len(view.lag.backlog_by_partition)
         action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
         return Remedy(action, "each source partition is read by one task at a time", safe=False)
+    load, interval = growth.load(view), view.trigger.interval or batch_seconds
+    overload = (load.ratio if load is not None else None) or batch_seconds / interval
     needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / ROOM_SHARE))
     settings = (Setting(CORES, max(needed, cores or 0)),) if needed > (cores or 0) else ()
     if tasks >= needed:

@@ -62,7 +62,7 @@ FROM_BIRTH_SHARE = 0.1  # for the ranking: any cause that would save more comes 
 
 def check(view: QueryView) -> Iterator[Finding]:
     grown, load = growth.growth(view), growth.load(view)
-    ratio = load.arrival / load.processed if load is not None and load.processed > 0 else 0.0
+    ratio = (load.ratio if load is not None else None) or 0.0
     least = MIN_ARRIVAL_RATIO if view.baseline.usual else OVER_RATIO
     if _has_room(view):
         return
@@ -85,7 +85,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(lag, grown.lag, "seconds", "steady", view.now),
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
-        _remedies(view, ratio),
+        _remedies(view, view.last.duration),
         confidence=min(0.95, 0.6 + 0.2 * (ratio - 1)),
         began=grown.since,
         share=None if view.baseline.usual else FROM_BIRTH_SHARE,
@@ -109,10 +109,10 @@ def _became_slower(view: QueryView, ratio: float) -> bool:
     return lost is not None and lost.factor >= CHANGED_RATIO and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
-def _remedies(view: QueryView, overload: float) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView, batch_seconds: float) -> tuple[Remedy, ...]:
     return (
         Remedy("ask the producer whether the load is intended; spread or reduce it", "fewer rows or more cores help"),
-        more_tasks(view, overload),
+        more_tasks(view, batch_seconds),
     )
 
 
@@ -136,7 +136,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        _remedies(view, seconds / interval),
+        _remedies(view, seconds),
         confidence=0.5,
         began=time.since,
         share=FROM_BIRTH_SHARE,
@@ -147,7 +147,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
 
 def acquit(view: QueryView) -> str | None:
     load = growth.load(view)
-    if load is None or load.processed <= 0 or load.arrival / load.processed >= MIN_ARRIVAL_RATIO:
+    if load is None or load.ratio is None or load.ratio >= MIN_ARRIVAL_RATIO:
         return None
     return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
 

@@ -115,18 +115,36 @@ def test_a_single_task_is_reported_in_the_singular(history):
 @pytest.mark.parametrize(
     ("cores", "tasks", "action", "settings"),
     [
-        pytest.param(1, 4, "give the application 3 cores", {"cores": 3}, id="tasks wait for cores"),
-        pytest.param(2, 2, "divide the rows among 5 tasks", {"repartition": 5, "cores": 5}, id="each task has a core"),
-        pytest.param(8, 2, "divide the rows among 5 tasks", {"repartition": 5}, id="cores are idle"),
+        pytest.param(1, 4, "give the application 2 cores", {"cores": 2}, id="tasks wait for cores"),
+        pytest.param(2, 2, "divide the rows among 3 tasks", {"repartition": 3, "cores": 3}, id="each task has a core"),
+        pytest.param(8, 2, "divide the rows among 3 tasks", {"repartition": 3}, id="cores are idle"),
     ],
 )
 def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, tasks, action, settings):
-    """Batches of 3 s and an interval of 2 s: 1.5 times the work at once, and room."""
+    """Batches of 3 s that read what arrives in 3 s: as much work at once as now, and room."""
     computes = [[stage(records=[500] * tasks, seconds=[2.7 * min(cores, tasks) / tasks] * tasks, wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK | {"cores": cores}))
 
     assert finding.remedies[1].action.startswith(action)
     assert dict(finding.remedies[1].settings) == settings
+
+
+def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_ask_for_more_cores(history):
+    """Each batch reads what arrived in the one before, and takes twice as long: two tasks do half of the work."""
+    lengths = [2.0, 4.0, 8.0, 16.0, 32.0]
+    [finding] = RULE.check(
+        history(
+            warm=0,
+            seconds=lengths,
+            rows=[round(250 * each) for each in lengths],
+            phases=[{"add_batch": each - 0.1} for each in lengths],
+            stages=[[stage(seconds=[each - 0.3] * 2, wall=each - 0.3)] for each in lengths],
+            cores=2,
+        )
+    )
+
+    [_, divide] = finding.remedies
+    assert dict(divide.settings)["cores"] == 6, divide.action
 
 
 @pytest.mark.parametrize(
