@@ -11,9 +11,10 @@ Diagnosis: 1. Check the findings of the query that is named: its cause is the ca
     the scheduler mode is FIFO: fair pools help.
 Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`), or stop it if it is less important.
     Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
-    `spark.scheduler.pool`) keep one query from taking all slots.
+    `spark.scheduler.pool`) keep one query from taking all slots if its tasks are short: none is interrupted.
 """
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
@@ -23,18 +24,31 @@ from ledgerops.signals.query_view import QueryView
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     who = found.contention.who if found.contention else "the other query"
+    longest, interval = _longest_task_seconds(view, who), view.trigger.interval
+    apart = Remedy(
+        f"run {who} as an application of its own",
+        f"its tasks hold a core for {duration(longest)}; fair scheduling does not interrupt a task",
+        safe=False,
+    )
+    pools = Remedy(
+        "put both queries into fair scheduling pools, or into separate drivers",
+        "with FIFO scheduling the tasks of one query can fill all slots",
+        safe=False,
+        settings=(Setting("spark.scheduler.mode", "FAIR"),),
+    )
     return (
         Remedy(
             f"look at the batches of {who}: limit what it reads in a batch (maxOffsetsPerTrigger)",
             "this query would keep up if it had the cores",
         ),
-        Remedy(
-            "put both queries into fair scheduling pools, or into separate drivers",
-            "with FIFO scheduling the tasks of one query can fill all slots",
-            safe=False,
-            settings=(Setting("spark.scheduler.mode", "FAIR"),),
-        ),
+        apart if interval and longest > interval else pools,
     )
+
+
+def _longest_task_seconds(view: QueryView, who: str) -> float:
+    """Of the newest batch of the other query whose tasks were read; 0 where there is none."""
+    newest = [other.tasks[-1] for other in view.others if other.query == who and other.tasks]
+    return max((stage.seconds_max for tasks in newest for stage in tasks.stages), default=0.0)
 
 
 CAUSE = Cause(

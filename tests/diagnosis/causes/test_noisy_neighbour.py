@@ -49,3 +49,18 @@ def test_alone_in_its_driver_a_query_has_none(history):
 
     assert list(check(CAUSE, view)) == []
     assert list(check(CAUSE, beside(view, neighbour(view, None)))) == []
+
+
+@pytest.mark.parametrize(
+    ("task_seconds", "step"),
+    [
+        pytest.param([0.4, 0.4], "put both queries into fair scheduling pools", id="many short tasks"),
+        pytest.param([4.8, 4.8], "run hog as an application of its own", id="a task outlasts the interval"),
+    ],
+)
+def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_seconds, step):
+    view = history(**FROM_BIRTH, phases=[{"add_batch": 9.8}] * 6)
+    heavy = stage("udf", seconds=task_seconds * round(9.6 / sum(task_seconds)), wall=4.9, cpu=0.01)
+    [finding] = check(CAUSE, looked_at(beside(view, neighbour(view, 999, heavy=heavy)), busy=0.2, active=2))
+
+    assert finding.remedies[1].action.startswith(step)
