@@ -44,7 +44,8 @@ CHOICES = {"encoding": ("json", "protobuf"), "temporality": ("cumulative", "delt
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def _setting(default: Any, doc: str) -> Any:
+def setting(default: Any, doc: str) -> Any:
+    """A field of a class of settings; `doc` says what it does."""
     return field(default=default, metadata={"doc": doc})
 
 
@@ -52,79 +53,77 @@ def _setting(default: Any, doc: str) -> Any:
 class Config:
     """Every setting with its default; `doc` in the metadata of a field says what it does."""
 
-    host: str = _setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
-    port: int = _setting(9464, "Port of the exporter; 0 takes any free one.")
-    recording: str | None = _setting(None, "Folder of the recording; without it nothing is written to disk.")
-    recording_segment_bytes: int = _setting(16 * 1024 * 1024, "Size at which the recording starts a new file.")
-    recording_total_bytes: int = _setting(
+    host: str = setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
+    port: int = setting(9464, "Port of the exporter; 0 takes any free one.")
+    recording: str | None = setting(None, "Folder of the recording; without it nothing is written to disk.")
+    recording_segment_bytes: int = setting(16 * 1024 * 1024, "Size at which the recording starts a new file.")
+    recording_total_bytes: int = setting(
         256 * 1024 * 1024, "Size of the whole recording; beyond it the oldest files are deleted."
     )
-    series_per_query: int = _setting(500, "Maximum number of series per query; further partitions are left out.")
-    series_total: int = _setting(
+    series_per_query: int = setting(500, "Maximum number of series per query; further partitions are left out.")
+    series_total: int = setting(
         40_000, "Maximum number of series of all queries of a driver; those of the worst partitions are kept."
     )
-    ended_totals_seconds: float = _setting(
+    ended_totals_seconds: float = setting(
         900.0, "Seconds for which /metrics keeps the totals of a query that has ended."
     )
-    exception_text: bool = _setting(
+    exception_text: bool = setting(
         False,
         "Whether exceptions are kept unchanged. By default their long numbers, quoted values, addresses and "
         "credentials are masked before they are recorded or shown.",
     )
-    tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
-    tables_collector: bool = _setting(
+    tasks_collector: bool = setting(True, "Whether task summaries are read from Spark's REST interface.")
+    tables_collector: bool = setting(
         True, "Whether the history of Delta tables that queries read and write is read from their folders."
     )
-    driver_code_collector: bool = _setting(
+    driver_code_collector: bool = setting(
         True, "Whether the driver's Python threads are sampled for the line at which a foreachBatch function is."
     )
-    tasks_interval: float = _setting(5.0, "Seconds between two samples of the tasks of a query.")
-    host_interval: float = _setting(
-        10.0, "Seconds between two samples of the machine, its processes and the executors."
-    )
-    kafka_servers: str | None = _setting(
+    tasks_interval: float = setting(5.0, "Seconds between two samples of the tasks of a query.")
+    host_interval: float = setting(10.0, "Seconds between two samples of the machine, its processes and the executors.")
+    kafka_servers: str | None = setting(
         None, "Kafka brokers (host:port,host:port) from which backlog and retention are read."
     )
-    kafka_config: str | None = _setting(
+    kafka_config: str | None = setting(
         None, "Properties file with librdkafka options for these brokers, such as security."
     )
-    kafka_interval: float = _setting(2.0, "Seconds between two samples of the brokers' offsets.")
-    commit_group: str | None = _setting(
+    kafka_interval: float = setting(2.0, "Seconds between two samples of the brokers' offsets.")
+    commit_group: str | None = setting(
         None,
         "Consumer group to which the offsets of a query are committed after each batch, such as ledgerops.{query}.",
     )
-    watchdog_interval: float = _setting(1.0, "Seconds between two checks for stuck and vanished queries.")
-    freshness_objective_seconds: float = _setting(
+    watchdog_interval: float = setting(1.0, "Seconds between two checks for stuck and vanished queries.")
+    freshness_objective_seconds: float = setting(
         FRESHNESS_OBJECTIVE_SECONDS, "Freshness objective: maximum age of results, in seconds."
     )
-    tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
-    tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
-    tls_client_ca: str | None = _setting(
+    tls_certificate: str | None = setting(None, "PEM file with the exporter's certificate; turns TLS on.")
+    tls_key: str | None = setting(None, "PEM file with the certificate's private key.")
+    tls_client_ca: str | None = setting(
         None, "PEM file with the CA of client certificates; every request then needs one."
     )
-    basic_auth_user: str | None = _setting(None, "User name that every request must send.")
-    basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")
-    bearer_token_file: str | None = _setting(None, "File with a bearer token that every request must send.")
-    ui_url: str | None = _setting(None, "Address of the Spark UI, if it differs from the one that Spark reports.")
-    app: str | None = _setting(
+    basic_auth_user: str | None = setting(None, "User name that every request must send.")
+    basic_auth_password_file: str | None = setting(None, "File with the password of that user.")
+    bearer_token_file: str | None = setting(None, "File with a bearer token that every request must send.")
+    ui_url: str | None = setting(None, "Address of the Spark UI, if it differs from the one that Spark reports.")
+    app: str | None = setting(
         None,
         "Name of the application, the label `app` of every series, which keeps equal query names of two applications "
         "apart. By default it is spark.app.name.",
     )
-    otlp_endpoint: str | None = _setting(
+    otlp_endpoint: str | None = setting(
         None,
         "Base address of an OTLP/HTTP receiver to which metrics and root causes are pushed, such as "
         "http://collector:4318; /v1/metrics and /v1/logs are added.",
     )
-    otlp_headers_file: str | None = _setting(
+    otlp_headers_file: str | None = setting(
         None, "File with HTTP headers for that receiver, one `Name: value` a line, such as its API key."
     )
-    otlp_interval: float = _setting(30.0, "Seconds between two exports; the end of a query exports at once.")
-    otlp_encoding: str = _setting("json", "How exports are written: json, or protobuf, which needs the extra otlp.")
-    otlp_temporality: str = _setting(
+    otlp_interval: float = setting(30.0, "Seconds between two exports; the end of a query exports at once.")
+    otlp_encoding: str = setting("json", "How exports are written: json, or protobuf, which needs the extra otlp.")
+    otlp_temporality: str = setting(
         "cumulative", "Whether counters are sent as cumulative totals or as the delta since the previous export."
     )
-    expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
+    expected_queries: tuple[str, ...] = setting((), "Names of the queries that should run; absent ones are reported.")
 
     @property
     def url(self) -> str:

@@ -75,7 +75,7 @@ def page() -> str:
         rooms.setdefault(each.module.split("/")[1].removesuffix(".py"), []).append(each)
     parts = [
         "# All error messages\n\nEvery message that ends a command or is logged, by the part that it comes "
-        "from. `…` stands for a value. [Troubleshooting](troubleshooting.md) says what to do about each kind.\n"
+        "from. `…` stands for a value. [Error messages](error-messages.md) says what to do about each kind.\n"
     ]
     for room, found in sorted(rooms.items()):
         rows = "".join(f"- {'(log) ' if each.kind == 'log' else ''}`{each.text}`\n" for each in sorted(set(found)))

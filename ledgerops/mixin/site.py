@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml, setting
 from ledgerops.errors import UserError
 
 EXPORTER_SETTINGS = {
@@ -43,38 +43,60 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Read from the table `render` of ledgerops.toml; each field has a default that fits docker-compose.yaml."""
+    """Read from the table `render` of ledgerops.toml; each field has a default that fits docker-compose.yaml.
 
-    job: str = "ledgerops"  # the scrape job's name: every selector carries it
-    scrape_seconds: float = 5.0  # the scrape interval, also of Grafana's data source
-    evaluation_seconds: float = 15.0  # how often rules are evaluated
-    time_scale: float = 1.0  # multiplies every window and `for`: a drill or a demonstration has minutes, not days
-    freshness_seconds: float = FRESHNESS_OBJECTIVE_SECONDS  # results older than this are bad
-    freshness_objective: float = 0.99  # share of the time in which they are not
-    period_days: float = 30.0  # of the objective
-    retention_seconds: float = 3600.0  # the least time that unread rows must still be kept
-    runbooks: str = "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks"
-    rule_pages: str = "https://github.com/ledgerops/ledgerops/blob/main/docs/rules"
-    grafana: str = "http://localhost:3000"
-    # how Prometheus asks drivers; without them as the exporter's settings in the same file say. Paths are Prometheus'.
-    scrape_tls: bool = False
-    scrape_ca_file: str = ""  # of the authority that signed the drivers' certificates; without it a public one
-    scrape_server_name: str = ""  # in the certificates, where drivers are asked by their address
-    scrape_token_file: str = ""
-    scrape_user: str = ""
-    scrape_password_file: str = ""
-    scrape_certificate: str = ""  # for drivers that ask for client certificates
-    scrape_key: str = ""
-    scrape_secret: str = "ledgerops-scrape"  # the Secret that has all this in a cluster
-    kubernetes_labels: str = ""  # name=value,name=value for every object: what the operator's selectors ask for
-    kubernetes_namespaces: str = ""  # of the drivers, comma-separated; given, a PodMonitor finds them there
-    kubernetes_monitoring: str = "monitoring"  # namespace of Prometheus, which NetworkPolicies let in
-    kubernetes_workers: str = ""  # application=Deployment,...: Spark workers that KEDA scales by the lag of its queries
-    kubernetes_workers_max: float = 8.0  # of them; no more than the source has partitions over the cores of a worker
-    kubernetes_driver_hosts: str = ""  # patterns of the drivers' hosts, comma-separated; notify sends them credentials
-    notify_url: str = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
-    notify_token_file: str = ""  # a path of Alertmanager's
-    notify_ca_file: str = ""
+    Drivers are asked as the exporter's settings in the same file say, where the `scrape_*` do not say otherwise.
+    """
+
+    job: str = setting("ledgerops", "Name of the scrape job: every selector carries it.")
+    scrape_seconds: float = setting(5.0, "Scrape interval, also of Grafana's data source.")
+    evaluation_seconds: float = setting(15.0, "How often rules are evaluated.")
+    time_scale: float = setting(
+        1.0, "Multiplies every window and `for`: a drill or a demonstration has minutes, not days."
+    )
+    freshness_seconds: float = setting(FRESHNESS_OBJECTIVE_SECONDS, "Results that are older are bad.")
+    freshness_objective: float = setting(0.99, "Share of the time in which results are not bad.")
+    period_days: float = setting(30.0, "Period of the objective.")
+    retention_seconds: float = setting(3600.0, "Least time for which unread rows must still be kept.")
+    runbooks: str = setting(
+        "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks", "Address of the runbooks, for links."
+    )
+    rule_pages: str = setting(
+        "https://github.com/ledgerops/ledgerops/blob/main/docs/rules", "Address of the pages of the rules, for links."
+    )
+    grafana: str = setting("http://localhost:3000", "Address of Grafana, for links.")
+    scrape_tls: bool = setting(
+        False, "Whether Prometheus asks drivers by https; also where the exporter's settings in the same file say so."
+    )
+    scrape_ca_file: str = setting(
+        "", "File of Prometheus with the authority that signed the drivers' certificates; without it a public one."
+    )
+    scrape_server_name: str = setting("", "Name in the certificates, where drivers are asked by their address.")
+    scrape_token_file: str = setting("", "File of Prometheus with the drivers' bearer token.")
+    scrape_user: str = setting("", "User name that the drivers ask for.")
+    scrape_password_file: str = setting("", "File of Prometheus with its password.")
+    scrape_certificate: str = setting("", "File of Prometheus, for drivers that ask for client certificates.")
+    scrape_key: str = setting("", "File of Prometheus with the key of that certificate.")
+    scrape_secret: str = setting("ledgerops-scrape", "Secret that has all this in a cluster.")
+    kubernetes_labels: str = setting(
+        "", "Labels of every object, name=value,name=value: what the operator's selectors ask for."
+    )
+    kubernetes_namespaces: str = setting(
+        "", "Namespaces of the drivers, comma-separated; where given, a PodMonitor finds them there."
+    )
+    kubernetes_monitoring: str = setting("monitoring", "Namespace of Prometheus, which NetworkPolicies let in.")
+    kubernetes_workers: str = setting(
+        "", "Spark workers that KEDA scales by the lag of their queries, application=Deployment,..."
+    )
+    kubernetes_workers_max: float = setting(
+        8.0, "Most of these workers: no more than the source has partitions over the cores of a worker."
+    )
+    kubernetes_driver_hosts: str = setting(
+        "", "Patterns of the drivers' hosts, comma-separated, to which notify sends credentials."
+    )
+    notify_url: str = setting("http://notify:9465/alerts", "Address of `ledgerops notify` for Alertmanager.")
+    notify_token_file: str = setting("", "File of Alertmanager with the bearer token of notify.")
+    notify_ca_file: str = setting("", "File of Alertmanager with the authority that signed notify's certificate.")
 
     def __post_init__(self) -> None:
         objective = self.freshness_objective
@@ -149,8 +171,8 @@ def read_site(file: Path | None) -> Site:
         raise UserError(f"{file}: render must be a table")
     known = {each.name: each for each in fields(Site)}
     values: dict[str, object] = {"scrape_tls": bool(whole.get("tls_certificate"))}
-    for setting, name in EXPORTER_SETTINGS.items():
-        values[name] = str(whole.get(setting, ""))
+    for of_exporter, name in EXPORTER_SETTINGS.items():
+        values[name] = str(whole.get(of_exporter, ""))
     for key, value in table.items():
         if key not in known:
             raise UserError(f"{file}: no setting render.{key}; the settings are {', '.join(known)}")

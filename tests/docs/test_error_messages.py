@@ -7,7 +7,7 @@ import pytest
 from docs.site.messages import messages
 from tests.paths import ROOT
 
-PAGE = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
+PAGE = (ROOT / "docs/error-messages.md").read_text("utf-8")
 ENTRIES = [
     entry for entry in re.findall(r"`([^`]+)`", PAGE.replace("\n", " ")) if " " in entry and re.search(r"\w", entry)
 ]
