@@ -31,6 +31,7 @@ OTHER_VARIABLES = (
 # Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
 KUBERNETES = re.compile(r"SERVICE_|PORT_\d+_")
 KUBERNETES_PORT = "tcp://"
+MUTE_HEADER = "X-Ledgerops-Mute"  # of /recording: the exporter's setting `mute`, for whoever judges the same records
 TEXTS = tuple[str, ...]
 # what is expected of a setting, by its type
 WORDS: dict[object, str] = {
@@ -124,6 +125,11 @@ class Config:
         "cumulative", "Whether counters are sent as cumulative totals or as the delta since the previous export."
     )
     expected_queries: tuple[str, ...] = setting((), "Names of the queries that should run; absent ones are reported.")
+    mute: tuple[str, ...] = setting(
+        (),
+        "Rules whose findings are listed as muted and count for nothing else: `rule:query` for one query, such as "
+        "slow-sink:orders, or `rule` for all.",
+    )
 
     @property
     def url(self) -> str:

@@ -38,6 +38,8 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, check_variables, load
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.muting import read_muted
+from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
@@ -66,7 +68,8 @@ class Hub:
         self._rest: tuple[Session, SparkRest] | None = None
         folder = Path(config.recording) if config.recording is not None else None
         recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
-        self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds))
+        muted = read_muted(config.mute, BY_SLUG)
+        self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds, muted=muted))
         self.worker = Worker(self.queue, self.registry, self.stats, config, recorder)
         self.exporter = _serve(config, self.worker, self.stats)
         self.pusher = self._pusher()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from importlib.resources import files
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
 
@@ -17,7 +17,7 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import HTML, LINES, Answer, Request, problem
 from ledgerops.common.http_server import Server
-from ledgerops.config import Config
+from ledgerops.config import MUTE_HEADER, Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import Published, Snapshot, published
@@ -141,7 +141,9 @@ class Exporter:
             return problem(HTTPStatus.BAD_REQUEST, f"since must be seconds, not {query['since'][:40]!r}")
         name = query.get("query")
         lines = self._worker.ring.copy()
-        return Answer(b"".join(line for at, of, line in lines if at >= since and name in (None, of)), LINES)
+        body = b"".join(line for at, of, line in lines if at >= since and name in (None, of))
+        mute = ",".join(map(quote, self._config.mute))
+        return Answer(body, LINES, headers=((MUTE_HEADER, mute),) if mute else ())
 
     def _diagnosis(self, query: dict[str, str], accept: str) -> Answer:
         from ledgerops.diagnosis.report import document

@@ -6,20 +6,23 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ledgerops.common.http import ask
+from ledgerops.config import MUTE_HEADER
 from ledgerops.errors import UserError
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
 
 class Source(NamedTuple):
-    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation."""
+    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation. `mute` is its
+    setting of that name."""
 
     name: str
     observations: Iterator[Observation]
     now: float | None
+    mute: tuple[str, ...] = ()
 
 
 def is_exporter(place: str) -> bool:
@@ -56,7 +59,8 @@ def _exporter(url: str, seconds: float | None) -> Source:
         raise UserError(
             f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording"
         ) from None
-    return Source(url, recording.read_lines(iter(lines), address), _instant(date))
+    mute = tuple(unquote(entry) for entry in headers.get(MUTE_HEADER, "").split(",") if entry)
+    return Source(url, recording.read_lines(iter(lines), address), _instant(date), mute)
 
 
 def _instant(date: str | None) -> float | None:

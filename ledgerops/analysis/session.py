@@ -16,9 +16,11 @@ from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.engine import ENDED_SECONDS
+from ledgerops.diagnosis.muting import read_muted
 from ledgerops.diagnosis.report import document, finding_document
+from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.errors import UserError
-from ledgerops.model.finding import SEVERITIES
+from ledgerops.model.finding import SEVERITIES, Finding
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
@@ -56,6 +58,7 @@ class Investigation:
     that went wrong.
 
     With `with_timeline` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
+    `mute` is the setting of that name; that of an exporter counts as well. Raises UserError for a rule that is none.
     """
 
     def __init__(
@@ -68,8 +71,10 @@ class Investigation:
         plots: bool = False,
         trigger_interval: float | None = None,
         live: bool = False,
+        mute: Iterable[str] = (),
     ) -> None:
         self.place = place
+        self.muted = read_muted(mute, BY_SLUG)
         self.query = query
         self.at = at
         self.since = since
@@ -84,6 +89,7 @@ class Investigation:
         self.replay = Replay(brief=True, trigger_interval=self.trigger_interval)
         self.finding_history = FindingHistory()
         self.tracks: dict[str, Track] = {}
+        self._muted: dict[str, dict[str, Finding]] = {}  # by query and rule, the newest of each
         self._known: dict[tuple[float, str, str | None, int], None] = {}
         self._asked: float | None = None  # when the exporter was asked last
 
@@ -97,6 +103,7 @@ class Investigation:
             self._begin()
         source = open_source(self.place, self._seconds(now) if exporter else None)
         self._asked = now
+        self.replay.muted = self.muted | read_muted(source.mute, BY_SLUG, strict=False)
         seen = self._new(source.observations) if exporter else source.observations
         every = TICK_SECONDS if self.with_timeline or self.since is not None else None
         if every is None and self.at is None and not self.live:
@@ -136,6 +143,7 @@ class Investigation:
         state = self.replay.registry.queries[query]
         if state.verdict is None or self.query not in (None, query):
             return
+        self._muted.setdefault(query, {}).update({each.rule: each for each in state.verdict.muted})
         if self.with_timeline or self.at is None:
             self.finding_history.take(state.verdict, state.history)
         if self.plots:
@@ -170,6 +178,7 @@ class Investigation:
         elif self.at is None:
             found["incidents"] = self._incidents(shown, moment)
             for query in found["queries"]:
+                query["muted"] = [finding_document(each) for each in self._muted.get(query["query"], {}).values()]
                 query["end_recorded"] = queries[query["query"]].history.ended is not None
         if self.with_timeline:
             found["timeline"] = timeline(self.finding_history, max(0.0, since), self.query)

@@ -5,6 +5,9 @@ zstd). A running exporter answers how it is now, and what ended in the last hour
 with its incidents: what went wrong, from when to when, and how it ended. --at diagnoses a past moment, --since lists
 what ended after a moment. --timeline shows how an incident developed: what started when, and what explains it.
 
+The setting `mute` names rules that are listed as muted and count for nothing else. A running exporter's own are muted
+as well.
+
 Exit code: 0 nothing found at --fail-on or above, 1 something found (also if it has ended), 2 could not read the source.
 --watch runs until Ctrl-C and exits with the code of the last diagnosis.
 
@@ -32,6 +35,7 @@ from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import seconds
 from ledgerops.cli.live_redraw import Redraw
 from ledgerops.common.shutdown import Stop
+from ledgerops.config import load
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.model.finding import SEVERITIES
 
@@ -92,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
         plots=args.html is not None,
         trigger_interval=args.trigger,
         live=args.watch is not None,
+        mute=load().mute,
     )
     if args.watch is not None:
         stop = Stop()
@@ -170,7 +175,7 @@ def _since(text: str | None) -> Moment | None:
 def _only(found: dict[str, Any], lowest: str) -> dict[str, Any]:
     """The document without findings below a severity."""
     shown = SEVERITIES[SEVERITIES.index(lowest) :]
-    kinds = ("root_causes", "findings", "ended")
+    kinds = ("root_causes", "findings", "ended", "muted")
     queries = [
         query | {key: [each for each in query[key] if each["severity"] in shown] for key in kinds if key in query}
         for query in found["queries"]

@@ -39,6 +39,7 @@ class Answer(NamedTuple):
     kind: str = JSON
     status: HTTPStatus = HTTPStatus.OK
     packed: bool = False  # whether the body is in gzip
+    headers: tuple[tuple[str, str], ...] = ()  # besides those that every answer has
 
 
 def problem(status: HTTPStatus, text: str) -> Answer:
@@ -156,6 +157,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         if answer.kind == HTML:
             self.send_header("Content-Security-Policy", POLICY)
+        for name, value in answer.headers:
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")
         self.end_headers()

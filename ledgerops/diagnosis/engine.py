@@ -12,6 +12,7 @@ from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.harm import harm
+from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.diagnosis.proof import as_expected
 from ledgerops.diagnosis.rule import Rule
@@ -34,11 +35,18 @@ class Diagnoser:
     """Judges one query repeatedly: remembers since when each finding holds and how long it may linger.
 
     A rule that raises is counted in `errors` by its slug and finds nothing: a bug in one rule must not hide the rest.
+    Findings of `muted` rules are set apart: they explain nothing, and the status does not follow them.
     """
 
-    def __init__(self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS_OBJECTIVE_SECONDS) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule] = RULES,
+        freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
+        muted: Muted = NOTHING,
+    ) -> None:
         self.rules = rules
         self.freshness = freshness
+        self.muted = muted
         self.errors: Counter[str] = Counter()
         self._by_slug = {rule.slug: rule for rule in rules}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
@@ -55,7 +63,9 @@ class Diagnoser:
         elif view.freshness != self.freshness:
             view = view.at(now, self.freshness)
         self._run_rules(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
-        findings, left_out = arbitrate([finding for finding, _ in self._held.values()], self._by_slug, harm(view))
+        held = [finding for finding, _ in self._held.values()]
+        muted = [finding for finding in held if is_muted(self.muted, finding.rule, view.query)]
+        findings, left_out = arbitrate([each for each in held if each not in muted], self._by_slug, harm(view))
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
@@ -80,6 +90,7 @@ class Diagnoser:
             forecast=Forecast() if brief else forecast(view, self.freshness),
             figures={} if brief else _figures(view),
             attribution=() if brief else shown(profile(view)),
+            muted=tuple(sorted(muted, key=_rank)),
         )
 
     def _note_ended(self, roots: Mapping[str, Finding], now: float) -> None:

@@ -44,6 +44,7 @@ def _query(verdict: Verdict) -> dict[str, Any]:
         "ended_lately": [
             finding_document(each.finding) | {"until": format_instant(each.until)} for each in verdict.ended
         ],
+        "muted": [finding_document(finding) for finding in verdict.muted],
         "forecast": {
             "drain_seconds": _rounded(verdict.forecast.drain_seconds),
             "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
@@ -140,6 +141,7 @@ def text(
             *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
         ]
         lines += [_was(each) for each in over]
+        lines += [_muted(each) for each in query.get("muted", ()) if _at_least(each["severity"], lowest)]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest), *_lately(document)]
@@ -198,6 +200,10 @@ def _was(cause: Mapping[str, Any]) -> Line:
         (f"  was {cause['severity']} {cause['rule']}", "faint"),
         (f"  {cause['since'][11:19]} to {until} UTC: {clean(cause['summary'])}", ""),
     ]
+
+
+def _muted(finding: Mapping[str, Any]) -> Line:
+    return [(f"  muted {finding['rule']}: {clean(finding['summary'])}", "faint")]
 
 
 def figures_of(query: Mapping[str, Any]) -> str:

@@ -142,3 +142,4 @@ class Verdict:
     figures: Mapping[str, float] = field(default_factory=dict)  # what a reader wants to see of a healthy query, too
     ended: tuple[EndedCause, ...] = ()  # root causes at warning or above that ended in the last hour, oldest first
     attribution: tuple[Part, ...] = ()  # where the time of a typical batch goes; empty before there is one
+    muted: tuple[Finding, ...] = ()  # of rules that a person has muted; they are in none of the others

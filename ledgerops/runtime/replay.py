@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.muting import NOTHING, Muted
 from ledgerops.errors import UserError
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Observation
@@ -20,12 +21,16 @@ MAX_SILENCE_SECONDS = 900.0
 class Replay:
     """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
 
-    A `brief` one keeps no running totals, and its verdicts along the way have findings, status and health only.
+    A `brief` one keeps no running totals, and its verdicts along the way have findings, status and health only. What is
+    `muted` is set before the first observation.
     """
 
-    def __init__(self, brief: bool = False, trigger_interval: float | None = None) -> None:
+    def __init__(self, brief: bool = False, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.brief = brief
-        self.registry = QueryRegistry(Diagnoser, counts=not brief, trigger_interval=trigger_interval)
+        self.muted = muted
+        self.registry = QueryRegistry(
+            lambda: Diagnoser(muted=self.muted), counts=not brief, trigger_interval=trigger_interval
+        )
         self.at: float | None = None
         self.bad = 0
 

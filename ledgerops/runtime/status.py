@@ -68,6 +68,7 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "dropped_rows": int(sum(state.totals.counters.get(DROPPED.name, {}).values())),
         "series": _series(view),
         "findings": [_finding(finding) for finding in verdict.findings] if verdict else [],
+        "muted": [finding.rule for finding in verdict.muted] if verdict else [],
     }
 
 

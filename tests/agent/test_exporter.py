@@ -17,10 +17,11 @@ from ledgerops.agent import exporter as exporter_module
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
+from ledgerops.analysis.inputs import open_source
 from ledgerops.cli import main
 from ledgerops.common.http import ask
 from ledgerops.common.http_handler import Request, takes_gzip
-from ledgerops.config import Config
+from ledgerops.config import MUTE_HEADER, Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
@@ -558,3 +559,16 @@ def test_the_answer_of_an_empty_worker_is_well_formed():
         worker = Worker(EventQueue(SelfStats()), QueryRegistry(Diagnoser), SelfStats())
         text = render(published(worker.snapshot, SelfStats()), T0, kind)
         assert "ledgerops_build_info" in {name for name, _ in samples(text.decode(), parse)}
+
+
+def test_a_recording_says_what_its_exporter_mutes(serve):
+    served = serve(start_worker=False, mute=("slow-sink:täglich, neu", "late-data"))
+    address = f"{served.exporter.url}/recording"
+
+    assert served.get("/recording")[1][MUTE_HEADER] == "slow-sink%3At%C3%A4glich%2C%20neu,late-data"
+    assert open_source(address).mute == ("slow-sink:täglich, neu", "late-data")
+
+
+def test_a_recording_says_nothing_of_it_where_nothing_is_muted(serve):
+    served = serve(start_worker=False)
+    assert MUTE_HEADER not in served.get("/recording")[1]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from ledgerops.cli import main
+from ledgerops.config import MUTE_HEADER
+from tests.drills.saved import recording
 from tests.paths import RECORDED
 from tests.serving import serving
 
@@ -134,14 +136,15 @@ def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path, capsys):
     assert "notes.jsonl:1: not a recording line" in capsys.readouterr().err
 
 
-@pytest.fixture
-def exporter():
-    """An exporter's /recording with the lines of a file; other paths are unknown to it."""
+def handler(mute=""):
+    """An exporter that serves a recording and has a setting `mute`, as its header gives it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             known = self.path == "/recording"
             self.send_response(200 if known else 404)
+            if mute:
+                self.send_header(MUTE_HEADER, mute)
             self.end_headers()
             if known:
                 self.wfile.write(Path(CRASH).read_bytes())
@@ -149,8 +152,21 @@ def exporter():
         def log_message(self, *args):
             pass
 
-    with serving(Handler) as server:
+    return Handler
+
+
+@pytest.fixture
+def exporter():
+    with serving(handler()) as server:
         yield f"http://127.0.0.1:{server.server_port}"
+
+
+def test_what_a_running_exporter_mutes_is_muted_in_the_terminal_too(capsys):
+    with serving(handler("query-failed:crashes,of-tomorrow")) as server:
+        main(["diagnose", f"http://127.0.0.1:{server.server_port}", "--query", "crashes", "--json"])
+    [query] = json.loads(capsys.readouterr().out)["queries"]
+    assert [each["rule"] for each in query["muted"]] == ["query-failed"]
+    assert "query-failed" not in [each["rule"] for each in query["findings"]]
 
 
 def test_a_running_exporter_is_asked_for_its_recording(exporter, capsys, monkeypatch):
@@ -183,3 +199,33 @@ def test_the_trigger_interval_of_an_event_log_is_given_on_the_command_line(capsy
 
     assert interval("--trigger", "7s") == 7.0
     assert interval() != 7.0
+
+
+def slow_sink(capsys, *more):
+    code = main(["diagnose", str(recording("slow-sink")), *more])
+    shown = capsys.readouterr()
+    return code, shown.out or shown.err
+
+
+def test_a_rule_is_muted_for_one_query(capsys, monkeypatch):
+    assert slow_sink(capsys)[0] == 1
+    monkeypatch.setenv("LEDGEROPS_MUTE", "slow-sink:amber_harbor")
+    code, out = slow_sink(capsys)
+
+    assert code == 0
+    assert [line[:20] for line in out.splitlines() if "slow-sink" in line] == ["  muted slow-sink: 3"]
+    assert out.endswith(": nothing found\n")
+    [query] = json.loads(slow_sink(capsys, "--json")[1])["queries"]
+    assert [each["rule"] for each in query["muted"]] == ["slow-sink"]
+
+
+def test_the_setting_of_another_query_mutes_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_MUTE", "slow-sink:payments")
+    code, out = slow_sink(capsys)
+    assert code == 1
+    assert "muted" not in out
+
+
+def test_a_muted_rule_that_does_not_exist_is_one_line(capsys, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_MUTE", "slow-sync")
+    assert slow_sink(capsys) == (2, "ledgerops: mute: no rule 'slow-sync'; did you mean slow-sink?\n")

@@ -294,3 +294,48 @@ def test_a_root_cause_that_is_over_is_remembered_for_an_hour_unless_it_was_only_
     assert (over.finding.rule, over.finding.since, over.until) == ("slow-sink", NOW, NOW)
     assert judge(view(NOW + 3000)).ended == (over,)
     assert judge(view(NOW + 3700)).ended == ()
+
+
+def muting(muted, *rules):
+    return Diagnoser(rules, muted=frozenset(muted))(view())
+
+
+def test_a_muted_finding_is_set_apart_and_what_it_explained_stands_for_itself():
+    late = rule("trigger-overrun", YES, severity="critical")
+    verdict = muting({("slow-sink", "daily_counts")}, late, rule("slow-sink", YES, ("trigger-overrun",)))
+
+    assert [each.rule for each in verdict.root_causes] == ["trigger-overrun"]
+    assert [each.rule for each in verdict.findings] == ["trigger-overrun"]
+    assert [(each.rule, each.summary) for each in verdict.muted] == [("slow-sink", "slow-sink it is")]
+
+
+def test_a_query_of_which_all_is_muted_is_healthy():
+    verdict = muting({("slow-sink", None)}, rule("slow-sink", YES))
+    assert (verdict.findings, verdict.root_causes, verdict.health) == ((), (), 100)
+    assert verdict.status != "pressured"
+
+
+@pytest.mark.parametrize(
+    "muted",
+    [
+        pytest.param({("slow-sink", "payments")}, id="of another query"),
+        pytest.param({("key-skew", None)}, id="another rule"),
+        pytest.param(set(), id="nothing"),
+    ],
+)
+def test_what_is_not_muted_is_found_as_ever(muted):
+    verdict = muting(muted, rule("slow-sink", YES))
+    assert [each.rule for each in verdict.root_causes] == ["slow-sink"]
+    assert verdict.muted == ()
+
+
+def test_a_muted_rule_that_finds_nothing_is_not_mentioned():
+    assert muting({("slow-sink", None)}, rule("slow-sink", NO)).muted == ()
+
+
+def test_what_is_muted_does_not_end():
+    active = [True]
+    judge = Diagnoser((rule("slow-sink", active),), muted=frozenset({("slow-sink", None)}))
+    judge(view())
+    active[0] = False
+    assert judge(view(NOW + 1)).ended == ()

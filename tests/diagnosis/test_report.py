@@ -130,3 +130,16 @@ def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():
     assert shown(False)[1] == note
     assert note not in shown(True)
     assert note not in shown(False, replace(WELL, figures={}))  # no batch yet
+
+
+def test_what_is_muted_is_a_line_and_no_finding():
+    muted = replace(WELL, muted=(replace(SKEW, summary="one\x1b task"),))
+    document = report.document([muted], NOW, "a recording")
+
+    assert [each["rule"] for each in document["queries"][0]["muted"]] == ["key-skew"]
+    assert report.text(document).splitlines()[1:] == [
+        "  muted key-skew: one? task",
+        "",
+        "1 query at 2026-09-21 14:13:20 UTC: nothing found",
+    ]
+    assert report.worst(document) is None

@@ -1,0 +1,52 @@
+"""The setting `mute`: which rules it names, and of which query."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.diagnosis.muting import is_muted, read_muted
+from ledgerops.errors import UserError
+
+RULES = ("slow-sink", "late-data")
+
+
+def test_a_rule_is_muted_for_one_query_or_for_all():
+    muted = read_muted(["slow-sink:orders", "late-data"], RULES)
+
+    assert is_muted(muted, "slow-sink", "orders")
+    assert is_muted(muted, "late-data", "orders") and is_muted(muted, "late-data", "payments")
+
+
+@pytest.mark.parametrize(
+    ("slug", "query"),
+    [
+        pytest.param("slow-sink", "payments", id="another query"),
+        pytest.param("slow-sink", "orders_by_day", id="a longer name"),
+        pytest.param("key-skew", "orders", id="another rule"),
+    ],
+)
+def test_nothing_else_is(slug, query):
+    assert not is_muted(read_muted(["slow-sink:orders", "late-data"], RULES), slug, query)
+
+
+def test_the_name_of_a_query_may_have_a_colon():
+    assert is_muted(read_muted(["slow-sink: shop:orders"], RULES), "slow-sink", "shop:orders")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("slow-snk:orders", "mute: no rule 'slow-snk'; did you mean slow-sink?"),
+        ("zzz", "mute: no rule 'zzz'; `ledgerops rules` lists them"),
+        ("", "mute: no rule ''; `ledgerops rules` lists them"),
+        ("slow-sink:", "mute: 'slow-sink:' names no query; write slow-sink:QUERY, or slow-sink for every query"),
+    ],
+)
+def test_what_is_no_rule_is_one_clear_error(entry, said):
+    with pytest.raises(UserError) as error:
+        read_muted(["late-data", entry], RULES)
+    assert str(error.value) == said
+
+
+def test_an_exporter_of_another_version_may_know_other_rules():
+    assert read_muted(["of-tomorrow", "slow-sink:", "late-data"], RULES, strict=False) == {("late-data", None)}
