@@ -50,7 +50,7 @@ def instrument(
     need Spark 4.1. With `lateness` in seconds, older rows are counted as candidates for being late. A query that is
     instrumented twice needs a `name` for each place. Raises UserError when there is no such column.
     """
-    module, _ = _load("ledgerops.agent.instrument", "rows pass unobserved")
+    module = _observing("ledgerops.agent.instrument")
     return df if module is None else module.observed(df, event_time, key, plain_keys, name, lateness)
 
 
@@ -63,7 +63,7 @@ def book(df: DataFrame, side: str, amount: str | None = None, name: str | None =
     A function for each batch must read all of its rows: `isEmpty` or `take` would enter rows that never leave.
     Raises UserError when there is no such side or column.
     """
-    module, _ = _load("ledgerops.agent.integrity", "rows pass unobserved")
+    module = _observing("ledgerops.agent.integrity")
     return df if module is None else module.booked(df, side, amount, name)
 
 
@@ -73,8 +73,16 @@ def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
     The rule conflicting-duplicates reports their number and a sample of their keys, which are shown as hashes and need
     Spark 4.1. Raises UserError when there is no such column.
     """
-    module, _ = _load("ledgerops.agent.integrity", "rows pass unobserved")
+    module = _observing("ledgerops.agent.integrity")
     return df if module is None else module.conflicting(df, key, name)
+
+
+def _observing(module: str) -> Any:
+    """The module, or None where it cannot be loaded or the setting `enabled` is off."""
+    config, _ = _load("ledgerops.config", "rows pass unobserved")
+    if config is None or config.switched_off():
+        return None
+    return _load(module, "rows pass unobserved")[0]
 
 
 def _load(module: str, consequence: str) -> tuple[Any, str | None]:

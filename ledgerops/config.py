@@ -54,6 +54,7 @@ def setting(default: Any, doc: str) -> Any:
 class Config:
     """Every setting with its default; `doc` in the metadata of a field says what it does."""
 
+    enabled: bool = setting(True, "Whether anything is observed; if not, the application runs as without ledgerops.")
     host: str = setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
     port: int = setting(9464, "Port of the exporter; 0 takes any free one.")
     recording: str | None = setting(None, "Folder of the recording; without it nothing is written to disk.")
@@ -161,6 +162,14 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
         if given is not None or key not in known:
             values[key] = _typed(known, key, given, "arguments")
     return _checked(Config(**values))  # type: ignore[arg-type]
+
+
+def switched_off() -> bool:
+    """Whether the file or a variable has `enabled` off. False for settings that are wrong: `attach` says so."""
+    try:
+        return not load().enabled
+    except UserError:
+        return False
 
 
 def check_variables(environ: Mapping[str, str]) -> list[str]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ledgerops.runtime.prometheus_collector import Collector
 
 log = logging.getLogger("ledgerops")
+SWITCHED_OFF = "switched off by the setting enabled"
 
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
@@ -281,6 +282,8 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 for line in check_variables(os.environ):
                     log.warning("%s", line)
                 config = load(**overrides)
+                if not config.enabled:
+                    return Watch(SWITCHED_OFF)
                 hub = Hub(config if config.app else replace(config, app=application_name(spark)))
             elif overrides:
                 log.warning(
