@@ -126,9 +126,10 @@ def _unread(view: QueryView) -> Iterator[Finding]:
     if grown.form not in ("files", "commits") or seconds > ROOM_SHARE * interval:
         return
     option, cap = (files.option, files.cap) if files else (options[0].option, options[0].value)
-    # a reader of a table moves on by this share of the time that passes, so the cap must be as many times higher
+    # a reader of a table moves on by this share of the time that passes; with a cap as many times higher it would just
+    # keep up, and the backlog must go, too
     pace = 1.0 if files else 1 - min(0.9, wait.share)
-    better = max(2 * cap, int(cap * ROOM_SHARE * interval / seconds), ceil(cap / pace))
+    better = max(2 * cap, int(cap * ROOM_SHARE * interval / seconds), ceil(cap / pace / ROOM_SHARE))
     read = f"each of the last {wait.batches} batches read the {counted(cap, 'file')} that {option} allows and"
     who, age, longer = FILE_WORDS if files else COMMIT_WORDS
     yield Finding(
