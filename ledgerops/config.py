@@ -76,7 +76,7 @@ class Config:
     )
     tasks_collector: bool = setting(True, "Whether task summaries are read from Spark's REST interface.")
     tables_collector: bool = setting(
-        True, "Whether the history of Delta tables that queries read and write is read from their folders."
+        True, "Whether the history of the Delta and Iceberg tables that queries read and write is followed."
     )
     driver_code_collector: bool = setting(
         True, "Whether the driver's Python threads are sampled for the line at which a foreachBatch function is."

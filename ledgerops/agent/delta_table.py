@@ -36,11 +36,14 @@ class DeltaTable:
 
         `now` is any clock in seconds.
         """
-        before = self.head
-        if now - self._surveyed >= SURVEY_SECONDS:
+        before, due = self.head, now - self._surveyed >= SURVEY_SECONDS
+        if due:
             self._survey()
             self._surveyed = now
-        self.head = self._newest(max(known, -1 if self.head is None else self.head, self.checkpoint or -1))
+        newest = self._newest(max(known, -1 if self.head is None else self.head, self.checkpoint or -1))
+        if due and self._exists(newest + 2) and not self._exists(newest + 1):
+            raise _gone(newest + 1)
+        self.head = newest
         return self.head != before
 
     @property
@@ -131,7 +134,7 @@ class DeltaTable:
         entry = self._entry(version)
         found = self._files.status(entry)
         if found is None:
-            raise FileError(f"version {version} of the table is gone")
+            raise _gone(version)
         text = self._files.read(entry, MAX_ENTRY_BYTES).decode("utf-8", "replace")
         return parse_commit(version, text, found.modified, whole=found.size <= MAX_ENTRY_BYTES)
 
@@ -146,3 +149,7 @@ class DeltaTable:
 
     def _entry(self, version: int) -> str:
         return f"{self._log}/{version:020}.json"
+
+
+def _gone(version: int) -> FileError:
+    return FileError(f"version {version} of the table is gone")

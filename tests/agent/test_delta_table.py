@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.agent import delta_table
 from ledgerops.agent.delta_table import SURVEY_SECONDS, DeltaTable
-from ledgerops.agent.hadoop_files import FileError
+from ledgerops.agent.hadoop_files import FileError, FileStatus
 from ledgerops.model.records import TablePosition, TableRead
 from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.build import T0
@@ -93,6 +93,33 @@ def test_the_newest_of_many_new_versions_is_found_by_few_questions(tmp_path, fil
     assert len(files.questions()) <= 3 + 2 * (versions.bit_length() + 1)
 
 
+def test_a_log_of_a_hundred_thousand_versions_is_never_listed(log):
+    class Long:
+        """A log whose versions up to 99,999 are all there."""
+
+        asked = 0
+
+        def status(self, path):
+            self.asked += 1
+            name = path.rsplit("/", 1)[-1].removesuffix(".json")
+            return FileStatus(10, T0) if name == "_delta_log" or (name.isdecimal() and int(name) < 100_000) else None
+
+    files = Long()
+    table = DeltaTable(files, "/orders")
+
+    assert table.advance(-1, T0)
+    assert (table.head, files.asked <= 40) == (99_999, True)
+    files.asked = 0
+    assert not table.advance(-1, T0 + 10)
+    assert files.asked == 1
+
+
+def test_a_version_of_a_hundred_thousand_files_is_read_up_to_a_limit(table, log):
+    log.commit(6, *[100] * 100_000, by=("id-1", 3))
+
+    assert left(table, at(6)) == TableRead(head=6, versions=1, files=100_000, bytes=7, since=T0 + 60)
+
+
 def test_a_long_backlog_is_read_over_several_rounds(table, monkeypatch):
     monkeypatch.setattr(delta_table, "MAX_ENTRIES", 2)
     table.advance(0, T0)
@@ -145,8 +172,8 @@ def test_the_oldest_version_is_known_once_versions_were_deleted(table, log, file
     assert (table.checkpoint, table.oldest, table.oldest_at) == (5, 3, T0 + 30)
     files.questions()
     table.advance(5, T0 + 2 * SURVEY_SECONDS)
-    # the table, its newest version, its checkpoint (twice), the oldest version, the next one
-    assert len(files.questions()) == 6
+    # the table, its newest version, its checkpoint (twice), the oldest version, the next one and the one after it
+    assert len(files.questions()) == 7
     log.expire(before=5)
     table.advance(5, T0 + 3 * SURVEY_SECONDS)
     assert (table.oldest, table.oldest_at) == (5, T0 + 50)

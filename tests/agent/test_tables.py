@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ledgerops.agent.delta_table import SURVEY_SECONDS
 from ledgerops.agent.hadoop_files import FileError
 from ledgerops.agent.tables import ASK_SECONDS, RETRY_SECONDS, TableCollector
 from ledgerops.model.observations import decode_tables
@@ -144,6 +145,59 @@ def test_a_table_that_cannot_be_read_is_told_once_and_asked_again_later(case):
     assert case.collect(after=ASK_SECONDS) == []
     [told] = case.collect(after=RETRY_SECONDS - ASK_SECONDS)
     assert told.errors == {}
+
+
+def test_a_table_that_is_gone_is_told_once_and_leaves_what_was_known_and_the_sink(case):
+    case.collect()
+    case.bronze.folder.rename(case.bronze.folder.parent / "moved")
+    case.silver.commit(1, 50, by=("id-1", 4))
+    with pytest.raises(FileError, match=r"bronze: there is no Delta table$"):
+        case.collect(after=SURVEY_SECONDS)
+    [told] = case.queued()
+    assert told.errors == {"bronze": "there is no Delta table"}
+    assert (told.sources["bronze"].versions, [commit.version for commit in told.commits]) == (2, [1])
+
+    assert case.collect(after=ASK_SECONDS) == []  # a minute goes by until it is asked again
+    with pytest.raises(FileError, match=r"bronze: there is no Delta table$"):
+        case.collect(after=RETRY_SECONDS)
+    assert case.queued() == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "known"),
+    [
+        pytest.param(1, {}, id="the next one: where the log ends is not known"),
+        pytest.param(2, {"bronze": TableRead(head=3, versions=3, since=T0 + 10)}, id="a later one: no files"),
+    ],
+)
+def test_a_version_that_is_missing_is_told_and_nothing_wrong_is_said_of_what_is_left(case, missing, known):
+    case.bronze.commit(3, 100)
+    (case.bronze.log / f"{missing:020}.json").unlink()
+    with pytest.raises(FileError, match=rf"bronze: version {missing} of the table is gone$"):
+        case.collect()
+
+    [told] = case.queued()
+    assert told.errors == {"bronze": f"version {missing} of the table is gone"}
+    assert told.sources == known
+    assert len(told.commits) == 1  # of the sink
+
+
+def test_a_version_that_goes_missing_later_is_told_within_a_minute(case):
+    case.collect()
+    case.bronze.commit(4, 100)
+    assert case.collect(after=ASK_SECONDS) == []  # as while nothing is new: there is no listing
+    with pytest.raises(FileError, match=r"bronze: version 3 of the table is gone$"):
+        case.collect(after=SURVEY_SECONDS)
+
+    [told] = case.queued()
+    assert told.sources["bronze"].versions == 2  # what was known before stays
+
+
+def test_an_entry_that_is_no_json_counts_as_a_version_without_files(case):
+    (case.bronze.log / f"{2:020}.json").write_bytes(b"\xff\x00{broken")
+
+    [told] = case.collect()
+    assert (told.errors, told.sources["bronze"].versions, told.sources["bronze"].files) == ({}, 2, 1)
 
 
 def test_a_sink_that_cannot_be_read_leaves_the_sources_alone(case):
