@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypeGuard
 
 from ledgerops.model.records import Offsets, Partition
 
@@ -58,7 +59,7 @@ def by_topic(value: object) -> Offsets | None:
 
 def number(value: object, source: str) -> Offsets | None:
     """A bare whole number, as the offset of one partition; None for any other form."""
-    return {(source, "0"): value} if is_whole(value) else None  # type: ignore[dict-item]
+    return {(source, "0"): value} if is_whole(value) else None
 
 
 def flat(value: object, source: str) -> Offsets | None:
@@ -73,6 +74,6 @@ def flat(value: object, source: str) -> Offsets | None:
     return {(source, sys.intern(str(key))): each for key, each in value.items()}
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value of JSON is a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)

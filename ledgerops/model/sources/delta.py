@@ -8,29 +8,26 @@ table's `_delta_log`, which the agent reads. Databricks reports metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from ledgerops.model.offsets import is_whole
 from ledgerops.model.records import Left, TablePosition
-from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, whole
+from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, has, numbers, whole
 
 FOLDER = re.compile(r"Delta(?:Source|Sink)\[([^\n]+)\]")
+FILES_PER_BATCH = Limit("maxFilesPerTrigger", "files")
+BYTES_PER_BATCH = Limit("maxBytesPerTrigger", "bytes")
 OUTSTANDING = frozenset(("numFilesOutstanding", "numBytesOutstanding"))
 BEFORE_FIRST = -1  # index: no file of the version was read; -100, -20 and -19 occur with changes of the schema
 
 
-def _owns(offset: Any) -> bool:
-    return isinstance(offset, Mapping) and "reservoirVersion" in offset
-
-
 def _position(offset: Any, source: str) -> Position | None:
     """`{"reservoirId", "reservoirVersion", "index", "isStartingVersion"}`; None without a version and an index."""
-    if not _owns(offset) or not (is_whole(offset["reservoirVersion"]) and is_whole(offset.get("index"))):
+    place = numbers(offset, "reservoirVersion", "index")
+    if place is None:
         return None
     table = TablePosition(
-        offset["reservoirVersion"],
-        max(BEFORE_FIRST, offset["index"]),
+        place[0],
+        max(BEFORE_FIRST, place[1]),
         offset.get("isStartingVersion") is True,
         str(offset["reservoirId"]) if offset.get("reservoirId") else None,
     )
@@ -60,10 +57,10 @@ DELTA = SourceKind(
     _position,
     ("versions", "files", "bytes"),
     tried=True,
-    owns=_owns,
+    owns=has("reservoirVersion"),
     left=outstanding,
     understood=OUTSTANDING,
     label=_label,
     table=folder,
-    limits=(Limit("maxFilesPerTrigger", "files"), Limit("maxBytesPerTrigger", "bytes")),
+    limits=(FILES_PER_BATCH, BYTES_PER_BATCH),
 )

@@ -6,12 +6,10 @@ the snapshots, in the table's own metadata.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ledgerops.model.offsets import is_whole
 from ledgerops.model.records import TablePosition
-from ledgerops.model.sources.kind import Limit, Position, SourceKind
+from ledgerops.model.sources.kind import Limit, Position, SourceKind, has, numbers
 
 ICEBERG_CLASSES = "org.apache.iceberg."  # how Spark's description of a source begins; a sink is described by its name
 SINK = "Iceberg["
@@ -27,15 +25,12 @@ def is_iceberg(table: str) -> bool:
     return table.startswith((ICEBERG_CLASSES, SINK))
 
 
-def _owns(offset: Any) -> bool:
-    return isinstance(offset, Mapping) and "snapshot_id" in offset and "scan_all_files" in offset
-
-
 def _position(offset: Any, source: str) -> Position | None:
     """`{"version", "snapshot_id", "position", "scan_all_files"}`; None without an id and a position."""
-    if not _owns(offset) or not (is_whole(offset["snapshot_id"]) and is_whole(offset.get("position"))):
+    place = numbers(offset, "snapshot_id", "position")
+    if place is None:
         return None
-    return Position(table=TablePosition(offset["snapshot_id"], offset["position"], offset["scan_all_files"] is True))
+    return Position(table=TablePosition(place[0], place[1], offset.get("scan_all_files") is True))
 
 
 ICEBERG = SourceKind(
@@ -45,7 +40,7 @@ ICEBERG = SourceKind(
     _position,
     ("versions", "files", "bytes", "rows"),
     tried=True,
-    owns=_owns,
+    owns=has("snapshot_id", "scan_all_files"),
     label=lambda description: "iceberg",
     table=lambda description: description,
     limits=(

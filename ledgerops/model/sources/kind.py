@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ledgerops.model.offsets import is_whole
 from ledgerops.model.records import Left, Offsets, TablePosition
 
 Unit = Literal["rows", "files", "bytes", "seconds", "milliseconds"]
@@ -53,6 +54,18 @@ class SourceKind:
     table: Callable[[str], str | None] = lambda description: None
     has_broker: bool = False  # a Kafka broker can be asked for its offsets
     logs_files: bool = False  # the checkpoint names the files of each batch
+
+
+def has(*names: str) -> Callable[[Any], bool]:
+    """Whether a decoded offset is an object with these names."""
+    return lambda offset: isinstance(offset, Mapping) and offset.keys() >= set(names)
+
+
+def numbers(offset: Any, *names: str) -> Sequence[int] | None:
+    """The whole numbers of these names in a decoded offset; None where one is missing or is none."""
+    values = [offset.get(name) for name in names] if isinstance(offset, Mapping) else []
+    found = [value for value in values if is_whole(value)]
+    return found if found and len(found) == len(names) else None
 
 
 def whole(metrics: Reported, name: str) -> int | None:

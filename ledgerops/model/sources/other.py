@@ -3,11 +3,10 @@ connectors of all kinds. What is no number, and no table of partitions, has an u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ledgerops.model.offsets import by_topic, flat, is_whole, number
-from ledgerops.model.sources.kind import Limit, Position, SourceKind
+from ledgerops.model.offsets import by_topic, flat, number
+from ledgerops.model.sources.kind import Limit, Position, SourceKind, numbers
 
 
 def _position(offset: Any, source: str) -> Position | None:
@@ -19,9 +18,8 @@ def _position(offset: Any, source: str) -> Position | None:
 
 def _rows(offset: Any, source: str) -> Position | None:
     """`{"offset": 20, "timestamp": 1667453455118}`: the rows so far, and the event time of the batch."""
-    if not isinstance(offset, Mapping) or not is_whole(offset.get("offset")):
-        return None
-    return Position({(source, "0"): offset["offset"]})
+    rows = numbers(offset, "offset")
+    return Position({(source, "0"): rows[0]}) if rows else None
 
 
 RATE_MICRO_BATCH = SourceKind(

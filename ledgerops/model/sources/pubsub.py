@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ledgerops.model.records import Left
-from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, whole
+from ledgerops.model.sources.kind import Limit, Position, Reported, SourceKind, has, whole
 
-
-def _owns(offset: Any) -> bool:
-    return isinstance(offset, Mapping) and "seqNum" in offset and "fetchEpoch" in offset
+_owns = has("seqNum", "fetchEpoch")
 
 
 def _position(offset: Any, source: str) -> Position | None:
