@@ -177,7 +177,8 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
     )  # fmt: skip
     found = lookup.diagnose(query, "")
     incident = Incident("test", "firing", "", query, (alert,), None)
-    message, _ = compose_checked(incident, found.diagnosis, now, found.trouble)
+    known = {query: found.diagnosis} if found.diagnosis is not None else {}
+    message, _ = compose_checked(incident, known, now, found.trouble)
     print(message.text)
     failed = 0
     for sender in senders:

@@ -1,6 +1,8 @@
 """alerts/alertmanager.yml: who is notified of what, and which alert adds nothing to another.
 
-One incident is one notification: alerts are grouped by query, and an alert whose cause is alerting too is inhibited.
+One incident is one notification: alerts are grouped by application, whose queries share a driver, its host, a cluster
+and mostly a broker; and an alert whose cause is alerting too is inhibited. `ledgerops notify` tells of a group when it
+begins, gets worse, gets better, and is over.
 The edges are those of the cause graph (`explains` of the rules) and of the alerts themselves. Only an alert of at least
 the same severity may silence another: a ticket never swallows a page.
 """
@@ -19,6 +21,7 @@ from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
+MAX_ALERTS = 200  # of a group that are sent: of more only the count
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
@@ -57,13 +60,13 @@ def alertmanager(site: Site) -> dict[str, Any]:
         }
         for source, targets, equal in (*silenced, *WITHOUT_QUERY)
     ]
-    webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": 50}
+    webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": MAX_ALERTS}
     if access := notify_config(site):
         webhook["http_config"] = access
     return {
         "route": {
             "receiver": "notify",
-            "group_by": ["job", "app", "query"],
+            "group_by": ["job", "app"],
             "group_wait": site.window(15.0),
             "group_interval": site.window(60.0),
             "repeat_interval": "4h",
@@ -75,8 +78,6 @@ def alertmanager(site: Site) -> dict[str, Any]:
                 {"receiver": "notify", "matchers": [ABOUT_NOTIFY]},
                 # a cause is part of the page of its symptom; Alertmanager and Grafana list it
                 {"receiver": "listed", "matchers": ['severity="info"']},
-                # what the queries of an application share is one page with their list: here the broker that they read
-                {"receiver": "notify", "matchers": ['alertname="LedgerSourceUnreachable"'], "group_by": ["job", "app"]},
             ],
         },
         "inhibit_rules": rules,

@@ -1,4 +1,4 @@
-"""Alertmanager's webhook (version 4) as plain data: one incident is one group of alerts about one query."""
+"""Alertmanager's webhook (version 4) as plain data: one incident is one group of alerts about one application."""
 
 from __future__ import annotations
 
@@ -38,6 +38,18 @@ class Firing:
         """The query, application or driver that it is about; empty without one."""
         return next((self.labels[each] for each in ("query", "app", "instance") if self.labels.get(each)), "")
 
+    @property
+    def query(self) -> str:
+        """The query that it is about; empty where it is about none."""
+        return self.labels.get("query", "")
+
+    @property
+    def about(self) -> str:
+        """The query with its application, else the driver; no two of a group are equal."""
+        if self.query:
+            return f"{self.query} of {self.app}" if self.app else self.query
+        return self.labels.get("instance") or self.app
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:
@@ -61,6 +73,15 @@ class Incident:
     def began(self) -> float:
         """When the first of the alerts began, in epoch seconds. Raises ValueError without alerts."""
         return min(alert.began for alert in self.alerts)
+
+    @property
+    def of_queries(self) -> tuple[Firing, ...]:
+        """The worst alert of each query, worst first: of those that fire, or of all once the incident is over."""
+        found: dict[tuple[str, str], Firing] = {}
+        for alert in self.alerts:
+            if alert.query and alert.status == self.status:
+                found.setdefault((alert.app, alert.query), alert)
+        return tuple(found.values())
 
     @property
     def identity(self) -> str:
@@ -126,7 +147,7 @@ def _firing(given: object) -> Firing:
         description=annotations.get("description", ""),
         began=began,
         ended=_instant(given.get("endsAt")) if status == "resolved" else None,
-        fingerprint=str(given.get("fingerprint", "")),
+        fingerprint=str(given.get("fingerprint") or sorted(labels.items())),
         runbook=_web(annotations.get("runbook_url")),
         dashboard=_web(annotations.get("dashboard_url")),
         labels=labels,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from ledgerops.diagnosis.proof import MAX_TOLD, confidence
 from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.notify.incident import Incident, matchers
+from ledgerops.notify.incident import Firing, Incident, matchers
 from ledgerops.notify.outcome import utc_clock
 
 MAX_LINES = 12
@@ -28,7 +29,8 @@ MAX_WAIT_SECONDS = 900.0  # for which an alert may wait before it begins
 ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
 FAILED = "the query failed"  # how a finding begins that says the exception
 ENDED = ("stopped", "failed", "lost")  # states of a query that did not recover
-MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
+MAX_SUBJECTS = 8  # queries or drivers that are named, and asked: a zone may have hundreds
+MAX_CAUSES = 3  # of several queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +50,37 @@ class Message:
 
 def compose(
     incident: Incident,
-    diagnosis: Mapping[str, Any] | None,
+    diagnoses: Mapping[str, Mapping[str, Any]],
     now: float,
     trouble: str | None = None,
-    before: Mapping[str, Any] | None = None,
-    outcomes: Sequence[str] = (),
+    before: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    outcomes: Mapping[str, str] = MappingProxyType({}),
 ) -> Message:
-    """The message. `diagnosis` is the query's part of the diagnosis document; where it is None, `trouble` says why.
-    `before` is the diagnosis of when the incident began: the message says what changed since. `outcomes` are what
-    became of those that the alerts are about, where there is no diagnosis."""
+    """The message. `diagnoses` are the queries' parts of the diagnosis document, by `Firing.about`; `trouble` says why
+    the first has none. `before` are those of when the incident began: the message says what changed since. `outcomes`
+    are what became of those without a diagnosis."""
     over = incident.status == "resolved"
-    lines = _resolved(incident, diagnosis, before, outcomes) if over else _firing(incident, diagnosis, now)
-    if diagnosis is None and incident.worst.labels.get("query") and not any(outcomes):
+    lines = _resolved(incident, diagnoses, before, outcomes) if over else _firing(incident, diagnoses, now)
+    if not diagnoses and incident.of_queries and not outcomes:
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
-    lines += _links(incident)
-    cut = [_one_line(line) for line in lines[:MAX_LINES]]
-    return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, incident.status == "resolved")
+    links = _links(incident)
+    cut = [_one_line(line) for line in [*lines[: MAX_LINES - len(links)], *links]]
+    return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, over)
 
 
 def compose_checked(
     incident: Incident,
-    diagnosis: Mapping[str, Any] | None,
+    diagnoses: Mapping[str, Mapping[str, Any]],
     now: float,
     trouble: str | None = None,
-    before: Mapping[str, Any] | None = None,
-    outcomes: Sequence[str] = (),
+    before: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    outcomes: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Message, Exception | None]:
     """The message, and the error if what a driver answered is no diagnosis: then the message is without it."""
     try:
-        return compose(incident, diagnosis, now, trouble, before, outcomes), None
+        return compose(incident, diagnoses, now, trouble, before, outcomes), None
     except Exception as error:
-        return compose(incident, None, now, "the driver returned an invalid diagnosis"), error
+        return compose(incident, {}, now, "the driver returned an invalid diagnosis"), error
 
 
 def _one_line(text: str) -> str:
@@ -88,17 +90,23 @@ def _one_line(text: str) -> str:
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 1] + "…"
 
 
-def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
-    worst = incident.worst
-    about = _heading(worst.severity.upper(), incident)
+def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now: float) -> list[str]:
+    worst, queries = incident.worst, incident.of_queries
+    first = diagnoses.get(worst.about) or next(iter(diagnoses.values()), {})
+    failed = next(
+        (each["summary"] for each in first.get("root_causes", ())[:1] if each["summary"].startswith(FAILED)), None
+    )
     since = f"alert since {utc_clock(worst.began)}, for {duration(max(0.0, now - worst.began))}"
-    causes = (diagnosis or {}).get("root_causes") or []
-    failed = next((each["summary"] for each in causes[:1] if each["summary"].startswith(FAILED)), None)
-    lines = [f"{about}: {failed or worst.summary.rstrip('.')} ({since})"]
+    better = _better(incident)
+    state = _heading(worst.severity.upper(), incident) + (", better" if better else "")
+    lines = [f"{state}: {failed or worst.summary.rstrip('.')} ({since})"]
+    if better:
+        lines += [better, *_states(queries, diagnoses, {})]
+    elif len(queries) > 1:
+        lines.append(f"queries: {_listed([each.query for each in queries], incident.cut)}")
     if worst.description and failed is None:
         lines.append(worst.description.removeprefix(f"{incident.query} "))
-    if diagnosis is not None:
-        lines += [line.removesuffix(f": {failed}") for line in _causes(diagnosis, worst.began)]
+    lines += [line.removesuffix(f": {failed}") for line in _causes(queries, diagnoses)]
     lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
@@ -108,10 +116,33 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
     return lines
 
 
+def _better(incident: Incident) -> str:
+    """What is over while a milder alert goes on; empty when nothing worse than that has just ended."""
+    worst = incident.worst
+    ended = [each for each in incident.alerts if each.status == "resolved" and _rank(each) > _rank(worst)]
+    if not ended:
+        return ""
+    last = max(each.ended or each.began for each in ended)
+    lasted = duration(max(0.0, last - min(each.began for each in ended)))
+    about = _listed([each.subject for each in ended], 0)
+    return f"over since {utc_clock(last)}: {ended[0].summary.rstrip('.')} ({about}; that alert lasted {lasted})"
+
+
+def _rank(alert: Firing) -> int:
+    return SEVERITIES.index(alert.severity) if alert.severity in SEVERITIES else 1
+
+
+def _listed(names: Sequence[str], more: int) -> str:
+    """The first of some names, and how many are not named."""
+    given = list(dict.fromkeys(each for each in names if each))
+    more += max(0, len(given) - MAX_SUBJECTS)
+    return ", ".join(given[:MAX_SUBJECTS]) + (f" and {more} more" if more else "")
+
+
 def _same(incident: Incident) -> list[str]:
     """The other drivers that have the worst alert, in a group of alerts without a query."""
     worst = incident.worst
-    if incident.query:
+    if worst.query:
         return []
     firing = [each for each in incident.alerts if each.status == "firing"]
     also = [each for each in firing[1:] if each.name == worst.name]
@@ -124,30 +155,56 @@ def _same(incident: Incident) -> list[str]:
 
 
 def _heading(state: str, incident: Incident) -> str:
-    """The state, and whom it is about: the query and its application, else the application, else the scrape job."""
-    about = incident.query or incident.app or incident.job
-    if incident.query and incident.app:
+    """The state, and whom it is about: the query or the number of queries with the application, else the application,
+    else the scrape job."""
+    count = len(incident.of_queries)
+    named = incident.query or (f"{count} queries" if count > 1 and incident.worst.query else "")
+    about = named or incident.app or incident.job
+    if named and incident.app:
         about += f" of {incident.app}"
     return f"{state} {about}".rstrip()
 
 
-def _causes(diagnosis: Mapping[str, Any], began: float) -> list[str]:
-    """The root causes of now; else the worst of those that were over shortly before the alert began, or since."""
-    causes = diagnosis.get("root_causes") or []
-    now = f"status {diagnosis.get('status')}, health {diagnosis.get('health')}"
-    lines = [f"cause: {_cause(cause)}" for cause in causes[:2]]
-    if not causes:
-        over = _over(diagnosis, began)
-        if over is None:
-            return [f"cause: none found at this moment; {now}"]
-        causes = [over]
-        lines = [f"cause until {over['until'][11:19]} UTC: {_cause(over)}", f"now: nothing found; {now}"]
-    remedies = sorted(causes[0].get("remedies", []), key=lambda each: not each.get("safe"))
+def _causes(queries: Sequence[Firing], diagnoses: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The root causes, each once with the queries that have it, and the first step of the first. Of a query they are
+    those of now; else, or where it was more severe, what was over shortly before its alert began, or since."""
+    told: dict[str, tuple[str, Mapping[str, Any], list[str]]] = {}
+    quiet: list[str] = []  # what is said of those that have no cause now
+    for alert in queries:
+        diagnosis = diagnoses.get(alert.about)
+        if diagnosis is None:
+            continue
+        causes = list(diagnosis.get("root_causes") or [])[:2]
+        if not causes:
+            quiet.append(f"status {diagnosis.get('status')}, health {diagnosis.get('health')}")
+        over = worst_over(diagnosis, alert.began)
+        if over is not None and (not causes or _severity(over) > max(map(_severity, causes))):
+            causes = [over, *causes][:2]
+        for cause in causes:
+            until = f" until {cause['until'][11:19]} UTC" if cause.get("until") else ""
+            told.setdefault(cause["rule"], (until, cause, []))[2].append(alert.query)
+    several = len(queries) > 1
+    lines = []
+    for until, cause, names in list(told.values())[:MAX_CAUSES]:
+        of = f" of {_listed(names, 0)}" if several else ""
+        lines.append(f"cause{of}{until}: {_cause(cause)}")
+    if quiet and not told:
+        lines.append(f"cause: none found at this moment; {quiet[0]}")
+    elif quiet and not several:
+        lines.append(f"now: nothing found; {quiet[0]}")
+    for _, cause, _ in list(told.values())[:1]:
+        lines += _first_step(cause)
+    return lines
+
+
+def _first_step(cause: Mapping[str, Any]) -> list[str]:
+    lines = []
+    remedies = sorted(cause.get("remedies", []), key=lambda each: not each.get("safe"))
     for remedy in remedies[:1]:
         command = f": {remedy['command']}" if remedy.get("command") else ""
         ask = "" if remedy.get("safe") else " (ask the owner before: this changes the job)"
         lines.append(f"do first{ask}: {remedy['action']}{command} ({remedy['why']})")
-    ruled_out = [each["rule"] for each in causes[0].get("ruled_out", [])[:MAX_TOLD]]
+    ruled_out = [each["rule"] for each in cause.get("ruled_out", [])[:MAX_TOLD]]
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")
     return lines
@@ -157,39 +214,45 @@ def _cause(cause: Mapping[str, Any]) -> str:
     return f"{cause['rule']} (confidence {confidence(cause['confidence'])}): {cause['summary']}"
 
 
-def _over(diagnosis: Mapping[str, Any], began: float) -> Mapping[str, Any] | None:
-    """The worst root cause that ended after the trouble of an alert can have begun; of equal ones the newest."""
-    ended = [
+def _severity(cause: Mapping[str, Any]) -> int:
+    return SEVERITIES.index(cause["severity"])
+
+
+def worst_over(diagnosis: Mapping[str, Any], began: float, ended: float | None = None) -> Mapping[str, Any] | None:
+    """The worst root cause that ended after the trouble of an alert can have begun; of equal ones the newest. With the
+    end of the alert, only one that began before it."""
+    found = [
         each
         for each in diagnosis.get("ended_lately", ())
-        if (until := parse_instant(each["until"])) is not None and until >= began - MAX_WAIT_SECONDS
+        if (until := parse_instant(each["until"])) is not None
+        and until >= began - MAX_WAIT_SECONDS
+        and (ended is None or (parse_instant(each["since"]) or began) <= ended)
     ]
-    return max(ended, key=lambda each: (SEVERITIES.index(each["severity"]), each["until"]), default=None)
+    return max(found, key=lambda each: (_severity(each), each["until"]), default=None)
 
 
 def _resolved(
     incident: Incident,
-    diagnosis: Mapping[str, Any] | None,
-    before: Mapping[str, Any] | None,
-    outcomes: Sequence[str] = (),
+    diagnoses: Mapping[str, Mapping[str, Any]],
+    before: Mapping[str, Mapping[str, Any]],
+    outcomes: Mapping[str, str],
 ) -> list[str]:
     """What is known: recovered, with the figures; stopped; lost and not seen again; or replaced."""
     worst = incident.worst
     lasted = f"the alert lasted {duration(max(0.0, (worst.ended or worst.began) - worst.began))}"
-    became = _state(diagnosis) if diagnosis is not None else next(iter(outcomes), "")
+    diagnosis = diagnoses.get(worst.about)
+    became = _state(diagnosis) if diagnosis is not None else outcomes.get(worst.about, "")
     told = "; ".join(part for part in (became, lasted) if part)
     lines = [f"{_heading('RESOLVED', incident)}: {worst.summary.rstrip('.')} ({told})"]
-    if diagnosis is not None:
+    if diagnosis is not None and len(incident.of_queries) == 1:
         figures = figures_of(diagnosis) if "forecast" in diagnosis else ""
         lines.append(
             f"now: {diagnosis.get('status')}, health {diagnosis.get('health')}" + (f"; {figures}" if figures else "")
         )
-    lines += [
-        f"{alert.subject}: {each}"
-        for alert, each in zip(incident.alerts[1:], outcomes[1:], strict=False)
-        if each and alert.subject != worst.subject
-    ]
-    was = [cause["rule"] for cause in (before or {}).get("root_causes", [])]
+    others = {each.about: each for each in incident.alerts}
+    if len(others) > 1:
+        lines += _states(tuple(others.values()), diagnoses, outcomes)
+    was = [cause["rule"] for cause in before.get(worst.about, {}).get("root_causes", [])]
     now = {cause["rule"] for cause in (diagnosis or {}).get("root_causes", [])}
     if was and diagnosis is not None:
         gone = [rule for rule in was if rule not in now]
@@ -198,7 +261,24 @@ def _resolved(
             lines.append(f"gone: {', '.join(gone)}")
         if stays:
             lines.append(f"still active: {', '.join(stays)}")
+    elif diagnosis is not None and (over := worst_over(diagnosis, worst.began, worst.ended)) is not None:
+        lines.append(f"it was until {over['until'][11:19]} UTC: {_cause(over)}")
     return lines
+
+
+def _states(
+    alerts: Sequence[Firing], diagnoses: Mapping[str, Mapping[str, Any]], outcomes: Mapping[str, str]
+) -> list[str]:
+    """What is known now of several queries and drivers, those with the same together."""
+    names: dict[str, list[str]] = {}
+    for alert in alerts:
+        diagnosis = diagnoses.get(alert.about)
+        state = outcomes.get(alert.about, "") if diagnosis is None else _state(diagnosis)
+        drain = (diagnosis or {}).get("forecast", {}).get("drain_seconds")
+        if state == "catching up" and drain:
+            state += f", backlog clears in {duration(drain)}"
+        names.setdefault(state, []).append(alert.query or alert.about)
+    return [f"now {state}: {_listed(given, 0)}" for state, given in names.items() if state]
 
 
 def _state(diagnosis: Mapping[str, Any]) -> str:

@@ -11,22 +11,24 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
+from typing import Any
 
 from ledgerops.common.deadline import within
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import Answer, Request
 from ledgerops.common.http_server import Server
 from ledgerops.errors import UserError, os_reason
-from ledgerops.notify.incident import Incident, parse_webhook
-from ledgerops.notify.lookup import Lookup, LookupResult
+from ledgerops.notify.incident import Firing, Incident, parse_webhook
+from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.message import MAX_SUBJECTS, Message, compose, compose_checked
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.notify.outcome import outcome
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
+from ledgerops.notify.updates import next_told
 from ledgerops.runtime.exposition import accepted
 
 log = logging.getLogger("ledgerops.notify")
@@ -150,7 +152,7 @@ class Service:
                 wake.set()
         if incident is not None:
             self.counts.accept()
-            if incident.worst.labels.get("query"):
+            if incident.of_queries:
                 self._message(incident.identity, incident)  # the diagnoses of all incidents are looked up together
         return status, text
 
@@ -164,11 +166,15 @@ class Service:
         except (UserError, ValueError, TypeError, OverflowError, RecursionError) as error:
             return HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace").decode()[:300], None
         try:
-            new = self._spool.put(identity, incident.group, incident.worst.severity, payload, self._clock())
+            now = self._clock()
+            told = next_told(incident, self._spool.told(incident.group), now)
+            if told is None:
+                return HTTPStatus.OK, "nothing new", None
+            new = self._spool.put(identity, incident.group, incident.worst.severity, payload, now, told)
         except (OverflowError, sqlite3.Error) as error:
             self.counts.refuse("queue")
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error), None
-        return HTTPStatus.OK, "accepted" if new else "already accepted", incident if new else None
+        return HTTPStatus.OK, "accepted" if new else "nothing new", incident if new else None
 
     def waiting(self) -> int:
         """The number of incidents that at least one sender has not delivered."""
@@ -232,7 +238,7 @@ class Service:
             return message.result(max(0.0, since + DIAGNOSIS_SECONDS - time.monotonic()))
         except TimeoutError:
             self.counts.lack_diagnosis()
-            return compose(incident, None, time.time(), "its lookup did not end in time")
+            return compose(incident, {}, time.time(), "its lookup did not end in time")
 
     def _message(self, identity: str, incident: Incident) -> tuple[float, Future[Message]]:
         """Since when the message of an incident is being written, and the message; all senders share it."""
@@ -246,32 +252,44 @@ class Service:
             return found
 
     def _compose(self, incident: Incident) -> Message:
-        query = incident.query or incident.worst.labels.get("query")  # of several queries that of the first line
-        found = self._lookup.diagnose(query, incident.job, incident.app) if query else LookupResult(None)
-        before = self._spool.recall(incident.group) if incident.status == "resolved" else None
-        outcomes = self._outcomes(incident) if incident.status == "resolved" and found.diagnosis is None else ()
-        message, error = compose_checked(incident, found.diagnosis, time.time(), found.trouble, before, outcomes)
+        queries = incident.of_queries[:MAX_SUBJECTS]
+        diagnoses, trouble = self._diagnoses(incident.job, queries)
+        over = incident.status == "resolved"
+        before = self._spool.recall(incident.group) if over else {}
+        outcomes = self._outcomes(incident, diagnoses) if over else {}
+        message, error = compose_checked(incident, diagnoses, time.time(), trouble, before, outcomes)
         if error is not None:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
             return message
-        if query and found.diagnosis is None:
+        if queries and not diagnoses:
             self.counts.lack_diagnosis()
-        if incident.status == "firing" and found.diagnosis is not None:
+        if diagnoses and not over:
             try:
-                self._spool.remember(incident.group, incident.began, found.diagnosis, self._clock())
+                self._spool.remember(incident.group, diagnoses)
             except sqlite3.Error as error:  # the alert matters more than what changes until its end
                 log.warning("cannot keep the diagnosis: %s", error)
         return message
 
-    def _outcomes(self, incident: Incident) -> Sequence[str]:
-        """What became of the query or driver of each alert; empty where Prometheus does not say."""
-        apps = {each.app for each in incident.alerts[:MAX_SUBJECTS]}
-        known = {app: self._lookup.runs(incident.job, app) for app in apps}
-        return [
-            outcome(alert, runs) if (runs := known[alert.app]) is not None else ""
-            for alert in incident.alerts[:MAX_SUBJECTS]
-        ]
+    def _diagnoses(self, job: str, alerts: Sequence[Firing]) -> tuple[dict[str, Mapping[str, Any]], str | None]:
+        """The diagnosis of each alert's query, and why the first has none. All together take the time of a lookup."""
+        found: dict[str, Mapping[str, Any]] = {}
+        trouble = None
+        end = time.monotonic() + self._lookup.seconds
+        for alert in alerts:
+            if time.monotonic() >= end:
+                break
+            answer = self._lookup.diagnose(alert.query, job, alert.app)
+            if answer.diagnosis is not None:
+                found[alert.about] = answer.diagnosis
+            trouble = trouble or answer.trouble
+        return found, trouble
+
+    def _outcomes(self, incident: Incident, diagnoses: Mapping[str, Any]) -> dict[str, str]:
+        """What became of each query and driver without a diagnosis, where Prometheus says it."""
+        alerts = [each for each in incident.alerts[:MAX_SUBJECTS] if each.about not in diagnoses]
+        known = {app: self._lookup.runs(incident.job, app) for app in {each.app for each in alerts}}
+        return {each.about: outcome(each, runs) for each in alerts if (runs := known[each.app]) is not None}
 
 
 def _text(status: HTTPStatus, text: str) -> Answer:

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ledgerops.errors import UserError
+from ledgerops.notify.updates import REMINDER_SECONDS, Told
 
 MAX_ROWS = 1000  # deliveries that wait, of each sender
-SENT_SECONDS = 3.5 * 3600.0  # how long a delivery is remembered: less than Alertmanager's repeat_interval (4 h)
-BEGUN_SECONDS = 7 * 86400.0  # how long the first diagnosis of an incident is kept
+INCIDENT_SECONDS = 7 * 86400.0  # how long an incident is kept after its last message
 MAX_AGE_SECONDS = 86400.0  # after which a delivery is given up: an alert of yesterday needs no action
 BACKOFF_SECONDS = (5.0, 15.0, 45.0, 120.0, 300.0)  # between attempts; the last one from then on
 
@@ -38,7 +38,7 @@ CREATE INDEX IF NOT EXISTS queue_of_a_sender ON queue (sender, grouped, id, seve
 CREATE INDEX IF NOT EXISTS queue_by_identity ON queue (identity, sender);
 CREATE INDEX IF NOT EXISTS delivered_by_identity ON delivered (identity, sender);
 CREATE INDEX IF NOT EXISTS delivered_by_time ON delivered (at);
-CREATE TABLE IF NOT EXISTS first_diagnosis (grouped TEXT PRIMARY KEY, began REAL, diagnosis TEXT, at REAL);
+CREATE TABLE IF NOT EXISTS incidents (grouped TEXT PRIMARY KEY, began REAL, alerts TEXT, at REAL, diagnosis TEXT);
 """
 
 
@@ -95,13 +95,22 @@ class Spool:
         with self._lock:
             return int(self._db.execute("SELECT count(DISTINCT identity) FROM queue").fetchone()[0])
 
-    def put(self, identity: str, group: str, severity: str, payload: Mapping[str, Any], now: float) -> bool:
+    def put(
+        self,
+        identity: str,
+        group: str,
+        severity: str,
+        payload: Mapping[str, Any],
+        now: float,
+        told: Told | None = None,
+    ) -> bool:
         """Accepts an incident for every sender; False when each has it waiting or has delivered it lately.
 
-        Raises OverflowError when the queue of a sender is full: the others have accepted it, and it must come again.
+        `told` is what is known of its group once that is sent. Raises OverflowError when the queue of a sender is full:
+        the others have accepted it, and it must come again.
         """
         with self._lock, self._transaction(now):
-            self._db.execute("DELETE FROM delivered WHERE at < ?", (now - SENT_SECONDS,))
+            self._db.execute("DELETE FROM delivered WHERE at < ?", (now - REMINDER_SECONDS,))
             known = {
                 sender
                 for (sender,) in self._db.execute(
@@ -112,6 +121,8 @@ class Spool:
             owed = [sender for sender in self._senders if sender not in known]
             content = json.dumps(payload)
             full = [sender for sender in owed if not self._replace(sender, group, identity, severity, content, now)]
+            if told is not None and not full:
+                self._note(group, told)
         if full:
             raise OverflowError(f"the queue is full ({', '.join(full)}); send the alert again later")
         return bool(owed)
@@ -159,20 +170,34 @@ class Spool:
             self._db.execute("UPDATE queue SET due = ?, attempts = attempts + 1 WHERE id = ?", (now + wait, number))
         return wait
 
-    def remember(self, group: str, began: float, diagnosis: Mapping[str, Any], now: float) -> None:
-        """Keeps the first diagnosis of an incident, for the message that says what changed."""
+    def told(self, group: str) -> Told | None:
+        """What the last message about a group of alerts said."""
         with self._lock:
-            self._db.execute("DELETE FROM first_diagnosis WHERE at < ?", (now - BEGUN_SECONDS,))
-            self._db.execute("DELETE FROM first_diagnosis WHERE grouped = ? AND began != ?", (group, began))
+            row = self._db.execute("SELECT began, alerts, at FROM incidents WHERE grouped = ?", (group,)).fetchone()
+        return Told(row[0], json.loads(row[1]), row[2]) if row else None
+
+    def remember(self, group: str, diagnoses: Mapping[str, Any]) -> None:
+        """Keeps the first diagnoses of the incident of a group, for the message that says what changed."""
+        with self._lock:
             self._db.execute(
-                "INSERT OR IGNORE INTO first_diagnosis VALUES (?, ?, ?, ?)", (group, began, json.dumps(diagnosis), now)
+                "UPDATE incidents SET diagnosis = coalesce(diagnosis, ?) WHERE grouped = ?",
+                (json.dumps(diagnoses), group),
             )
 
-    def recall(self, group: str) -> Mapping[str, Any] | None:
-        """The first diagnosis of the latest incident of a group."""
+    def recall(self, group: str) -> Mapping[str, Any]:
+        """The first diagnoses of the latest incident of a group; empty where none was made."""
         with self._lock:
-            row = self._db.execute("SELECT diagnosis FROM first_diagnosis WHERE grouped = ?", (group,)).fetchone()
-        return json.loads(row[0]) if row else None
+            row = self._db.execute("SELECT diagnosis FROM incidents WHERE grouped = ?", (group,)).fetchone()
+        return json.loads(row[0]) if row and row[0] else {}
+
+    def _note(self, group: str, told: Told) -> None:
+        self._db.execute("DELETE FROM incidents WHERE at < ?", (told.at - INCIDENT_SECONDS,))
+        self._db.execute(
+            "INSERT INTO incidents (grouped, began, alerts, at) VALUES (?, ?, ?, ?) ON CONFLICT (grouped) "
+            "DO UPDATE SET diagnosis = CASE WHEN began = excluded.began THEN diagnosis END, "
+            "began = excluded.began, alerts = excluded.alerts, at = excluded.at",
+            (group, told.began, json.dumps(told.alerts), told.at),
+        )
 
     def close(self) -> None:
         """Closes the database and releases the file for another process."""

@@ -2,11 +2,21 @@ from urllib.parse import unquote
 
 import pytest
 
+from ledgerops.notify import message as message_module
 from ledgerops.notify.incident import parse_webhook
-from ledgerops.notify.message import MAX_LINE_CHARACTERS, MAX_LINES, compose
+from ledgerops.notify.message import MAX_LINE_CHARACTERS, MAX_LINES
 from tests.notify.build import CAUSE, DIAGNOSIS, HEALTHY, alert, resolved, webhook
 
 NOW = 1772359200.0 + 180
+
+
+def compose(incident, diagnosis, now, trouble=None, before=None, outcomes=()):
+    """The message about one query or driver."""
+
+    def of(known):
+        return {incident.worst.about: known} if known else {}
+
+    return message_module.compose(incident, of(diagnosis), now, trouble, of(before), of(next(iter(outcomes), None)))
 
 
 def test_a_page_says_what_since_when_why_and_what_to_do():
@@ -111,6 +121,113 @@ def test_what_is_over_when_the_page_is_written_is_told_with_its_end():
         "now: nothing found; status healthy, health 100",
         "do first: salt the key (only splitting the key spreads its rows)",
     ]
+
+
+def test_what_is_over_comes_before_a_milder_cause_of_now():
+    over = {**CAUSE, "rule": "query-stuck", "severity": "critical", "until": "2026-03-01T10:02:00Z"}
+    now = {**DIAGNOSIS, "ended_lately": [over]}
+    lines = compose(parse_webhook(webhook()), now, NOW).body.splitlines()
+
+    assert [line.split(" (")[0] for line in lines[1:3]] == ["cause until 10:02:00 UTC: query-stuck", "cause: key-skew"]
+
+
+def test_a_cause_of_now_that_is_as_severe_comes_before_what_is_over():
+    now = {**DIAGNOSIS, "ended_lately": [{**CAUSE, "rule": "slow-sink", "until": "2026-03-01T10:02:00Z"}]}
+
+    assert "slow-sink (" not in compose(parse_webhook(webhook()), now, NOW).body
+
+
+QUERIES = ("orders", "payments", "refunds")
+SHOP = {"job": "ledgerops", "app": "shop"}
+
+
+def of_shop(query, name="LedgerSourceUnreachable", severity="critical", **other):
+    labels = {"alertname": name, "severity": severity, "query": query, **SHOP}
+    return alert(name, severity, query, labels=labels, **other)
+
+
+def about_shop(alerts, diagnoses, **other):
+    webhook_of_shop = webhook(*alerts, groupLabels=SHOP, commonLabels=SHOP, **other)
+    given = {f"{query} of shop": diagnosis for query, diagnosis in diagnoses.items()}
+    return message_module.compose(parse_webhook(webhook_of_shop), given, NOW)
+
+
+def test_queries_with_one_cause_are_one_page_with_their_list():
+    away = {**CAUSE, "rule": "source-unreachable", "summary": "broker kafka:9092 does not answer"}
+    found = {query: {**DIAGNOSIS, "root_causes": [away]} for query in QUERIES}
+    message = about_shop(map(of_shop, QUERIES), found)
+
+    assert message.title == (
+        "CRITICAL 3 queries of shop: A query falls behind its input (alert since 10:00:00 UTC, for 3 min)"
+    )
+    assert message.body.splitlines()[:4] == [
+        "queries: orders, payments, refunds",
+        "orders reads rows that are 3m old.",
+        "cause of orders, payments, refunds: source-unreachable (confidence high): broker kafka:9092 does not answer",
+        "do first: salt the key (only splitting the key spreads its rows)",
+    ]
+
+
+def test_queries_with_causes_of_their_own_have_a_line_each():
+    causes = ("key-skew", "slow-sink", "straggler")
+    found = {
+        query: {**DIAGNOSIS, "root_causes": [{**CAUSE, "rule": rule}]}
+        for query, rule in zip(QUERIES, causes, strict=True)
+    }
+    body = about_shop(map(of_shop, QUERIES), found).body
+
+    assert [line.split(" (")[0] for line in body.splitlines() if line.startswith("cause")] == [
+        "cause of orders: key-skew",
+        "cause of payments: slow-sink",
+        "cause of refunds: straggler",
+    ]
+
+
+def test_a_page_about_a_hundred_queries_names_eight_and_has_its_links():
+    lines = about_shop([of_shop(f"query_{n:03}") for n in range(100)], {}).text.splitlines()
+
+    assert lines[0].startswith("CRITICAL 100 queries of shop: ")
+    assert "queries: " + ", ".join(f"query_{n:03}" for n in range(8)) + " and 92 more" in lines
+    assert lines[-1].startswith("silence: ")
+
+
+def test_when_the_worst_is_over_the_message_says_so_and_what_the_queries_do_now():
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:02:00Z"}
+    alerts = [
+        *(of_shop(query, **over) for query in QUERIES),
+        *(of_shop(query, "LedgerTriggerOverrun", "warning") for query in QUERIES[:2]),
+    ]
+    busy = {**HEALTHY, "status": "catching_up", "forecast": {"drain_seconds": 240.0, "seconds_to_slo_breach": None}}
+    message = about_shop(alerts, dict.fromkeys(QUERIES[:2], busy))
+
+    assert message.title.startswith("WARNING 2 queries of shop, better: ")
+    assert message.body.splitlines()[:2] == [
+        "over since 10:02:00 UTC: A query falls behind its input (orders, payments, refunds; that alert lasted 2 min)",
+        "now catching up, backlog clears in 4 min: orders, payments",
+    ]
+
+
+def test_the_end_of_several_says_of_each_what_became_of_it():
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
+    known = {"orders": HEALTHY, "payments": HEALTHY, "refunds": {**HEALTHY, "status": "stopped"}}
+    message = about_shop([of_shop(query, **over) for query in QUERIES], known, status="resolved")
+
+    assert message.title.startswith("RESOLVED 3 queries of shop: ")
+    assert message.body.splitlines()[:2] == ["now recovered: orders, payments", "now stopped: refunds"]
+
+
+def test_the_end_names_what_it_was_where_the_first_message_knew_no_cause():
+    over = {**CAUSE, "until": "2026-03-01T10:05:00Z"}
+    message = compose(parse_webhook(resolved()), {**HEALTHY, "ended_lately": [over]}, NOW)
+
+    assert "it was until 10:05:00 UTC: key-skew (confidence high): key 789087abc47c" in message.body
+
+
+def test_the_end_does_not_name_what_began_after_it():
+    later = {**CAUSE, "since": "2026-03-01T10:08:00Z", "until": "2026-03-01T10:09:00Z"}
+    message = compose(parse_webhook(resolved()), {**HEALTHY, "ended_lately": [later]}, NOW)
+
+    assert "it was" not in message.body
 
 
 def test_what_was_over_long_before_an_alert_is_not_its_cause():

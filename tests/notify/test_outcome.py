@@ -44,7 +44,7 @@ def test_the_end_of_a_query_whose_driver_is_gone_is_asked_of_prometheus(driver, 
     driver.pages["/api/v1/query"] = {"data": {"result": [series]}}
     service = Service(Spool(tmp_path / "q.db", []), Lookup(prometheus=driver.url), [])
     try:
-        assert service._outcomes(parse_webhook(resolved())) == ["runs on d:1"]
+        assert service._outcomes(parse_webhook(resolved()), {}) == {"daily_counts": "runs on d:1"}
     finally:
         service.close()
     assert all("last_over_time" in path for path in driver.asked[1:])
@@ -53,6 +53,6 @@ def test_the_end_of_a_query_whose_driver_is_gone_is_asked_of_prometheus(driver, 
 def test_without_prometheus_nothing_is_claimed(tmp_path):
     service = Service(Spool(tmp_path / "q.db", []), Lookup(), [])
     try:
-        assert service._outcomes(parse_webhook(resolved())) == [""]
+        assert service._outcomes(parse_webhook(resolved()), {}) == {}
     finally:
         service.close()

@@ -3,7 +3,6 @@ import json
 import logging
 import socket
 import ssl
-import subprocess
 import threading
 import time
 import urllib.error
@@ -26,7 +25,7 @@ from ledgerops.notify.message import compose
 from ledgerops.notify.senders import Webhook, open_senders
 from ledgerops.notify.service import MAX_HUNG, Service
 from ledgerops.notify.spool import Spool
-from ledgerops.servers.process import answers, free_port
+from ledgerops.servers.process import Process, answers, free_port
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
@@ -103,7 +102,30 @@ def test_a_repeated_delivery_is_no_second_page(notify, receiver):
     post(f"{service.url}/alerts", webhook(alert("LedgerOther")))
 
     until(lambda: len(receiver.got) == 2, 60, "two messages")
-    assert (first, second) == ((200, "accepted"), (200, "already accepted"))
+    assert (first, second) == ((200, "accepted"), (200, "nothing new"))
+
+
+def test_an_incident_is_told_when_it_begins_when_the_worst_is_over_and_when_all_is(notify, receiver):
+    """Alertmanager sends every change of the group; a ticket that joins a page is none to be told."""
+    service = notify([Webhook(receiver.url)])
+    page, ticket = alert("LedgerSourceUnreachable"), alert("LedgerTriggerOverrun", "warning")
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
+    states = ([page], [page, ticket], [page | over, ticket], [ticket], [ticket | over])
+    for alerts in states:
+        status = "resolved" if alerts[0]["status"] == "resolved" and len(alerts) == 1 else "firing"
+        assert post(f"{service.url}/alerts", webhook(*alerts, status=status))[0] == 200
+        until(lambda: service.waiting() == 0, 60, "an empty queue")
+
+    assert [sent["title"].split(":")[0] for sent in receiver.got] == [
+        "CRITICAL daily_counts",
+        "WARNING daily_counts, better",
+        "RESOLVED daily_counts",
+    ]
+    assert (
+        receiver.got[1]["body"]
+        .splitlines()[1]
+        .startswith("over since 10:07:00 UTC: A query falls behind its input (daily_counts; that alert lasted 7 min)")
+    )
 
 
 def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
@@ -352,50 +374,95 @@ def test_markup_in_an_alert_reaches_nobody_as_markup(notify):
     assert b"<img" not in html
 
 
-def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tmp_path):
-    """A page arrives; a ticket, the watchdog and what another alert explains do not."""
+@pytest.fixture
+def alerted(notify, receiver, tmp_path):
+    """Sends alerts to a real Alertmanager with the generated configuration; its messages go to the receiver."""
     service = notify([Webhook(receiver.url)])
     config = yaml.safe_load((ROOT / "alerts/alertmanager.yml").read_text())
-    config["route"]["group_wait"] = "1s"
+    config["route"] |= {"group_wait": "1s", "group_interval": "1s"}
     config["receivers"][0]["webhook_configs"][0]["url"] = f"{service.url}/alerts"
     (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
-    port = free_port()
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                needed("prometheus-alertmanager"),
-                f"--config.file={tmp_path / 'alertmanager.yml'}",
-                f"--storage.path={tmp_path / 'data'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-                "--cluster.listen-address=",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        until(lambda: answers(f"http://127.0.0.1:{port}/-/ready"), 60, "Alertmanager")
-        alerts = [
-            {"labels": each["labels"], "annotations": each["annotations"]}
-            for each in (
-                alert("LedgerQueryStuck"),
-                alert("LedgerFallingBehind"),
-                alert("LedgerKeySkew", "info"),
-                alert("LedgerWatchdog", "info"),
-            )
-        ]
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/api/v2/alerts",
-            json.dumps(alerts).encode(),
-            {"Content-Type": "application/json"},
-        )
+    url = f"http://127.0.0.1:{free_port()}"
+    command = [
+        needed("prometheus-alertmanager"),
+        f"--config.file={tmp_path / 'alertmanager.yml'}",
+        f"--storage.path={tmp_path / 'data'}",
+        f"--web.listen-address={url.removeprefix('http://')}",
+        "--cluster.listen-address=",
+    ]
+    server = Process("Alertmanager", command, tmp_path / "log")
+    server.wait_until(lambda: answers(f"{url}/-/ready"), 60)
+
+    def send(*alerts):
+        given = [{"labels": each["labels"], "annotations": each["annotations"]} for each in alerts]
+        body = json.dumps(given).encode()
+        request = urllib.request.Request(f"{url}/api/v2/alerts", body, {"Content-Type": "application/json"})
         urllib.request.urlopen(request, timeout=60).close()
-        until(lambda: receiver.got, 60, "the page")
-        assert [sent["title"].split(":")[0] for sent in receiver.got] == ["CRITICAL daily_counts"]
-        assert "LedgerFallingBehind" not in receiver.got[0]["body"].split("runbook")[0]
-        assert "LedgerQueryStuck.md" in receiver.got[0]["body"]
-    finally:
-        process.terminate()
-        process.wait(60)
+
+    yield send
+    server.stop()
+
+
+def test_alertmanager_routes_by_the_generated_configuration(alerted, receiver):
+    """A page arrives; a ticket, the watchdog and what another alert explains do not."""
+    alerted(
+        alert("LedgerQueryStuck"),
+        alert("LedgerFallingBehind"),
+        alert("LedgerKeySkew", "info"),
+        alert("LedgerWatchdog", "info"),
+    )
+
+    until(lambda: receiver.got, 60, "the page")
+    assert [sent["title"].split(":")[0] for sent in receiver.got] == ["CRITICAL daily_counts"]
+    assert "LedgerFallingBehind" not in receiver.got[0]["body"].split("runbook")[0]
+    assert "LedgerQueryStuck.md" in receiver.got[0]["body"]
+
+
+def of_app(app, query, name, severity="critical"):
+    labels = {"alertname": name, "severity": severity, "job": "ledgerops", "app": app}
+    return alert(name, severity, labels={**labels, **({"query": query} if query else {"instance": f"{app}:9464"})})
+
+
+@pytest.mark.parametrize(
+    ("alerts", "titles"),
+    [
+        pytest.param(
+            [of_app("shop", query, "LedgerSourceUnreachable") for query in ("a", "b", "c")],
+            ["CRITICAL 3 queries of shop"], id="a broker that is away",
+        ),
+        pytest.param(
+            [of_app("shop", query, "LedgerTriggerOverrun", "warning") for query in ("a", "b", "c")],
+            ["WARNING 3 queries of shop"], id="a host without a free core",
+        ),
+        pytest.param(
+            [of_app("shop", query, "LedgerQueryFailed") for query in ("a", "b", "c")],
+            ["CRITICAL 3 queries of shop"], id="a full disk",
+        ),
+        pytest.param(
+            [of_app("shop", query, "LedgerQueryStuck") for query in ("a", "b")]
+            + [of_app("shop", "c", "LedgerFallingBehind")],
+            ["CRITICAL 3 queries of shop"], id="a cluster without executors",
+        ),
+        pytest.param(
+            [of_app("shop", "", "LedgerDriverLost"), of_app("shop", "", "LedgerTargetDown", "warning")],
+            ["CRITICAL shop"], id="a driver",
+        ),
+        pytest.param(
+            [of_app(app, "a", "LedgerQueryStuck") for app in ("shop", "depot")],
+            ["CRITICAL a of depot", "CRITICAL a of shop"], id="two applications have a page each",
+        ),
+        pytest.param(
+            [of_app("shop", "a", "LedgerFallingBehind"), of_app("depot", "", "LedgerDriverLost")],
+            ["CRITICAL a of shop", "CRITICAL depot"], id="a query of one application and the driver of another",
+        ),
+    ],
+)  # fmt: skip
+def test_what_an_application_has_in_common_is_one_page_and_nothing_else_is(alerted, receiver, alerts, titles):
+    alerted(*alerts)
+
+    until(lambda: len(receiver.got) >= len(titles), 60, "the pages")
+    time.sleep(1.5)  # another group interval: what came apart would have arrived
+    assert sorted(sent["title"].split(":")[0] for sent in receiver.got) == titles
 
 
 NO_WEBHOOK = "cannot send to sender 1: a webhook is http://HOST/PATH or https://HOST/PATH"
@@ -628,7 +695,7 @@ def test_what_waited_before_a_restart_is_looked_up_together(notify, receiver, tm
 
 def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them(receiver):
     sender = Webhook(receiver.url.replace("://", "://me:geh%40eim@"))
-    sender.send(compose(parse_webhook(webhook()), None, 0.0))
+    sender.send(compose(parse_webhook(webhook()), {}, 0.0))
 
     assert receiver.got_authorization == ["Basic bWU6Z2VoQGVpbQ=="]
     assert "geh" not in sender.name

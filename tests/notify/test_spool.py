@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.notify.spool import BACKOFF_SECONDS, MAX_AGE_SECONDS, Spool
+from ledgerops.notify.updates import Told
 
 
 @pytest.fixture
@@ -153,20 +154,50 @@ def test_what_waits_for_a_sender_that_is_gone_goes_to_the_others(tmp_path):
     second.close()
 
 
-def test_the_first_diagnosis_of_an_incident_is_kept(spool):
-    spool.remember("group", 1.0, {"health": 41}, now=0.0)
-    spool.remember("group", 1.0, {"health": 10}, now=1.0)
-    assert spool.recall("group") == {"health": 41}
+def told(began, now, **alerts):
+    return Told(began, alerts, now)
 
-    spool.remember("group", 2.0, {"health": 5}, now=2.0)
-    assert spool.recall("group") == {"health": 5}
+
+def test_the_first_diagnosis_of_an_incident_is_kept(spool):
+    spool.put("a", "group", "critical", {}, 0.0, told(1.0, 0.0, a="critical"))
+    spool.remember("group", {"orders": {"health": 41}})
+    spool.remember("group", {"orders": {"health": 10}})
+    spool.put("b", "group", "critical", {}, 1.0, told(1.0, 1.0))
+    assert spool.recall("group") == {"orders": {"health": 41}}
+
+    spool.put("c", "group", "critical", {}, 2.0, told(2.0, 2.0, b="critical"))
+    assert spool.recall("group") == {}
+    spool.remember("group", {"orders": {"health": 5}})
+    assert spool.recall("group") == {"orders": {"health": 5}}
+
+
+def test_what_was_told_of_an_incident_outlives_a_restart(tmp_path):
+    first = Spool(tmp_path / "queue.db", ["chat"])
+    assert first.told("group") is None
+    first.put("a", "group", "critical", {}, 0.0, told(1.0, 0.0, a="critical"))
+    first.close()
+
+    second = Spool(tmp_path / "queue.db", ["chat"])
+    assert second.told("group") == Told(1.0, {"a": "critical"}, 0.0)
+    second.close()
+
+
+def test_what_is_refused_was_not_told(spool):
+    for name in ("a", "b", "c"):
+        spool.put(name, name, "critical", {}, now=0.0)
+
+    with pytest.raises(OverflowError):
+        spool.put("d", "d", "critical", {}, 1.0, told(0.0, 1.0, d="critical"))
+    assert spool.told("d") is None
 
 
 def test_incidents_that_never_end_leave_nothing_behind(spool):
     for day in range(30):
-        spool.remember(f"group {day}", 0.0, {"health": day}, now=86400.0 * day)
+        now = 86400.0 * day
+        spool.put(f"{day}", f"group {day}", "critical", {}, now, told(0.0, now, a="critical"))
+        spool.done("chat", spool.due("chat", now).number, now)
 
-    assert [day for day in range(30) if spool.recall(f"group {day}")] == list(range(22, 30))
+    assert [day for day in range(30) if spool.told(f"group {day}")] == list(range(22, 30))
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):

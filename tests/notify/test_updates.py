@@ -1,0 +1,93 @@
+"""Which states of an incident are worth a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledgerops.notify.incident import parse_webhook
+from ledgerops.notify.updates import REMINDER_SECONDS, Told, next_told
+from tests.notify.build import alert, webhook
+
+BEGAN = 1772359200.123456
+PAGE, OTHER, TICKET = ("LedgerSourceUnreachable", "critical"), ("LedgerQueryFailed", "critical"), ("Overrun", "warning")
+
+
+def state(*firing: tuple[str, str], over: tuple[tuple[str, str], ...] = (), cut: int = 0) -> Any:
+    given = [alert(*each) for each in firing]
+    given += [alert(*each, status="resolved", endsAt="2026-03-01T10:07:00Z") for each in over]
+    return parse_webhook(webhook(*given, truncatedAlerts=cut))
+
+
+def after(*states: Any, seconds: float = 60.0) -> Told:
+    """What was told once these states came, one after the other."""
+    told = None
+    for number, each in enumerate(states):
+        told = next_told(each, told, number * seconds) or told
+    assert told is not None
+    return told
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        pytest.param([], state(PAGE), id="it begins"),
+        pytest.param([], state(TICKET), id="a ticket begins"),
+        pytest.param([state(TICKET)], state(PAGE, TICKET), id="a page after a ticket"),
+        pytest.param([state(PAGE)], state(PAGE, OTHER), id="another page"),
+        pytest.param([state(PAGE, TICKET)], state(TICKET, over=(PAGE,)), id="a ticket is left"),
+        pytest.param([state(PAGE, OTHER)], state(PAGE, over=(OTHER,)), id="half of the pages are over"),
+        pytest.param([state(PAGE)], state(over=(PAGE,)), id="all is over"),
+        pytest.param([state(PAGE), state(over=(PAGE,))], state(PAGE), id="it begins again after its end"),
+        pytest.param([state(PAGE, TICKET), state(TICKET, over=(PAGE,))], state(PAGE, TICKET), id="worse again"),
+    ],
+)
+def test_what_somebody_on_call_wants_to_hear_is_told(before, now):
+    told = after(*before) if before else None
+
+    assert next_told(now, told, 600.0) is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        pytest.param([state(PAGE)], state(PAGE), id="the same"),
+        pytest.param([state(PAGE)], state(PAGE, TICKET), id="a ticket joins a page"),
+        pytest.param([state(PAGE, TICKET)], state(PAGE, over=(TICKET,)), id="a ticket is over, the page is not"),
+        pytest.param(
+            [state(PAGE, OTHER, ("A", "critical"))], state(PAGE, ("A", "critical"), over=(OTHER,)), id="one of three"
+        ),
+        pytest.param([state(PAGE)], state(TICKET, cut=9), id="Alertmanager left out the rest"),
+        pytest.param([state(PAGE), state(over=(PAGE,))], state(over=(PAGE,)), id="the end, delivered twice"),
+    ],
+)
+def test_anything_else_is_not(before, now):
+    told = after(*before)
+    found = next_told(now, told, 600.0)
+
+    assert found is None or (told.over and found.over), "a second end is the queue's to refuse"
+
+
+def test_an_incident_that_goes_on_is_told_again_before_alertmanager_repeats_it():
+    told = after(state(PAGE))
+
+    assert next_told(state(PAGE), told, REMINDER_SECONDS - 1) is None
+    assert next_told(state(PAGE), told, REMINDER_SECONDS) == Told(BEGAN, told.alerts, REMINDER_SECONDS)
+
+
+def test_an_incident_of_a_hundred_queries_that_end_one_by_one_is_a_few_messages():
+    queries = [(f"A{number}", "critical") for number in range(100)]
+    told, messages = after(state(*queries)), 0
+    for gone in range(1, 101):
+        if (found := next_told(state(*queries[gone:], over=(queries[gone - 1],)), told, 60.0 * gone)) is not None:
+            told, messages = found, messages + 1
+
+    assert told.over and messages <= 8
+
+
+def test_an_incident_keeps_its_beginning_until_its_end():
+    later = alert(*OTHER, startsAt="2026-03-01T11:00:00Z")
+    told = after(state(PAGE), parse_webhook(webhook(later)))
+
+    assert told.began == BEGAN
