@@ -65,7 +65,7 @@ CONVENTIONAL = (
     ),
     *(
         Conventional("drills/scenarios/", name, False, "a step of the drill that it names, whose entry describes it")
-        for name in ("prepare_*", "start_*", "inject_*", "repair_*")
+        for name in ("prepare_*", "start_*")
     ),
     Conventional("drills/applications/", "begin", False, "starts the query that the module's docstring describes"),
 )

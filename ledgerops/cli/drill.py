@@ -30,7 +30,7 @@ from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
-    from ledgerops.drills.drawn.case import Case
+    from ledgerops.drills.harness.case import Case
 
 OUT = Path("runs/drills")
 
@@ -63,12 +63,12 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills import BY_NAME, DRILLS
     from ledgerops.drills.drawn.known import BY_NAME as KNOWN
-    from ledgerops.drills.harness import suite
+    from ledgerops.drills.scoring import results
 
     if args.remedies:
         return _remedies(args)
     if args.list:
-        print(suite.listed(DRILLS))
+        print(results.listed(DRILLS))
         print(*(f"{case.name}: {case.summary}" for case in KNOWN.values()), sep="\n")
         return 0
     if args.names and all(name in KNOWN for name in args.names):
@@ -83,22 +83,22 @@ def run(args: argparse.Namespace) -> int:
         return _drawn(args)
     chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
     if args.score is not None:
-        results = suite.score_again(args.score, chosen)
+        found = results.score_again(args.score, chosen)
     else:
         stop = Stop()
         with stop.on_signals():
             stop.calm()  # drivers, brokers and busy processes are ended in order
-            results = suite.perform(chosen, args.out, args.seed or 1, args.lanes, stop)
+            found = results.perform_scripted(chosen, args.out, args.seed or 1, args.lanes, stop)
         if stop.asked:
             raise KeyboardInterrupt
-    return suite.finish(results, args.publish, args.save, args.note)
+    return results.finish(found, args.publish, args.save, args.note)
 
 
 def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
     """Runs known cases or those of a seed below `--out`, or scores those in a folder."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills.drawn.draw import cases
-    from ledgerops.drills.drawn.suite import perform
+    from ledgerops.drills.harness.suite import perform
     from ledgerops.drills.scoring import drawn_page
 
     problems: dict[str, str] = {}
@@ -108,7 +108,8 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
         stop = Stop()
         with stop.on_signals():
             stop.calm()
-            problems = perform(known or cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.one_line)
+            chosen = known or cases(args.seed, args.count)
+            problems = perform(chosen, folder, args.lanes, stop, lambda _, bundle: drawn_page.one_line(bundle.folder))
         if stop.asked:
             raise KeyboardInterrupt
     return drawn_page.finish(folder, problems, args.publish, args.note)

@@ -8,7 +8,7 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.drills import BY_NAME
-from ledgerops.drills.harness.runner import run_drill
+from ledgerops.drills.harness.run import run
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
 
@@ -126,5 +126,5 @@ def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
 
     with pytest.raises(UserError, match="files that do not belong to a drill; choose another folder with --out"):
-        run_drill(BY_NAME["crash"], tmp_path, seed=1)
+        run(BY_NAME["crash"], tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"

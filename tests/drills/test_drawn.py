@@ -10,12 +10,12 @@ import pytest
 
 import ledgerops.drills as drills
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.drawn import batches
-from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.drawn.known import KNOWN
+from ledgerops.drills.harness import batches
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import drawn_page
 from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.scoring.lateness import rows_wait
+from ledgerops.drills.harness.effects import rows_wait
 
 ORIGIN = 1_790_000_000.0
 PLAN = "seed: 1\nphases: [{shape: constant, rate: 10}]\n"
@@ -16,7 +16,7 @@ PLAN = "seed: 1\nphases: [{shape: constant, rate: 10}]\n"
 
 def bundle(folder, read, injected=0.0):
     """A query that plans a batch every 2 s, by when it has read so many rows in all."""
-    offsets = folder / "work" / "checkpoints" / "main" / "offsets"
+    offsets = folder / "checkpoints" / "main" / "offsets"
     offsets.mkdir(parents=True)
     for number, rows in enumerate(read):
         file = offsets / str(number)

@@ -1,32 +1,39 @@
-"""What a drill sets in its control file: there while the fault lasts, and gone after it."""
+"""What a scripted drill does to its application: there while the fault lasts, and gone after it."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 
+from ledgerops.common.shutdown import Stop
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.runner import _phases
+from ledgerops.drills.harness.run import CaseRun
 
 
 @pytest.mark.parametrize(("name", "expected"), [("flaky-sink", {"stall": 3.0, "every": 4}), ("burst", {})])
-def test_the_settings_of_a_fault_hold_until_its_repair(tmp_path, name, expected):
+def test_a_fault_lasts_from_the_onset_to_the_repair(tmp_path, name, expected):
     seen = []
 
+    @contextmanager
     def look(injector):
-        seen.append(json.loads((tmp_path / "control.json").read_text()))
+        seen.append(json.loads((tmp_path / "outside.json").read_text()))
+        yield
+        seen.append(json.loads((tmp_path / "outside.json").read_text()))
 
-    drill = replace(BY_NAME[name], onset_seconds=0.0, fault_seconds=0.0, recovery_seconds=0.0, inject=look, repair=look)
-    injector = Injector(tmp_path, drill.name, {}, 1)
-    injector.origin = time.time()
-    injector.control.set(other=True)
-
-    bundle = _phases(drill, injector, Bundle(tmp_path))
+    drill = replace(BY_NAME[name], onset_seconds=0.0, fault_seconds=0.0, seconds=0.0, breaks=look)
+    (tmp_path / "times.json").write_text(json.dumps({"origin": time.time()}))
+    bundle = Bundle(tmp_path)
+    with ExitStack() as opened:
+        injector = Injector(tmp_path, drill.name, {}, opened, Stop())
+        injector.origin = bundle.times["origin"]
+        injector.outside.set(other=True)
+        CaseRun(drill, injector, seed=1, lanes=1)._play(bundle)
 
     assert seen == [{"other": True, **expected}, {"other": True}]
     assert bundle.times["injected"] <= bundle.times["repaired"] <= bundle.times["ended"]

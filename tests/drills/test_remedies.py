@@ -9,7 +9,7 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import MEASURES, Harm
 from ledgerops.drills.remedies.page import Taken, section
 from ledgerops.drills.remedies.step import CONTROLS, KINDS, Step, advised, least, remedy_cases, treated

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import orjson
 import pytest
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.effects import at_once, batches_outlast
+from ledgerops.drills.harness.case import scripted
+from ledgerops.drills.harness.effects import at_once, batches_outlast, fails
 from ledgerops.drills.scoring.score import score
-from ledgerops.errors import UserError
 from ledgerops.model.recording import encode
 from tests.build import T0, spark_json
 
@@ -74,32 +72,25 @@ def stage(at):
     return {**whole, **spread, **sizes, **place, "executors": {}}
 
 
-@pytest.mark.parametrize(
-    ("told", "known"), [('{"main": {"deaths": [3.0]}}', [3.0]), ("{}", None), ('{"main": "died"}', "damaged")]
-)
-def test_how_a_query_ended_is_what_its_file_says(bundle, told, known):
-    (bundle.folder / "queries.json").write_text(told)
-    if known == "damaged":
-        with pytest.raises(UserError, match=r"queries.json is damaged or not part of a drill; run the drill again$"):
-            bundle.outcome()
-    else:
-        assert bundle.outcome().get("deaths") == known
+@pytest.mark.parametrize(("lines", "times", "expected"), [((3.0, 9.0), 2, 9.0), ((3.0,), 2, None), ((), 1, None)])
+def test_a_failure_takes_effect_when_the_application_notes_it(bundle, lines, times, expected):
+    log = "".join(json.dumps({"at": at, "error": "disk quota exceeded"}) + "\n" for at in lines)
+    (bundle.folder / "failures.jsonl").write_text(log)
+
+    assert fails(times)(bundle) == expected
 
 
 def drill(**changes):
     values = {
         "name": "test",
         "id": "T1",
-        "kind": "fault",
-        "summary": "a slow sink",
-        "start": lambda app: None,
         "effect": at_once,
-        "truth": Truth(
-            faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),
-            may=("trigger-overrun", "falling-behind", "freshness-breach"),
-        ),
+        "expected": ("slow-sink",),
+        "component": ("sink",),
+        "remedy": "write",
+        "may": ("trigger-overrun", "falling-behind", "freshness-breach"),
     }
-    return Drill(**{**values, **changes})
+    return scripted(**{**values, **changes})
 
 
 def test_a_fault_that_is_named_in_time_passes(bundle):
@@ -113,8 +104,7 @@ def test_a_fault_that_is_named_in_time_passes(bundle):
 
 
 def test_the_wrong_answer_fails_and_costs(bundle):
-    truth = Truth(faults=(Fault(rules=("key-skew",)),), may=("trigger-overrun",))
-    found = score(drill(truth=truth), bundle)
+    found = score(drill(expected=("key-skew",), may=("trigger-overrun",)), bundle)
 
     assert not found.passed
     assert found.faults[0].seconds is None
@@ -151,7 +141,7 @@ def test_too_late_is_not_found(bundle):
 
 @pytest.mark.parametrize(("sick", "passed"), [((), True), (SICK, False)])
 def test_a_control_passes_when_nothing_is_found(tmp_path, sick, passed):
-    control = drill(kind="control", truth=Truth(), effect=None)
+    control = drill(healthy=True, expected=(), may=(), effect=None)
     found = score(control, made(tmp_path, NAMES["main"], sick))
 
     assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
@@ -164,8 +154,8 @@ def test_without_the_tasks_less_is_known(bundle):
 
 
 def test_the_place_may_be_named_by_the_role(bundle):
-    fault = Fault(rules=("trigger-overrun",), component=("query={main}",))
-    found = score(replace(drill(), deadline_seconds=80.0, truth=Truth(faults=(fault,), may=("slow-sink",))), bundle)
+    named = {"expected": ("trigger-overrun",), "component": ("query={main}",), "may": ("slow-sink",)}
+    found = score(drill(deadline_seconds=80.0, **named), bundle)
 
     assert found.faults[0].in_place
     assert not found.faults[0].is_root  # it is explained by the sink
@@ -175,7 +165,7 @@ def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):
     import os
 
     (tmp_path / "times.json").write_text(json.dumps({"origin": T0, "injected": T0 + 3, "ended": T0 + 60}))
-    checkpoint = tmp_path / "work" / "checkpoints" / "main"
+    checkpoint = tmp_path / "checkpoints" / "main"
     for number, (planned, done) in enumerate([(0, 1), (2, 3), (4, 9), (9, 15)]):
         for folder, at in (("offsets", planned), ("commits", done)):
             file = checkpoint / folder / str(number)

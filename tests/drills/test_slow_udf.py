@@ -13,8 +13,8 @@ def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked(tmp_p
     control = tmp_path / "control.json"
     began = time.monotonic()
 
-    assert list(each_row(control, "row")([MANY, MANY])) == [MANY, MANY]
-    assert list(one_task(control, 1)([MANY])) == [MANY]
+    assert list(each_row(FaultControl(control), "row")([MANY, MANY])) == [MANY, MANY]
+    assert list(one_task(FaultControl(control), 1)([MANY])) == [MANY]
     assert time.monotonic() - began < 20  # a millisecond for each row takes minutes
 
 
@@ -23,7 +23,7 @@ def test_each_row_costs_what_the_control_file_says(tmp_path):
     FaultControl(control).set(row=0.02)
     began = time.monotonic()
 
-    assert list(each_row(control, "row")([BATCH])) == [BATCH]
+    assert list(each_row(FaultControl(control), "row")([BATCH])) == [BATCH]
     assert time.monotonic() - began >= 0.1
 
 
@@ -31,4 +31,4 @@ def test_outside_a_task_nobody_is_the_slow_one(tmp_path):
     control = tmp_path / "control.json"
     FaultControl(control).set(straggle=60.0)
 
-    assert list(one_task(control, 1)([BATCH])) == [BATCH]
+    assert list(one_task(FaultControl(control), 1)([BATCH])) == [BATCH]

@@ -6,8 +6,7 @@ import pytest
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker
+from ledgerops.drills.harness.broker import Broker
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
 from ledgerops.servers.kafka import Kafka
@@ -16,36 +15,38 @@ from tests.programs import until
 PLAN = "seed: 1\nstart: now\nphases: [{shape: constant, rate: 100}]\npartitions: {count: 2}\n"
 
 
+TOPIC = "transactions"
+
+
 @pytest.fixture
-def injector(tmp_path):
-    made = Injector(tmp_path, "none", {"main": "query"}, 1)
-    yield made
-    made.close()
+def broker(server_jars, tmp_path):
+    with Broker(tmp_path / "kafka", proxied=True) as made:
+        made.create({TOPIC: 2}, {"retention.ms": "60000"})
+        yield made
 
 
 def sent(broker):
-    return sum(read_heads(broker.kafka.client, {"t": 2}).values())
+    return sum(read_heads(broker.kafka.client, {TOPIC: 2}).values())
 
 
 def test_a_load_is_sent_past_the_proxy_until_it_is_stopped_and_what_was_read_or_not_can_be_deleted(
-    server_jars, injector
+    broker,
 ):
-    settings = open_broker(injector, {"t": 2}, {"retention.ms": "60000"}, {"t": PLAN})
-    broker = broker_of(injector)
-    assert settings["kafka"] == f"127.0.0.1:{broker.proxy.port}" == broker.through.servers
+    assert broker.through.servers == f"127.0.0.1:{broker.proxy.port}" != broker.kafka.servers
 
+    broker.produce(TOPIC, PLAN)
     broker.proxy.set(down=True)
     before = sent(broker)
     until(lambda: sent(broker) > before + 50, 120, "fifty records past the proxy")
-    broker.producers["t"].stop()
+    broker.stop_producers()
+    assert broker.producers == []
     count = sent(broker)
-    left = broker.delete_read_and_unread("t")
+    left = broker.delete_read_and_unread(TOPIC)
     assert sum(left.values()) == count
 
     broker.proxy.heal()
-    broker.produce("t", PLAN, proxied=True)
+    broker.produce(TOPIC, PLAN, proxied=True)
     until(lambda: sent(broker) > count + 50, 120, "fifty records through the proxy")
-    assert list(broker.producers) == ["t", "t 1"]
 
 
 def test_a_broker_behind_it_is_reached_through_it_only(server_jars, tmp_path):

@@ -7,15 +7,16 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from email import message_from_bytes
 
 import psutil
 import pytest
 
+from ledgerops.common.shutdown import Stop
+from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.runner import driver, random_names
-from ledgerops.drills.scenarios.sinks import SLOW_SINK
+from ledgerops.drills.harness.run import application, random_names, store
 from ledgerops.mixin.site import Site
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.senders import open_senders
@@ -55,13 +56,11 @@ def incident(tmp_path_factory):
     """A driver with one query, whose sink obeys, watched and paged for by real servers."""
     needed("prometheus-alertmanager")
     folder = tmp_path_factory.mktemp("incident")
-    names = random_names(SLOW_SINK, 1)
-    injector = Injector(folder, SLOW_SINK.name, names, 1)
-    (folder / "drill.json").write_text(json.dumps({"drill": "slow-sink", "seed": 1, "names": names}))
-    opened = []
+    drill, opened = BY_NAME["slow-sink"], []
+    injector = Injector(folder, drill.name, random_names(drill, 1), ExitStack(), Stop())
+    store(drill, injector, seed=1, lanes=1)
     try:
-        with driver(folder) as process:
-            injector.process = psutil.Process(process.pid)
+        with application(drill, injector):
             injector.until((folder / "ready.json").exists, 300, "the start of its query")
             exporter = json.loads((folder / "ready.json").read_text())["url"].removeprefix("http://")
             opened += [receiver := Receiver(), mailbox := Mailbox()]
@@ -106,7 +105,7 @@ def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
     assert pages(receiver) == []
 
     receiver.refuse = sys.maxsize  # until the diagnosis has found the cause: in real minutes it has by then
-    injector.control.set(block=True)
+    injector.outside.set(block=True)
     until(lambda: ("LedgerQueryStuck", "pending") in states(prometheus, query), 90, "the pending alert")
     until(lambda: ("LedgerQueryStuck", "firing") in states(prometheus, query), 90, "the firing alert")
     found = f'ledgerops_root_cause{{query="{query}", rule="query-stuck"}} == 1'
@@ -119,7 +118,7 @@ def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
     assert len(first["body"].splitlines()) <= 12
     until(lambda: any(subject.startswith(f"CRITICAL {query}") for subject in mailbox.got), 90, "the mail")
 
-    injector.control.set(block=None)
+    injector.outside.set(block=None)
     until(lambda: any(sent["resolved"] for sent in pages(receiver)), 90, "the end")
     until(lambda: any("RESOLVED" in subject for subject in mailbox.got), 90, "the mail of the end")
     told = [sent for sent in pages(receiver) if query in sent["title"]]

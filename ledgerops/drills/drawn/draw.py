@@ -9,10 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.faults import FAULTS, Chance, Draw
 from ledgerops.drills.drawn.healthy import HEALTHY
-from ledgerops.drills.harness.drill import WORDS
+from ledgerops.drills.harness.case import WORDS, Case
 
 DEFAULT_DRILLS = 20
 # the most frequent faults in practice, which are dealt twice as often

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ledgerops.drills.drawn.case import NO_TRIGGER_SECONDS
+from ledgerops.drills.harness.case import NO_TRIGGER_SECONDS
 
 FACTOR = {"just": 1.2, "clear": 1.8, "gross": 3.0}  # of the trigger interval
 UTILISATION = {"just": 1.15, "clear": 1.4, "gross": 2.0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness.case import Case
 
 KNOWN = (
     Case(

@@ -1,12 +1,13 @@
-"""The bundle of a drill: one folder with the recording, the truth and everything needed to score it again.
+"""The bundle of a scripted drill: one folder with the recording, the truth and everything needed to score it again.
 
 recording/         all that the diagnosis reads
 drill.json         drill, seed, random names by role
 times.json         origin and the instants of injection, repair and end
-queries.json       how each query ended, by role
-control.json       the fault control file
-<role>.sink.jsonl  the sink's own log
-work/              checkpoints by role, and whatever the queries write
+failures.jsonl     when queries failed, by the application's own log
+outside.json       what the outside does to the application
+checkpoints/       checkpoints by role
+
+The folder of a drawn drill has its case.json in place of drill.json, and Spark's event log.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any, NamedTuple
 from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
 from ledgerops.errors import UserError, cannot_read
 
+MARKERS = ("drill.json", "case.json")  # files that mark a folder as one of a drill
+
 
 def _is_drill(stored: Mapping[str, Any]) -> bool:
     names, counts = stored.get("names"), (stored.get("seed"), stored.get("lanes", 1))
@@ -35,22 +38,14 @@ def _is_times(stored: Mapping[str, Any]) -> bool:
     return "origin" in stored and all(known)
 
 
-def _is_outcomes(stored: Mapping[str, Any]) -> bool:
-    return all(isinstance(outcome, dict) for outcome in stored.values())
-
-
 # by file: whether an object is what the file must hold
-FORM: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "drill.json": _is_drill,
-    "times.json": _is_times,
-    "queries.json": _is_outcomes,
-}
+FORM: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"drill.json": _is_drill, "times.json": _is_times}
 
 
-def empty_folder(folder: Path, marker: str) -> None:
-    """Makes a new folder for a drill, in place of one that holds the file `marker`. Raises UserError for any other."""
+def empty_folder(folder: Path) -> None:
+    """Makes a new folder for a drill, in place of one that holds another. Raises UserError for any other folder."""
     if folder.exists():
-        if any(folder.iterdir()) and not (folder / marker).exists():
+        if any(folder.iterdir()) and not any((folder / marker).exists() for marker in MARKERS):
             raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
@@ -110,13 +105,9 @@ class Bundle:
         self.times.update({name: at for name, at in times.items() if at is not None})
         (self.folder / "times.json").write_text(json.dumps(self.times, indent=1) + "\n", "utf-8")
 
-    def outcome(self, role: str = "main") -> dict[str, Any]:
-        """How a query ended: `exception` (None after a clean stop), `restarts`, `deaths` (instants)."""
-        return dict(self._json("queries.json").get(role, {}))
-
     def checkpoint(self, role: str = "main") -> Path:
         """Checkpoint folder of the query with this role."""
-        return self.folder / "work" / "checkpoints" / role
+        return self.folder / "checkpoints" / role
 
     def commits(self, role: str = "main") -> Sequence[Commit]:
         """The batches of a query by the times of the files of its checkpoint, oldest first."""

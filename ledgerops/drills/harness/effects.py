@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+
+from ledgerops.drills.harness.batches import failures
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Effect
+from ledgerops.drills.harness.case import Effect
+from ledgerops.ledger.plan.plan import parse_plan
 
 
-def at_once(bundle: Bundle) -> float | None:
-    """The injection is the effect, as when a broker is stopped."""
-    return bundle.times["injected"]
+def after(seconds: float) -> Effect:
+    """So long after the injection, by construction; 0 as when a broker is stopped."""
+    return lambda bundle: bundle.times["injected"] + seconds
+
+
+at_once = after(0.0)
 
 
 def batches_outlast(seconds: float, times: int = 1) -> Effect:
@@ -47,11 +54,38 @@ def nothing_done_for(seconds: float) -> Effect:
     return judge
 
 
-def dies(times: int = 1) -> Effect:
+def fails(times: int = 1) -> Effect:
     """The query ends with an exception for the `times`th time."""
+    return lambda bundle: next(iter(failures(bundle.folder)[times - 1 :]), None)
+
+
+def new_keys(count: int) -> Effect:
+    """When that batch was done with which the query had read so many rows since the injection, a new key in each."""
 
     def judge(bundle: Bundle) -> float | None:
-        deaths = bundle.outcome().get("deaths", [])
-        return float(deaths[times - 1]) if len(deaths) >= times else None
+        before = 0
+        for commit in bundle.commits():
+            if commit.planned < bundle.times["injected"]:
+                before = commit.read
+                continue
+            if commit.read - before >= count and commit.done is not None:
+                return commit.done
+        return None
+
+    return judge
+
+
+def rows_wait(seconds: float, plan: str) -> Effect:
+    """The instant at which the oldest unread row had waited for `seconds`. `plan`: the load plan of the query's first
+    source, whose offsets count its rows."""
+
+    def judge(bundle: Bundle) -> float | None:
+        schedule, origin = parse_plan(plan).schedule, bundle.times["origin"]
+        planned = [(commit.planned, commit.read) for commit in bundle.commits()]
+        for (at, read), (until, _) in pairwise([*planned, (bundle.times["ended"], 0)]):
+            waits = origin + float(schedule.due_time(np.array([read]))[0]) + seconds
+            if max(at, waits) < until and max(at, waits) >= bundle.times["injected"]:
+                return max(at, waits)
+        return None
 
     return judge

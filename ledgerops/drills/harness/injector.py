@@ -1,15 +1,16 @@
-"""Injects faults from outside the driver: the control file, signals to processes, servers and their proxies."""
+"""What a drill does to an application from outside: its control file, signals to processes, its broker."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from ledgerops.common.shutdown import Stop
+from ledgerops.drills.harness.broker import Broker
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.errors import UserError
@@ -18,17 +19,42 @@ POLL_SECONDS = 0.1
 
 
 class Injector:
-    """The tools of the `inject` and `repair` of the drill with this name, in the process that runs it."""
+    """The tools of the drill with this name, in the process that runs it. What is `opened` is closed at its end."""
 
-    def __init__(self, folder: Path, drill: str, names: Mapping[str, str], seed: int, stop: Stop | None = None) -> None:
-        self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
-        self.stop = stop or Stop()
-        self.control = FaultControl(folder / "control.json")
+    def __init__(self, folder: Path, drill: str, names: Mapping[str, str], opened: ExitStack, stop: Stop) -> None:
+        self.folder, self.drill, self.names, self.opened, self.stop = folder, drill, names, opened, stop
+        self.outside = FaultControl(folder / "outside.json")
         self.origin = 0.0
         self.url = ""  # of the driver's exporter
+        self.conf: dict[str, str] = {}  # further settings of the Spark session
+        self.environ: dict[str, str] = {}  # further variables of the driver
         self.process: psutil.Process  # the driver
-        self.held: dict[str, Any] = {}  # between inject and repair
-        self.closing: list[Callable[[], None]] = []  # called at the end, the last first
+        self._broker: Broker | None = None
+
+    @property
+    def broker(self) -> Broker:
+        """The broker of the drill. Raises UserError without one."""
+        if self._broker is None:
+            raise UserError(f"drill {self.drill} has no broker")
+        return self._broker
+
+    @property
+    def servers(self) -> str:
+        """Where the application finds the broker; empty without one."""
+        return self._broker.through.servers if self._broker else ""
+
+    def open_broker(self, proxied: bool, seed: int) -> Broker:
+        """Starts a broker, which ends with the drill."""
+        self._broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, seed))
+        return self._broker
+
+    @property
+    def running(self) -> bool:
+        """Whether the driver is alive."""
+        try:
+            return self.process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
 
     def until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
         """Waits for a condition. Raises UserError on a timeout, when the driver ends or when the drill is stopped."""
@@ -36,17 +62,17 @@ class Injector:
         while not holds():
             if time.monotonic() > limit:
                 raise UserError(f"drill {self.drill}: {what} did not happen within {seconds:.0f} s")
-            if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
-                raise UserError(f"drill {self.drill}: the driver ended; see {self.folder / 'driver.log'}")
-            self._wait(POLL_SECONDS)
+            if not self.running:
+                raise UserError(f"drill {self.drill}: the application ended; see {self.folder / 'app.log'}")
+            self.wait(POLL_SECONDS)
 
-    def at(self, seconds: float) -> None:
-        """Waits until so many seconds after the origin. Raises UserError when the drill is stopped before."""
-        limit = self.origin + seconds
-        while (left := limit - time.time()) > 0:
-            self._wait(min(left, POLL_SECONDS))
+    def at(self, moment: float) -> None:
+        """Waits until a moment (epoch seconds). Raises UserError when the drill is stopped before."""
+        while (left := moment - time.time()) > 0:
+            self.wait(min(left, POLL_SECONDS))
 
-    def _wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """Waits for so long. Raises UserError when the drill is stopped before."""
         if self.stop.wait(seconds):
             raise UserError(f"drill {self.drill}: {self.stop.reason}")
 
@@ -54,11 +80,3 @@ class Injector:
         """The driver's processes below it whose command line has one of the words: `java`, `pyspark.daemon`."""
         below = descendants(self.process.pid)
         return [child for child in below if any(word in command_line(child) for word in words)]
-
-    def close(self) -> None:
-        """Closes what `inject` left open. Never raises."""
-        while self.closing:
-            try:
-                self.closing.pop()()
-            except Exception as error:
-                print(f"while ending drill {self.drill}: {error}")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
 WAITING_TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
-CONF = (("spark.sql.shuffle.partitions", str(WAITING_TASKS)),)
+CONF = {"spark.sql.shuffle.partitions": str(WAITING_TASKS)}
 MASTER = f"local[{WAITING_TASKS}]"
 SCORES = "customer_id STRING, rows LONG"
 
@@ -31,7 +29,6 @@ def waiting(rows: DataFrame, milliseconds: int) -> DataFrame:
 
 def scored(app: TargetApp, rows: DataFrame, milliseconds: float) -> DataFrame:
     """The number of rows of each customer so far: state by customer, in Python, where each row waits."""
-    make_importable(app.spark)
     return rows.groupBy("customer_id").applyInPandasWithState(
         _score(milliseconds / 1000), SCORES, "rows LONG", "update", "NoTimeout"
     )
@@ -50,9 +47,8 @@ def _score(seconds: float) -> Callable[..., Iterator[pd.DataFrame]]:
     return score
 
 
-def each_row(control: Path, key: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def each_row(faults: FaultControl, key: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """For `mapInArrow`: passes rows on unchanged after waiting for each as long as the control file says."""
-    faults = FaultControl(control)
 
     def step(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -62,9 +58,8 @@ def each_row(control: Path, key: str) -> Callable[[Iterable[Any]], Iterator[Any]
     return step
 
 
-def one_task(control: Path, task: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def one_task(faults: FaultControl, task: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """For `mapInArrow`: passes rows on after waiting in that task for `straggle` seconds of the control file."""
-    faults = FaultControl(control)
 
     def step(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -79,9 +74,6 @@ def one_task(control: Path, task: int) -> Callable[[Iterable[Any]], Iterator[Any
 
 def by_partition(app: TargetApp, plan: str) -> DataFrame:
     """A stream of the embedded source of which each partition is a task, as Kafka's are."""
-    from ledgerops.ledger.sources.spark_source import register
-
-    register(app.spark)
     options = {"plan": plan, "table": "transactions", "origin": repr(app.origin), "rowsPerTask": "1"}
     rows = app.spark.readStream.format("ledger").options(**options).load()
     return ledgerops.instrument(rows, event_time="event_time", key="customer_id")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.common.format import duration
-from ledgerops.drills.drawn.batches import OVER_RATIO
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness.batches import OVER_RATIO
+from ledgerops.drills.harness.case import Case
 from ledgerops.errors import UserError
 from ledgerops.model.records import Progress
 from ledgerops.runtime.replay import Replay
@@ -51,7 +51,7 @@ def measure(case: Case, folder: Path) -> Harm:
     except (OSError, ValueError) as error:
         raise UserError(f"{folder} has no complete run ({error}); run it again") from None
     ended = times["ended"]
-    since = max(times["onset"], times["origin"] + LATE_SHARE * (ended - times["origin"]))
+    since = max(times["injected"], times["origin"] + LATE_SHARE * (ended - times["origin"]))
     late = [each for each in _batches(folder, case.blamed or case.query) if since <= each.started < ended]
     return MEASURES.get(case.kind, _longest_wait)(case, late, since, ended)
 

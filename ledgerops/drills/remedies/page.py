@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import Harm, measure
 from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, Step, least
 from ledgerops.drills.scoring.report import table

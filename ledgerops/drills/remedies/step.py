@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.draw import case_of
+from ledgerops.drills.harness.case import Case
 from ledgerops.errors import UserError
 from ledgerops.model.finding import CORES, DELAY_SECONDS, REPARTITION, TRIGGER_SECONDS, Setting
 

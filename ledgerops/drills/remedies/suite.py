@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills.drawn.case import Case
-from ledgerops.drills.drawn.suite import perform
+from ledgerops.drills.harness.case import Case
+from ledgerops.drills.harness.suite import perform
 from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, CONTROLS, Step, advised, treated
 from ledgerops.errors import UserError
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from math import sqrt
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.ledger.sources.workers import make_importable
+from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# F19, too many tasks: from the onset, each write shuffles its few rows into 500 partitions.
-#
 # A task without state takes about 1 ms to start and end. With a state store to load and commit, 200 would be enough.
-TOO_MANY_TASKS_PLAN = "{seed: 191, start: now, phases: [{shape: constant, rate: 60}]}"
 USUAL_PARTITIONS, TOO_MANY_PARTITIONS = 2, 500
 TOO_MANY_TASKS_TRIGGER_SECONDS = 1.0
 
@@ -32,53 +28,15 @@ def start_too_many_tasks(app: TargetApp) -> None:
         tasks = int(app.control("partitions", USUAL_PARTITIONS))
         rows.repartition(tasks, "customer_id").write.format("noop").mode("overwrite").save()
 
-    app.query(app.rows(TOO_MANY_TASKS_PLAN), write=write, trigger=TOO_MANY_TASKS_TRIGGER_SECONDS)
-
-
-TOO_MANY_TASKS = Drill(
-    name="too-many-tasks",
-    id="F19",
-    summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
-    start=start_too_many_tasks,
-    control={"partitions": TOO_MANY_PARTITIONS},
-    effect=batches_outlast(TOO_MANY_TASKS_TRIGGER_SECONDS * 1.33),
-    truth=cause("too-many-tasks", component=("stage",), remedy="partitions", may=LATE_SYMPTOMS),
-)
-
-
-# P01, Python bound: from the onset, a Python function takes 25 ms per row instead of none.
-#
-# The query does not use foreachBatch, behind which Spark reports no Python time.
-PYTHON_BOUND_PLAN = """
-seed: 201
-start: now
-phases: [{shape: constant, rate: 100}]
-partitions: {count: 2}
-"""
+    app.query(app.rows(steady(191, 60)), write=write, trigger=TOO_MANY_TASKS_TRIGGER_SECONDS)
 
 
 def start_python_bound(app: TargetApp) -> None:
-    make_importable(app.spark)
-    rows = slow_udf.by_partition(app, PYTHON_BOUND_PLAN)
-    slow = rows.mapInArrow(slow_udf.each_row(app.folder / "control.json", "row"), rows.schema)
-    app.query(slow, sink="noop")
+    """The query does not use foreachBatch, behind which Spark reports no Python time."""
+    rows = slow_udf.by_partition(app, steady(201, 100, TWO_PARTITIONS))
+    app.query(rows.mapInArrow(slow_udf.each_row(app.control, "row"), rows.schema), sink="noop")
 
 
-PYTHON_BOUND = Drill(
-    name="python-bound",
-    id="P01",
-    summary="a Python function takes 25 ms per row",
-    start=start_python_bound,
-    control={"row": 0.025},
-    effect=batches_outlast(2.0),
-    truth=cause("python-bound", component=("stage=Python",), remedy="pandas_udf", may=LATE_SYMPTOMS),
-)
-
-
-# P05, small batch overhead: a query whose planning takes 2 s is deployed with a trigger of 0.2 s instead of 10 s.
-#
-# Its few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch.
-SMALL_BATCH_OVERHEAD_PLAN = "{seed: 241, start: now, phases: [{shape: constant, rate: 5}]}"
 PLANNING_SECONDS = 2.0
 LONG_TRIGGER_SECONDS, SHORT_TRIGGER_SECONDS = 10.0, 0.2
 
@@ -98,9 +56,10 @@ def _distance(length: int) -> str:
 
 
 def start_small_batch_overhead(app: TargetApp) -> None:
+    """The few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch."""
     from pyspark.sql import functions as F
 
-    rows = app.rows(SMALL_BATCH_OVERHEAD_PLAN).withColumn("folded", F.expr(costly_constant(app.spark)))
+    rows = app.rows(steady(241, 5)).withColumn("folded", F.expr(costly_constant(app.spark)))
     app.query(rows, trigger=LONG_TRIGGER_SECONDS)
     deployed = [LONG_TRIGGER_SECONDS]
 
@@ -114,35 +73,12 @@ def start_small_batch_overhead(app: TargetApp) -> None:
     app.each_turn.append(deploy)
 
 
-SMALL_BATCH_OVERHEAD = Drill(
-    name="small-batch-overhead",
-    id="P05",
-    summary="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
-    start=start_small_batch_overhead,
-    control={"short": True},
-    effect=batches_outlast(SHORT_TRIGGER_SECONDS + 1.0),
-    fault_seconds=50.0,
-    recovery_seconds=40.0,
-    truth=cause(
-        "small-batch-overhead",
-        component=("query=planning",),
-        remedy="interval",
-        may=("trigger-overrun", "freshness-breach"),
-    ),
-)
-
-
-# X5, noisy neighbour: one of two queries in a driver starts to compute on every core in each batch.
-#
-# Its own batches also outlast their interval, but only the other query suffers through no fault of its own.
-NOISY_NEIGHBOUR_PLAN = "{seed: 55, start: now, phases: [{shape: constant, rate: 100}]}"
 BURNING_TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile waits for the second, too
 BURN_SECONDS = 2.2  # of computing in each of them
 
 
-def hungry(control: Path) -> object:
+def hungry(faults: FaultControl) -> object:
     """A step that passes rows on unchanged, after wasting CPU time while the control file says so."""
-    faults = FaultControl(control)
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         until = time.monotonic() + float(faults("burn", 0.0))
@@ -154,30 +90,37 @@ def hungry(control: Path) -> object:
 
 
 def start_noisy_neighbour(app: TargetApp) -> None:
-    make_importable(app.spark)
-    app.job("dedup_transactions", {"transactions": app.rows(NOISY_NEIGHBOUR_PLAN)})
-    rows = app.rows(NOISY_NEIGHBOUR_PLAN.replace("seed: 55", "seed: 56")).repartition(BURNING_TASKS)
-    app.query(rows.mapInArrow(hungry(app.folder / "control.json"), rows.schema), role="hog")
+    """The neighbour's own batches also outlast their interval, but only the other query suffers through no fault of its
+    own."""
+    app.job("dedup_transactions", steady(55, 100))
+    rows = app.rows(steady(56, 100)).repartition(BURNING_TASKS)
+    app.query(rows.mapInArrow(hungry(app.control), rows.schema), role="hog")
 
 
-NOISY_NEIGHBOUR = Drill(
-    name="noisy-neighbour",
-    id="X5",
-    kind="combined",
-    summary="another query of the driver starts to use every core",
-    start=start_noisy_neighbour,
-    control={"burn": BURN_SECONDS},
-    effect=batches_outlast(2.0),
-    roles=("main", "hog"),
-    heavy=True,
-    truth=cause(
-        "noisy-neighbour",
-        component=("query={hog}",),
-        remedy="fair|{hog}",
-        may=(*LATE_SYMPTOMS, "cpu-saturated"),
-        elsewhere=(*LATE_SYMPTOMS, "cpu-saturated", "python-bound"),
+DRILLS = (
+    scripted(
+        name="too-many-tasks", id="F19", text="a few rows are shuffled into 500 partitions at a trigger of 1 s",
+        start=start_too_many_tasks, fault={"partitions": TOO_MANY_PARTITIONS},
+        effect=batches_outlast(TOO_MANY_TASKS_TRIGGER_SECONDS * 1.33),
+        expected=("too-many-tasks",), component=("stage",), remedy="partitions", may=LATE_SYMPTOMS,
     ),
-)
-
-
-DRILLS = (TOO_MANY_TASKS, PYTHON_BOUND, SMALL_BATCH_OVERHEAD, NOISY_NEIGHBOUR)
+    scripted(
+        name="python-bound", id="P01", text="a Python function takes 25 ms per row",
+        start=start_python_bound, fault={"row": 0.025}, effect=batches_outlast(2.0),
+        expected=("python-bound",), component=("stage=Python",), remedy="pandas_udf", may=LATE_SYMPTOMS,
+    ),
+    scripted(
+        name="small-batch-overhead", id="P05",
+        text="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
+        start=start_small_batch_overhead, fault={"short": True}, effect=batches_outlast(SHORT_TRIGGER_SECONDS + 1.0),
+        fault_seconds=50.0, seconds=135.0, expected=("small-batch-overhead",), component=("query=planning",),
+        remedy="interval", may=("trigger-overrun", "freshness-breach"),
+    ),
+    scripted(
+        name="noisy-neighbour", id="X5", text="another query of the driver starts to use every core",
+        start=start_noisy_neighbour, fault={"burn": BURN_SECONDS}, effect=batches_outlast(2.0),
+        roles=("main", "hog"), heavy=True,
+        expected=("noisy-neighbour",), component=("query={hog}",), remedy="fair|{hog}",
+        may=(*LATE_SYMPTOMS, "cpu-saturated"), elsewhere=(*LATE_SYMPTOMS, "cpu-saturated", "python-bound"),
+    ),
+)  # fmt: skip

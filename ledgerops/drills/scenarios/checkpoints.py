@@ -3,52 +3,53 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
-from ledgerops.drills.harness.effects import batches_outlast, dies
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, Break, scripted
+from ledgerops.drills.harness.effects import batches_outlast, fails
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.slowfs import SlowFiles
 from ledgerops.drills.harness.target_app import TRIGGER_SECONDS, TargetApp
+from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# F18, slow checkpoint: from the onset, the checkpoint file system takes 0.6 s to create or rename a file.
-SLOW_CHECKPOINT_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
+PLAN = steady(11, 200)
+SLOW_FILES = "files"  # folder of the slow file system
 
 
-def slow_files(folder: Path) -> SlowFiles:
-    """The slow file system of a drill, whose files are in `folder/files`."""
-    return SlowFiles(folder / "files")
-
-
-def prepare_slow_checkpoint(injector: Injector) -> dict[str, Any]:
-    return {"conf": dict(slow_files(injector.folder).conf)}
+def prepare_slow_files(injector: Injector) -> None:
+    injector.conf |= SlowFiles(injector.folder / SLOW_FILES).conf
 
 
 def query_on_slow_files(app: TargetApp, rows: DataFrame) -> None:
     """Starts a query whose checkpoint is on the slow file system."""
-    files = slow_files(app.folder)
+    files = SlowFiles(app.folder / SLOW_FILES)
     files.install(app.spark)
     app.query(rows, location=files.location(app.checkpoint()))
 
 
-def start_slow_checkpoint(app: TargetApp) -> None:
-    """A filter: it has no state, so the checkpoint is only the log of its batches."""
-    query_on_slow_files(app, app.rows(SLOW_CHECKPOINT_PLAN).where("amount > 100"))
+def slow_files(seconds: float, within: str = "") -> Break:
+    """Each file with this in its path takes so long to create or rename."""
+
+    @contextmanager
+    def slow(injector: Injector) -> Iterator[None]:
+        files = SlowFiles(injector.folder / SLOW_FILES)
+        files.slow(seconds, within)
+        yield
+        files.heal()
+
+    return slow
 
 
-def repair_slow_checkpoint(injector: Injector) -> None:
-    slow_files(injector.folder).heal()
-
-
-def effect_slow_checkpoint(bundle: Bundle) -> float | None:
+def next_batch_late(bundle: Bundle) -> float | None:
     """The first batch that starts so late that the one before must have outlasted its interval.
 
     A file of the checkpoint is as old as its content, and the wait comes before and after that is written: so the time
@@ -60,39 +61,27 @@ def effect_slow_checkpoint(bundle: Bundle) -> float | None:
     return None
 
 
-SLOW_CHECKPOINT = Drill(
-    name="slow-checkpoint",
-    id="F18",
-    summary="the checkpoint file system takes 0.6 s for each file created or renamed",
-    prepare=prepare_slow_checkpoint,
-    start=start_slow_checkpoint,
-    inject=lambda injector: slow_files(injector.folder).slow(0.6),
-    repair=repair_slow_checkpoint,
-    effect=effect_slow_checkpoint,
-    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
-    truth=cause("checkpoint-slow", remedy="checkpoint|storage|disk", may=LATE_SYMPTOMS),
-)
-
-
-# F18b, full checkpoint storage: for 30 s the driver cannot write to files, as with an exhausted quota.
-#
-# The limit is set between two batches, so the next offsets file is the first one that cannot be written. The query
-# fails, is restarted, and fails again until there is space.
-FULL_CHECKPOINT_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
-
-
 def start_full_checkpoint(app: TargetApp) -> None:
     """A sink of Spark's own: of an exception in a Python function Spark passes on only the first line."""
-    rows = app.rows(FULL_CHECKPOINT_PLAN).withWatermark("event_time", "10 seconds")
-    once = rows.dropDuplicatesWithinWatermark(["transaction_id"])
-    app.query(once, sink="noop", keep=True)
+    app.query(unique(app), sink="noop", keep=True)
 
 
-def inject_full_checkpoint(injector: Injector) -> None:
-    log = BatchLog(injector.folder / "work" / "checkpoints" / "main")
+def unique(app: TargetApp) -> DataFrame:
+    """A deduplication, whose state is in the checkpoint."""
+    rows = app.rows(PLAN).withWatermark("event_time", "10 seconds")
+    return rows.dropDuplicatesWithinWatermark(["transaction_id"])
+
+
+@contextmanager
+def full_checkpoint(injector: Injector) -> Iterator[None]:
+    """The driver cannot write to files, as with an exhausted quota. The limit is set between two batches, so the next
+    offsets file is the first one that cannot be written."""
+    log = BatchLog(injector.folder / "checkpoints" / "main")
     before = log.newest_committed
     injector.until(lambda: log.newest_committed != before, 30.0, "the end of a batch")
     _limit(injector, 0)
+    yield
+    _limit(injector, None)
 
 
 def _limit(injector: Injector, size: int | None) -> None:
@@ -105,52 +94,10 @@ def _limit(injector: Injector, size: int | None) -> None:
         resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size is None else size, most))
 
 
-FULL_CHECKPOINT = Drill(
-    name="full-checkpoint",
-    id="F18b",
-    summary="the checkpoint storage is full; the query fails and is restarted",
-    start=start_full_checkpoint,
-    inject=inject_full_checkpoint,
-    repair=lambda injector: _limit(injector, None),
-    effect=dies(),
-    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
-    fault_seconds=30.0,
-    truth=cause(
-        "checkpoint-full",
-        component=("query=checkpoint",),
-        remedy="storage|room|quota",
-        may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
-    ),
-)
-
-
-# F28, slow state commit: from the onset, the file system that holds the state takes 1.2 s for each file.
-def start_slow_state_commit(app: TargetApp) -> None:
-    rows = app.rows(SLOW_CHECKPOINT_PLAN).withWatermark("event_time", "10 seconds")
-    query_on_slow_files(app, rows.dropDuplicatesWithinWatermark(["transaction_id"]))
-
-
-SLOW_STATE_COMMIT = Drill(
-    name="slow-state-commit",
-    id="F28",
-    summary="each state file takes 1.2 s to create or rename",
-    prepare=prepare_slow_checkpoint,
-    start=start_slow_state_commit,
-    inject=lambda injector: slow_files(injector.folder).slow(1.2, within="/state/"),
-    repair=repair_slow_checkpoint,
-    effect=batches_outlast(2.0),
-    truth=cause("state-commit-slow", component=("operator",), remedy="checkpoint|file system", may=LATE_SYMPTOMS),
-    # each batch then saves whole files, which is all in its commit
-    conf=(("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "false"),),
-)
-
-
-# F26, stale snapshots: state store maintenance runs once an hour, so no snapshot is uploaded.
 STALE_SECONDS = 180.0  # three times the default interval of maintenance
-STALE_SNAPSHOTS_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
-def effect_stale_snapshots(bundle: Bundle) -> float | None:
+def no_snapshot(bundle: Bundle) -> float | None:
     """When the oldest change has waited for so long without a file of a snapshot; None if there is one."""
     commits = bundle.commits()
     if not commits or any(bundle.checkpoint().glob("state/*/*/**/*.zip")):
@@ -159,19 +106,38 @@ def effect_stale_snapshots(bundle: Bundle) -> float | None:
     return at if at <= bundle.times["ended"] else None
 
 
-STALE_SNAPSHOTS = Drill(
-    name="stale-snapshots",
-    id="F26",
-    summary="no snapshot of the state is uploaded, because maintenance runs once an hour",
-    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(STALE_SNAPSHOTS_PLAN)}),
-    effect=effect_stale_snapshots,
-    truth=cause("state-snapshot-lag", component=("operator",), remedy="maintenance"),
-    onset_seconds=165.0,
-    fault_seconds=45.0,
-    recovery_seconds=0.0,
-    recovers=False,
-    conf=(("spark.sql.streaming.stateStore.maintenanceInterval", "3600s"),),
-)
-
-
-DRILLS = (SLOW_CHECKPOINT, FULL_CHECKPOINT, SLOW_STATE_COMMIT, STALE_SNAPSHOTS)
+DRILLS = (
+    # a filter: it has no state, so the checkpoint is only the log of its batches
+    scripted(
+        name="slow-checkpoint", id="F18",
+        text="the checkpoint file system takes 0.6 s for each file created or renamed",
+        prepare=prepare_slow_files, start=lambda app: query_on_slow_files(app, app.rows(PLAN).where("amount > 100")),
+        breaks=slow_files(0.6), effect=next_batch_late,
+        onset_seconds=60.0, seconds=135.0,  # the first batches take 20 s on a busy machine
+        expected=("checkpoint-slow",), remedy="checkpoint|storage|disk", may=LATE_SYMPTOMS,
+    ),
+    # the query is restarted, and fails again until there is space
+    scripted(
+        name="full-checkpoint", id="F18b", text="the checkpoint storage is full; the query fails and is restarted",
+        start=start_full_checkpoint, breaks=full_checkpoint, effect=fails(),
+        onset_seconds=60.0, fault_seconds=30.0,  # the first batches take 20 s on a busy machine
+        expected=("checkpoint-full",), component=("query=checkpoint",), remedy="storage|room|quota",
+        may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
+    ),
+    scripted(
+        name="slow-state-commit", id="F28", text="each state file takes 1.2 s to create or rename",
+        prepare=prepare_slow_files, start=lambda app: query_on_slow_files(app, unique(app)),
+        breaks=slow_files(1.2, within="/state/"), effect=batches_outlast(2.0),
+        expected=("state-commit-slow",), component=("operator",), remedy="checkpoint|file system", may=LATE_SYMPTOMS,
+        # each batch then saves whole files, which is all in its commit
+        conf={"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"},
+    ),
+    scripted(
+        name="stale-snapshots", id="F26",
+        text="no snapshot of the state is uploaded, because maintenance runs once an hour",
+        start=lambda app: app.job("dedup_transactions", PLAN), effect=no_snapshot,
+        expected=("state-snapshot-lag",), component=("operator",), remedy="maintenance",
+        onset_seconds=165.0, seconds=210.0, recovers=False,
+        conf={"spark.sql.streaming.stateStore.maintenanceInterval": "3600s"},
+    ),
+)  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth, cause
+from ledgerops.drills.harness.case import Fault, scripted
 from ledgerops.drills.harness.effects import at_once
 from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
-# F08, late flood: from the onset, a fifth of the rows arrive two to ten minutes after their event time.
-#
-# The watermark delay of a deduplication and of windows of ten seconds is one minute.
+# F08, late flood. The watermark delay of a deduplication and of windows of ten seconds is one minute.
 LATE_FLOOD_PLAN = """
 seed: 38
 start: now
@@ -19,15 +18,12 @@ partitions: {count: 2}
 phases: [{shape: constant, rate: 200}]
 disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
 duplicates: {share: 0.01, within: 5s}
-changes:
-  - from: 45s
-    to: 90s
-    disorder: {late: {share: 0.2, delay: uniform, low: 2m, high: 10m}}
+changes: [{from: 45s, to: 90s, disorder: {late: {share: 0.2, delay: uniform, low: 2m, high: 10m}}}]
 """
 
 
 def start_late_flood(app: TargetApp) -> None:
-    app.job("dedup_transactions", {"transactions": app.rows(LATE_FLOOD_PLAN)})
+    app.job("dedup_transactions", LATE_FLOOD_PLAN)
     counts = (
         app.rows(LATE_FLOOD_PLAN)
         .withWatermark("event_time", "1 minute")
@@ -37,54 +33,17 @@ def start_late_flood(app: TargetApp) -> None:
     app.query(counts, role="counts")
 
 
-LATE_FLOOD = Drill(
-    name="late-flood",
-    id="F08",
-    summary="a fifth of the rows arrive minutes after their event time",
-    start=start_late_flood,
-    effect=at_once,
-    recovery_seconds=45.0,
-    roles=("main", "counts"),
-    truth=Truth(
-        faults=(
-            Fault(rules=("late-data",), component=("operator=dedupe",), remedy="late"),
-            Fault(rules=("late-data",), query="counts", component=("operator=stateStoreSave",), remedy="late"),
-        ),
-        may=("rows-dropped",),
-    ),
-)
-
-
-# F09, future timestamp: one row is dated an hour ahead. The watermark follows it and never moves back.
+# F09, future timestamp. The watermark follows the row and never moves back.
 FUTURE_ROW_PLAN = """
 seed: 39
 start: now
 partitions: {count: 2}
 phases: [{shape: constant, rate: 200}]
 disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
-changes:
-  - {from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}
+changes: [{from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}]
 """
-FUTURE_ROW = Drill(
-    name="future-row",
-    id="F09",
-    summary="one row is dated an hour ahead",
-    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(FUTURE_ROW_PLAN)}),
-    effect=at_once,
-    fault_seconds=30.0,
-    recovery_seconds=5.0,
-    recovers=False,
-    truth=cause("watermark-jump", component=("source=batch",), remedy="ahead of the clock", may=("rows-dropped",)),
-)
-
 
 # F10, idle join input: of two streams joined within a minute, the second sends nothing from the onset.
-TRANSACTIONS = """
-seed: 40
-start: now
-partitions: {count: 2}
-phases: [{shape: constant, rate: 150}]
-"""
 ACCOUNTS = """
 seed: 41
 start: now
@@ -103,7 +62,7 @@ def side(rows: DataFrame, name: str) -> DataFrame:
 
 
 def start_idle_join_input(app: TargetApp) -> None:
-    bought = side(app.rows(TRANSACTIONS, label="transactions"), "bought")
+    bought = side(app.rows(steady(40, 150, TWO_PARTITIONS), label="transactions"), "bought")
     opened = side(app.rows(ACCOUNTS, label="accounts"), "opened")
     near = F.expr(
         "opened_account = bought_account AND opened_time BETWEEN bought_time - INTERVAL 1 MINUTE "
@@ -112,20 +71,23 @@ def start_idle_join_input(app: TargetApp) -> None:
     app.query(bought.join(opened, near))
 
 
-IDLE_JOIN_INPUT = Drill(
-    name="idle-join-input",
-    id="F10",
-    summary="one of two joined streams stops sending and holds back the watermark",
-    start=start_idle_join_input,
-    effect=at_once,
-    fault_seconds=60.0,
-    truth=cause(
-        "watermark-stalled",
-        component=("source=accounts",),
-        remedy="silent|sends nothing",
+DRILLS = (
+    scripted(
+        name="late-flood", id="F08", text="a fifth of the rows arrive minutes after their event time",
+        start=start_late_flood, effect=at_once, seconds=135.0, roles=("main", "counts"),
+        expected=("late-data",), component=("operator=dedupe",), remedy="late", may=("rows-dropped",),
+        further=(Fault(rules=("late-data",), query="counts", component=("operator=stateStoreSave",), remedy="late"),),
+    ),
+    scripted(
+        name="future-row", id="F09", text="one row is dated an hour ahead",
+        start=lambda app: app.job("dedup_transactions", FUTURE_ROW_PLAN), effect=at_once,
+        fault_seconds=30.0, seconds=80.0, recovers=False,
+        expected=("watermark-jump",), component=("source=batch",), remedy="ahead of the clock", may=("rows-dropped",),
+    ),
+    scripted(
+        name="idle-join-input", id="F10", text="one of two joined streams stops sending and holds back the watermark",
+        start=start_idle_join_input, effect=at_once, fault_seconds=60.0, seconds=135.0,
+        expected=("watermark-stalled",), component=("source=accounts",), remedy="silent|sends nothing",
         may=("state-growth", "freshness-breach"),
     ),
-)
-
-
-DRILLS = (LATE_FLOOD, FUTURE_ROW, IDLE_JOIN_INPUT)
+)  # fmt: skip

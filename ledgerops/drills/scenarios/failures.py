@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.drill import Drill, cause
-from ledgerops.drills.harness.effects import dies
+from ledgerops.drills.harness.case import scripted
+from ledgerops.drills.harness.effects import fails
 from ledgerops.drills.harness.fault_control import FaultControl
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
-# F14a, query crash: a row cannot be parsed in FAILFAST mode. Nothing restarts the query.
-#
 # The poison is the one row that is dated an hour ahead: the same at each attempt, like a bad record in a topic.
 CRASH_PLAN = """
 seed: 44
 start: now
 partitions: {count: 2}
 phases: [{shape: constant, rate: 150}]
-changes:
-  - {from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}
+changes: [{from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}]
 """
 POISON = "event_time > current_timestamp() + INTERVAL 30 MINUTES"
 
@@ -33,25 +33,6 @@ def parsed(rows: DataFrame) -> DataFrame:
     cut = rows.select(F.when(F.expr(POISON), F.substring(text, 1, 20)).otherwise(text).alias("text"))
     read = F.from_json("text", "transaction_id string, account_id string", {"mode": "FAILFAST"})
     return cut.select(read.alias("row")).select("row.*")
-
-
-CRASH = Drill(
-    name="crash",
-    id="F14a",
-    summary="one record that cannot be parsed ends the query",
-    start=lambda app: app.query(parsed(app.rows(CRASH_PLAN))),
-    effect=dies(),
-    fault_seconds=20.0,
-    recovery_seconds=5.0,
-    recovers=False,
-    truth=cause(
-        "query-failed", component=("query=MALFORMED_RECORD",), remedy="same checkpoint", may=("freshness-breach",)
-    ),
-)
-
-
-# F14b, crash loop: a function raises on one row, and a supervisor restarts the query each time.
-LOOP_FAILURES = 3
 
 
 def scored(control: FaultControl) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
@@ -72,60 +53,48 @@ def start_crash_loop(app: TargetApp) -> None:
     app.query(rows.mapInPandas(scored(app.control), "transaction_id string, poison boolean"), keep=True)
 
 
-CRASH_LOOP = Drill(
-    name="crash-loop",
-    id="F14b",
-    summary="a function raises on one row, and the query is restarted each time",
-    start=start_crash_loop,
-    repair=lambda injector: injector.control.set(skip=True),
-    effect=dies(times=LOOP_FAILURES),
-    fault_seconds=40.0,
-    truth=cause(
-        "crash-loop", component=("query",), remedy="dead-letter|restarts", may=("query-failed", "freshness-breach")
-    ),
-)
+@contextmanager
+def until_skipped(injector: Injector) -> Iterator[None]:
+    """The bad row is skipped in the end."""
+    yield
+    injector.outside.set(skip=True)
 
 
 # X2, catch-up after a crash: the sink fails, the query is down for 30 s, then processes the accumulated backlog.
 #
 # The crash caused the backlog. Neither the load nor the cap on the batch size may be named as the cause.
 CATCH_UP_CAP = 1200  # rows a batch: twice what arrives
-CATCH_UP_PLAN = """
-seed: 52
-start: now
-partitions: {count: 2}
-phases: [{shape: constant, rate: 300}]
-"""
 
 
 def start_catch_up(app: TargetApp) -> None:
     def begin() -> None:
-        earlier = app.kept.get("main")
-        app.job("dedup_transactions", {"transactions": app.rows(CATCH_UP_PLAN, max_rows=CATCH_UP_CAP)})
-        if earlier is not None:
-            app.kept["main"].deaths = earlier.deaths
+        app.job("dedup_transactions", app.rows(steady(52, 300, TWO_PARTITIONS), max_rows=CATCH_UP_CAP))
 
     def turn() -> None:
-        kept = app.kept["main"]
-        if kept.seen_dead and not app.control("fail"):
+        if app.kept["main"].failure_noted and not app.control("fail"):
             begin()
 
     begin()
     app.each_turn.append(turn)
 
 
-CATCH_UP = Drill(
-    name="catch-up",
-    id="X2",
-    kind="combined",
-    summary="a crash, 30 s of downtime, and the backlog that results",
-    start=start_catch_up,
-    control={"fail": "disk quota exceeded"},
-    effect=dies(),
-    fault_seconds=30.0,
-    recovery_seconds=60.0,
-    truth=cause("query-failed", component=("query",), remedy="same checkpoint", may=("freshness-breach",)),
-)
-
-
-DRILLS = (CRASH, CRASH_LOOP, CATCH_UP)
+DRILLS = (
+    # in FAILFAST mode; nothing restarts the query
+    scripted(
+        name="crash", id="F14a", text="one record that cannot be parsed ends the query",
+        start=lambda app: app.query(parsed(app.rows(CRASH_PLAN))), effect=fails(),
+        fault_seconds=20.0, seconds=70.0, recovers=False, expected=("query-failed",),
+        component=("query=MALFORMED_RECORD",), remedy="same checkpoint", may=("freshness-breach",),
+    ),
+    scripted(
+        name="crash-loop", id="F14b", text="a function raises on one row, and the query is restarted each time",
+        start=start_crash_loop, breaks=until_skipped, effect=fails(times=3), fault_seconds=40.0, seconds=115.0,
+        expected=("crash-loop",), component=("query",), remedy="dead-letter|restarts",
+        may=("query-failed", "freshness-breach"),
+    ),
+    scripted(
+        name="catch-up", id="X2", text="a crash, 30 s of downtime, and the backlog that results",
+        start=start_catch_up, fault={"fail": "disk quota exceeded"}, effect=fails(), fault_seconds=30.0, seconds=135.0,
+        expected=("query-failed",), component=("query",), remedy="same checkpoint", may=("freshness-breach",),
+    ),
+)  # fmt: skip

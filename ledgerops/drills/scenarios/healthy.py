@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.case import control
 from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.scenarios.plans import steady
 
-# H1, burst: three times the usual load for 20 s. The query has enough spare capacity for it.
+# H1, burst. The query has enough spare capacity for it.
 BURST_PLAN = """
 seed: 101
 start: now
@@ -17,15 +18,6 @@ phases:
   - {shape: constant, rate: 200}
 duplicates: {share: 0.01, within: 5s}
 """
-BURST = Drill(
-    name="burst",
-    id="H1",
-    kind="control",
-    summary="three times the load for 20 s",
-    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(BURST_PLAN)}),
-    fault_seconds=20.0,
-)
-
 
 # H3, H4, H10, H13: queries with little to do, all of them healthy.
 #
@@ -37,40 +29,27 @@ seed: 103
 start: now
 phases: [{shape: constant, rate: 100, duration: 20s}, {shape: constant, rate: 0}]
 """
-QUIET_STEADY = "{seed: 104, start: now, phases: [{shape: constant, rate: 100}]}"
+QUIET_STEADY = steady(104, 100)
 ONCE_START_SECONDS, FRESH_START_SECONDS = 20.0, 60.0  # after the origin
 
 
 def start_quiet(app: TargetApp) -> None:
-    app.job("dedup_transactions", {"transactions": app.rows(ENDING)}, role="idle")
-    app.job("sliding_counts", {"transactions": app.rows(QUIET_STEADY)}, role="long", trigger=25.0)
-    waiting = {"once": ONCE_START_SECONDS, "fresh": FRESH_START_SECONDS}
+    app.job("dedup_transactions", ENDING, role="idle")
+    app.job("sliding_counts", QUIET_STEADY, role="long", trigger=25.0)
+
+    def once(now: float) -> None:
+        app.job("large_credits", app.rows(QUIET_STEADY, origin=now - 60.0), role="once", available_now=True)
+
+    def fresh(now: float) -> None:
+        app.job("daily_counts", app.rows(QUIET_STEADY, origin=now), role="fresh")
+
+    waiting = [(ONCE_START_SECONDS, once), (FRESH_START_SECONDS, fresh)]
 
     def turn() -> None:
-        for role, seconds in list(waiting.items()):
-            now = time.time()
-            if now < app.origin + seconds:
-                continue
-            del waiting[role]
-            if role == "once":
-                rows = app.rows(QUIET_STEADY, origin=now - 60.0)
-                app.job("large_credits", {"transactions": rows}, role=role, available_now=True)
-            else:
-                rows = app.rows(QUIET_STEADY, origin=now)
-                app.job("daily_counts", {"transactions": rows}, role=role)
+        if waiting and (now := time.time()) >= app.origin + waiting[0][0]:
+            waiting.pop(0)[1](now)
 
     app.each_turn.append(turn)
-
-
-QUIET = Drill(
-    name="quiet",
-    id="H3 H4 H10 H13",
-    kind="control",
-    summary="an idle source, a long trigger, a new query, and one that ends by itself",
-    start=start_quiet,
-    roles=("idle", "long", "once", "fresh"),
-    fault_seconds=60.0,
-)
 
 
 # H5, H6, H7, H8: ordinary variation, each in a query of its own.
@@ -82,42 +61,20 @@ seed: 105
 start: now
 phases: [{shape: sine, low: 60, high: 400, period: 80s}]
 """
-ZIPF = """
-seed: 106
-start: now
-phases: [{shape: constant, rate: 200}]
-keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}
-"""
-LATE_ROWS = """
-seed: 107
-start: now
-phases: [{shape: constant, rate: 200}]
-disorder: {late: {share: 0.02, delay: uniform, low: 1s, high: 50s}}
-"""
-COPIES = """
-seed: 108
-start: now
-phases: [{shape: constant, rate: 200}]
-duplicates: {share: 0.05, within: 5s}
-"""
-ORDINARY_TRIGGER_SECONDS = 4.0  # four queries share two cores
+ZIPF = steady(106, 200, "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}")
+LATE_ROWS = steady(107, 200, "disorder: {late: {share: 0.02, delay: uniform, low: 1s, high: 50s}}")
+COPIES = steady(108, 200, "duplicates: {share: 0.05, within: 5s}")
+FOUR_QUERIES_TRIGGER_SECONDS = 4.0  # they share two cores
 
 
 def start_ordinary(app: TargetApp) -> None:
-    app.job("daily_counts", {"transactions": app.rows(DIURNAL)}, role="diurnal", trigger=ORDINARY_TRIGGER_SECONDS)
-    app.job("sliding_counts", {"transactions": app.rows(ZIPF)}, role="zipf", trigger=ORDINARY_TRIGGER_SECONDS)
-    app.job("dedup_transactions", {"transactions": app.rows(LATE_ROWS)}, role="late", trigger=ORDINARY_TRIGGER_SECONDS)
-    app.job("dedup_transactions", {"transactions": app.rows(COPIES)}, role="copies", trigger=ORDINARY_TRIGGER_SECONDS)
-
-
-ORDINARY = Drill(
-    name="ordinary",
-    id="H5 H6 H7 H8",
-    kind="control",
-    summary="a daily sine of load, mildly uneven keys, lateness within the delay, exact copies",
-    start=start_ordinary,
-    roles=("diurnal", "zipf", "late", "copies"),
-)
+    for role, name, plan in (
+        ("diurnal", "daily_counts", DIURNAL),
+        ("zipf", "sliding_counts", ZIPF),
+        ("late", "dedup_transactions", LATE_ROWS),
+        ("copies", "dedup_transactions", COPIES),
+    ):
+        app.job(name, plan, role=role, trigger=FOUR_QUERIES_TRIGGER_SECONDS)
 
 
 # H9, H12, H15, F22: something changes, and nothing goes wrong.
@@ -125,70 +82,57 @@ ORDINARY = Drill(
 # `bounded`: its state grows to a plateau until the first rows expire. `scaled`: two partitions are added, and an idle
 # one becomes busy. `stepped`: the producers' clock is set back by two seconds. `starved`: the producers send a fifth of
 # the planned rows, so the query has less to do.
-CHANGE_STEADY = "{seed: 109, start: now, phases: [{shape: constant, rate: 200}]}"
-SCALED = """
-seed: 112
-start: now
-phases: [{shape: constant, rate: 200}]
-partitions: {count: 3, idle: [2]}
-changes: [{from: 45s, partitions: {count: 5}}]
-"""
-STEPPED = """
-seed: 115
-start: now
-phases: [{shape: constant, rate: 200}]
-changes: [{from: 45s, disorder: {late: {share: 1, delay: fixed, low: 2s}}}]
-"""
+SCALED = steady(112, 200, "partitions: {count: 3, idle: [2]}, changes: [{from: 45s, partitions: {count: 5}}]")
+STEPPED = steady(115, 200, "changes: [{from: 45s, disorder: {late: {share: 1, delay: fixed, low: 2s}}}]")
 STARVED = """
 seed: 122
 start: now
 phases: [{shape: constant, rate: 200, duration: 45s}, {shape: constant, rate: 40}]
 """
-CHANGE_TRIGGER_SECONDS = 4.0  # four queries share two cores
 
 
 def start_change(app: TargetApp) -> None:
-    def dedup(role: str, plan: str, lateness: str | None = None) -> None:
-        rows = {"transactions": app.rows(plan)}
-        app.job("dedup_transactions", rows, role=role, trigger=CHANGE_TRIGGER_SECONDS, lateness=lateness)
-
-    dedup("bounded", CHANGE_STEADY, "30 seconds")
-    dedup("scaled", SCALED)
-    app.job("sliding_counts", {"transactions": app.rows(STEPPED)}, role="stepped", trigger=CHANGE_TRIGGER_SECONDS)
-    app.job("daily_counts", {"transactions": app.rows(STARVED)}, role="starved", trigger=CHANGE_TRIGGER_SECONDS)
-
-
-CHANGE = Drill(
-    name="change",
-    id="H9 H12 H15 F22",
-    kind="control",
-    summary="state that reaches its plateau, new partitions, a clock that is set back, producers that send less",
-    start=start_change,
-    roles=("bounded", "scaled", "stepped", "starved"),
-)
+    for role, name, plan, lateness in (
+        ("bounded", "dedup_transactions", steady(109, 200), "30 seconds"),
+        ("scaled", "dedup_transactions", SCALED, None),
+        ("stepped", "sliding_counts", STEPPED, None),
+        ("starved", "daily_counts", STARVED, None),
+    ):
+        app.job(name, plan, role=role, trigger=FOUR_QUERIES_TRIGGER_SECONDS, lateness=lateness)
 
 
-# H11, first-batch backlog: a new query starts five minutes back with a cap on its batch size, and catches up.
-#
-# It reads ten times faster than rows arrive, so the lag shrinks with each batch.
-BACKLOG_PLAN = "{seed: 111, start: now, phases: [{shape: constant, rate: 200}]}"
+# H11, first-batch backlog. It reads ten times faster than rows arrive, so the lag shrinks with each batch.
 BEHIND_SECONDS = 300.0
 MAX_ROWS_PER_BATCH = 4000
 
 
 def start_backlog(app: TargetApp) -> None:
-    rows = app.rows(BACKLOG_PLAN, origin=app.origin - BEHIND_SECONDS, max_rows=MAX_ROWS_PER_BATCH)
-    app.job("dedup_transactions", {"transactions": rows})
+    rows = app.rows(steady(111, 200), origin=app.origin - BEHIND_SECONDS, max_rows=MAX_ROWS_PER_BATCH)
+    app.job("dedup_transactions", rows)
 
 
-BACKLOG = Drill(
-    name="backlog",
-    id="H11",
-    kind="control",
-    summary="a new query starts five minutes back and catches up",
-    start=start_backlog,
-    fault_seconds=15.0,
-)
-
-
-DRILLS = (BURST, QUIET, ORDINARY, CHANGE, BACKLOG)
+DRILLS = (
+    control(
+        name="burst", id="H1", text="three times the load for 20 s",
+        start=lambda app: app.job("dedup_transactions", BURST_PLAN), fault_seconds=20.0, seconds=95.0,
+    ),
+    control(
+        name="quiet", id="H3 H4 H10 H13",
+        text="an idle source, a long trigger, a new query, and one that ends by itself",
+        start=start_quiet, roles=("idle", "long", "once", "fresh"), fault_seconds=60.0, seconds=135.0,
+    ),
+    control(
+        name="ordinary", id="H5 H6 H7 H8",
+        text="a daily sine of load, mildly uneven keys, lateness within the delay, exact copies",
+        start=start_ordinary, roles=("diurnal", "zipf", "late", "copies"),
+    ),
+    control(
+        name="change", id="H9 H12 H15 F22",
+        text="state that reaches its plateau, new partitions, a clock that is set back, producers that send less",
+        start=start_change, roles=("bounded", "scaled", "stepped", "starved"),
+    ),
+    control(
+        name="backlog", id="H11", text="a new query starts five minutes back and catches up",
+        start=start_backlog, fault_seconds=15.0, seconds=90.0,
+    ),
+)  # fmt: skip

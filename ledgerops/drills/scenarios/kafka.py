@@ -4,254 +4,144 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ledgerops.checkpoint.batch_log import BatchLog
+from ledgerops.drills.harness.actions import broker_down
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
-from ledgerops.drills.harness.effects import at_once, batches_outlast
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.effects import after, at_once, batches_outlast
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.kafka_fixture import PLAN, broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import TargetApp
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
 TOPIC = "transactions"
-STEADY = "{{seed: {seed}, start: now, phases: [{{shape: constant, rate: {rate}}}]}}"
+TOPICS, LOAD = {TOPIC: 5}, ((TOPIC, steady(11, 200)),)
+LATE_ONSET_SECONDS = 60.0  # the first batches take 20 s on a busy machine
 
-
-# F15, slow broker: from the onset, each broker response takes 200 to 400 ms longer.
-SLOW_BROKER = Drill(
-    name="slow-broker",
-    id="F15",
-    summary="each broker response takes 0.3 s longer",
-    prepare=lambda injector: open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN}),
-    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app)}),
-    inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, jitter=0.1),
-    repair=lambda injector: broker_of(injector).proxy.heal(),
-    effect=batches_outlast(2.0),
-    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
-    truth=cause("slow-source", component=("source",), remedy="broker|network", may=LATE_SYMPTOMS),
-)
-
-
-# F16, broker down: the broker process is killed and comes back after 25 s on the same port with its data.
-BROKER_DOWN = Drill(
-    name="broker-down",
-    id="F16",
-    summary="the only broker is killed and comes back after 25 s",
-    prepare=lambda injector: open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN}),
-    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app)}),
-    inject=lambda injector: broker_of(injector).kafka.kill(),
-    repair=lambda injector: broker_of(injector).kafka.start(),
-    effect=at_once,
-    fault_seconds=25.0,
-    recovery_seconds=50.0,
-    truth=cause(
-        "source-unreachable", component=("source",), remedy="broker", may=(*LATE_SYMPTOMS, "query-stuck", "slow-source")
-    ),
-)
-
-
-# F17, retention loss: between two batches the topic loses all its records, read or not. The query continues.
-#
-# Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so Spark reports nothing.
+# F17, retention loss. Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so
+# Spark reports nothing.
 RETENTION_LOSS_TRIGGER_SECONDS = 10.0
 MAX_BATCH_SECONDS = 6.0  # from the plan of a batch to a moment at which it is surely done
 
 
-def inject_retention_loss(injector: Injector) -> None:
+@contextmanager
+def retention_loss(injector: Injector) -> Iterator[None]:
     """Deletes between two batches, and notes how many records were lost by that."""
-    log = BatchLog(injector.folder / "work" / "checkpoints" / "main")
+    log = BatchLog(injector.folder / "checkpoints" / "main")
     before = log.newest_planned
     injector.until(lambda: log.newest_planned != before, 3 * RETENTION_LOSS_TRIGGER_SECONDS, "a batch")
-    planned = time.time()
-    while time.time() < planned + MAX_BATCH_SECONDS:
-        time.sleep(0.1)
+    injector.wait(MAX_BATCH_SECONDS)
     ends = log.newest.ends
-    left = broker_of(injector).delete_read_and_unread(TOPIC)
+    left = injector.broker.delete_read_and_unread(TOPIC)
     lost = sum(max(0, first - ends[TOPIC, str(partition)]) for partition, first in left.items())
     (injector.folder / "lost.json").write_text(json.dumps({"at": time.time(), "records": lost}), "utf-8")
+    yield
 
 
-def effect_retention_loss(bundle: Bundle) -> float | None:
+def records_lost(bundle: Bundle) -> float | None:
     """When records were gone that no batch had read."""
     file = bundle.folder / "lost.json"
-    if not file.exists():
-        return None
-    stored = json.loads(file.read_text("utf-8"))
+    stored = json.loads(file.read_text("utf-8")) if file.exists() else {"records": 0}
     return float(stored["at"]) if stored["records"] else None
 
 
-RETENTION_LOSS = Drill(
-    name="retention-loss",
-    id="F17",
-    summary="the topic loses records that the query has not read",
-    prepare=lambda injector: open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN}),
-    start=lambda app: app.job(
-        "dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=RETENTION_LOSS_TRIGGER_SECONDS
-    ),
-    inject=inject_retention_loss,
-    effect=effect_retention_loss,
-    onset_seconds=60.0,
-    fault_seconds=50.0,
-    recovery_seconds=5.0,
-    recovers=False,  # what is lost stays lost
-    truth=cause("data-loss", component=("partition=transactions",), remedy="retention"),
-)
-
-
-# F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s. 80 records arrive per second, 400 from the onset.
-#
-# The topic retains 20 s, so the cap eventually puts records at risk of being deleted before they are read. (The broker
-# checks for expired records only every five minutes, so none are deleted.)
+# F23, rate limited. The topic retains 20 s, so the cap eventually puts records at risk of being deleted before they are
+# read. (The broker checks for expired records only every five minutes, so none are deleted.)
 RATE_LIMITED_TRIGGER_SECONDS = 4.0
 RATE_LIMITED_CAP = 800  # offsets a batch
 RATE_BEFORE, RATE_ADDED = 80, 320  # records a second: from the start, and in addition from the onset
 MIN_BACKLOG_INTERVALS = 2  # the backlog must be what arrives in so many
 
 
-def prepare_rate_limited(injector: Injector) -> dict[str, Any]:
-    return open_broker(
-        injector, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: STEADY.format(seed=11, rate=RATE_BEFORE)}
-    )
+@contextmanager
+def rate_limited(injector: Injector) -> Iterator[None]:
+    """More records arrive. In the end both producers stop, so that the backlog can be processed."""
+    injector.broker.produce(TOPIC, steady(12, RATE_ADDED))
+    yield
+    injector.broker.stop_producers()
 
 
-def inject_rate_limited(injector: Injector) -> None:
-    broker = broker_of(injector)
-    broker.produce(TOPIC, STEADY.format(seed=12, rate=RATE_ADDED))
-    (injector.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
-
-
-def repair_rate_limited(injector: Injector) -> None:
-    """Both producers end, so that the backlog can be processed."""
-    for producer in broker_of(injector).producers.values():
-        producer.stop()
-
-
-def effect_rate_limited(bundle: Bundle) -> float | None:
+def backlog_of_two_intervals(bundle: Bundle) -> float | None:
     """When the backlog is what arrives in two intervals, by the rates of the producers and the cap."""
-    began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
     arrival = RATE_BEFORE + RATE_ADDED
-    at = began + MIN_BACKLOG_INTERVALS * RATE_LIMITED_TRIGGER_SECONDS * arrival / (
+    at = bundle.times["injected"] + MIN_BACKLOG_INTERVALS * RATE_LIMITED_TRIGGER_SECONDS * arrival / (
         arrival - RATE_LIMITED_CAP / RATE_LIMITED_TRIGGER_SECONDS
     )
     return at if at < bundle.times["repaired"] else None
 
 
-RATE_LIMITED = Drill(
-    name="rate-limited",
-    id="F23",
-    summary="a cap of 200 records per second where 400 arrive",
-    prepare=prepare_rate_limited,
-    start=lambda app: app.job(
-        "dedup_transactions", {TOPIC: rows(app, max_rows=RATE_LIMITED_CAP)}, trigger=RATE_LIMITED_TRIGGER_SECONDS
-    ),
-    inject=inject_rate_limited,
-    repair=repair_rate_limited,
-    effect=effect_rate_limited,
-    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
-    fault_seconds=32.0,
-    recovery_seconds=60.0,
-    truth=cause(
-        "rate-limited",
-        component=("source",),
-        remedy="maxOffsetsPerTrigger",
-        may=("input-overload", "falling-behind", "freshness-breach", "retention-risk"),
-    ),
-)
+# F24, input stopped. The pause must be longer than a restart of a producer takes, so this drill is longer than most.
+INPUT_STOPPED_PLAN = steady(11, 60, TWO_PARTITIONS)
+DEBITS, CREDITS = "transactions.debits", "transactions.credits"
 
 
-# F24, input stopped: a query reads two topics. One stops receiving records while the other continues.
-#
-# The pause must be longer than a restart of a producer takes, so this drill is longer than most.
-SILENCE_SECONDS = 20.0  # the effect, for the input never pauses for one
-INPUT_STOPPED_PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 60}]
-partitions: {count: 2}
-"""
+@contextmanager
+def input_stopped(injector: Injector) -> Iterator[None]:
+    """The second topic receives no records, while the first one does."""
+    injector.broker.producers.pop(1).stop()
+    yield
+    injector.broker.produce(CREDITS, INPUT_STOPPED_PLAN)
 
 
-def prepare_input_stopped(injector: Injector) -> dict[str, Any]:
-    topics = {"transactions.debits": 2, "transactions.credits": 2}
-    settings = open_broker(injector, topics)
-    broker = broker_of(injector)
-    broker.produce("transactions.debits", INPUT_STOPPED_PLAN, "debits")
-    broker.produce("transactions.credits", INPUT_STOPPED_PLAN, "credits")
-    return settings
-
-
-def start_input_stopped(app: TargetApp) -> None:
-    def both(debits: DataFrame, credits: DataFrame) -> DataFrame:
-        return debits.unionByName(credits, allowMissingColumns=True)
-
-    app.query(both(rows(app, "debits"), rows(app, "credits")))
-
-
-def repair_input_stopped(injector: Injector) -> None:
-    broker = broker_of(injector)
-    del broker.producers["transactions.credits"]
-    broker.produce("transactions.credits", INPUT_STOPPED_PLAN, "credits")
-
-
-def effect_input_stopped(bundle: Bundle) -> float | None:
-    """When the fault takes effect, in epoch seconds: SILENCE_SECONDS after the injection."""
-    return bundle.times["injected"] + SILENCE_SECONDS
-
-
-INPUT_STOPPED = Drill(
-    name="input-stopped",
-    id="F24",
-    summary="one of two inputs stops while the other continues",
-    prepare=prepare_input_stopped,
-    start=start_input_stopped,
-    inject=lambda injector: broker_of(injector).producers["transactions.credits"].stop(),
-    repair=repair_input_stopped,
-    effect=effect_input_stopped,
-    onset_seconds=150.0,  # the topic must have been seen to flow for two minutes
-    fault_seconds=85.0,
-    deadline_seconds=60.0,
-    recovery_seconds=20.0,
-    truth=cause("input-stopped", component=("source=transactions[.]credits",), remedy="producer"),
-)
-
-
-# X3, slow broker that makes rows late: each broker response takes 300 ms longer, and uploads are throttled.
-#
-# The query and one of two producers share the slow connection. That producer's rows arrive later and later, while the
-# other producer's rows advance the watermark past them. The broker is the root cause; late data is the consequence.
-# a third of what the producer needs, whose waiting records are sent compressed
+# X3, slow broker that makes rows late. The query and one of two producers share the slow connection. That producer's
+# rows arrive later and later, while the other producer's rows advance the watermark past them. The broker is the root
+# cause; late data is the consequence. Uploads are a third of what the producer needs, whose waiting records are sent
+# compressed.
 UPLOAD_BYTES_PER_SECOND = 3_000
 
 
-def prepare_broker_and_late(injector: Injector) -> dict[str, Any]:
-    settings = open_broker(injector, {TOPIC: 5}, load={TOPIC: STEADY.format(seed=11, rate=150)})
-    broker_of(injector).produce(TOPIC, STEADY.format(seed=12, rate=150), proxied=True)
-    return settings
-
-
-BROKER_AND_LATE = Drill(
-    name="broker-and-late",
-    id="X3",
-    kind="combined",
-    summary="a slow broker delays the query and makes one producer's rows late",
-    prepare=prepare_broker_and_late,
-    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app)}, lateness="5 seconds"),
-    inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, upload=UPLOAD_BYTES_PER_SECOND),
-    repair=lambda injector: broker_of(injector).proxy.heal(),
-    effect=batches_outlast(2.0),
-    recovery_seconds=45.0,
-    onset_seconds=60.0,  # the first batches take 20 s on a busy machine
-    truth=cause(
-        "slow-source",
-        component=("source",),
-        remedy="broker|network",
+DRILLS = (
+    scripted(
+        name="slow-broker", id="F15", text="each broker response takes 0.3 s longer", topics=TOPICS, loads=LOAD,
+        start=lambda app: app.job("dedup_transactions", app.topic()),
+        breaks=lambda injector: injector.broker.toxics(latency=0.3, jitter=0.1), effect=batches_outlast(2.0),
+        onset_seconds=LATE_ONSET_SECONDS, seconds=135.0,
+        expected=("slow-source",), component=("source",), remedy="broker|network", may=LATE_SYMPTOMS,
+    ),
+    scripted(
+        name="broker-down", id="F16", text="the only broker is killed and comes back after 25 s", topics=TOPICS,
+        loads=LOAD, start=lambda app: app.job("dedup_transactions", app.topic()),
+        breaks=broker_down, effect=at_once, fault_seconds=25.0,
+        expected=("source-unreachable",), component=("source",), remedy="broker",
+        may=(*LATE_SYMPTOMS, "query-stuck", "slow-source"),
+    ),
+    scripted(
+        name="retention-loss", id="F17", text="the topic loses records that the query has not read", topics=TOPICS,
+        loads=LOAD, start=lambda app: app.job(
+            "dedup_transactions", app.topic(lossy=True), trigger=RETENTION_LOSS_TRIGGER_SECONDS
+        ),
+        breaks=retention_loss, effect=records_lost, onset_seconds=LATE_ONSET_SECONDS, fault_seconds=50.0, seconds=115.0,
+        recovers=False,  # what is lost stays lost
+        expected=("data-loss",), component=("partition=transactions",), remedy="retention",
+    ),
+    scripted(
+        name="rate-limited", id="F23", text="a cap of 200 records per second where 400 arrive", topics=TOPICS,
+        topic_conf={"retention.ms": "20000"}, loads=((TOPIC, steady(11, RATE_BEFORE)),),
+        start=lambda app: app.job(
+            "dedup_transactions", app.topic(max_rows=RATE_LIMITED_CAP), trigger=RATE_LIMITED_TRIGGER_SECONDS
+        ),
+        breaks=rate_limited, effect=backlog_of_two_intervals, onset_seconds=LATE_ONSET_SECONDS, fault_seconds=32.0,
+        seconds=152.0, expected=("rate-limited",), component=("source",), remedy="maxOffsetsPerTrigger",
+        may=("input-overload", "falling-behind", "freshness-breach", "retention-risk"),
+    ),
+    scripted(
+        name="input-stopped", id="F24", text="one of two inputs stops while the other continues",
+        topics={DEBITS: 2, CREDITS: 2}, loads=((DEBITS, INPUT_STOPPED_PLAN), (CREDITS, INPUT_STOPPED_PLAN)),
+        start=lambda app: app.query(app.topic("debits").unionByName(app.topic("credits"), allowMissingColumns=True)),
+        breaks=input_stopped, effect=after(20.0),  # the input never pauses for so long
+        onset_seconds=150.0,  # the topic must have been seen to flow for two minutes
+        fault_seconds=85.0, seconds=255.0, deadline_seconds=60.0,
+        expected=("input-stopped",), component=("source=transactions[.]credits",), remedy="producer",
+    ),
+    scripted(
+        name="broker-and-late", id="X3", text="a slow broker delays the query and makes one producer's rows late",
+        topics=TOPICS, loads=((TOPIC, steady(11, 150)),),
+        prepare=lambda injector: injector.broker.produce(TOPIC, steady(12, 150), proxied=True),
+        start=lambda app: app.job("dedup_transactions", app.topic(), lateness="5 seconds"),
+        breaks=lambda injector: injector.broker.toxics(latency=0.3, upload=UPLOAD_BYTES_PER_SECOND),
+        effect=batches_outlast(2.0), onset_seconds=LATE_ONSET_SECONDS, seconds=150.0,
+        expected=("slow-source",), component=("source",), remedy="broker|network",
         may=(*LATE_SYMPTOMS, "late-data", "rows-dropped", "partition-time-spread", "query-stuck"),
     ),
-)
-
-
-DRILLS = (SLOW_BROKER, BROKER_DOWN, RETENTION_LOSS, RATE_LIMITED, INPUT_STOPPED, BROKER_AND_LATE)
+)  # fmt: skip

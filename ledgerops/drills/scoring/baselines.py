@@ -13,7 +13,7 @@ from statistics import median
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.case import Case
 from ledgerops.model import recording
 from ledgerops.runtime.replay import Replay
 from ledgerops.signals.query_view import QueryView
@@ -34,12 +34,12 @@ class BaselineAnswer:
     cause: str | None
 
 
-def thresholds(drill: Drill, bundle: Bundle) -> BaselineAnswer:
+def thresholds(drill: Case, bundle: Bundle) -> BaselineAnswer:
     """The first alarm on any query. Raises UserError when the recording cannot be read."""
     times = bundle.times
     since = times.get("effect", times["injected"])
     for at, cause in _alarms(bundle):
-        if drill.kind == "control" or at < times["injected"]:
+        if drill.healthy or at < times["injected"]:
             return BaselineAnswer(True, None, cause)
         if at <= max(times["repaired"], since + drill.deadline_seconds):
             seconds = max(0.0, at - since)

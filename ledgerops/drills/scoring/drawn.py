@@ -10,9 +10,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.drills.drawn import batches
-from ledgerops.drills.drawn.batches import Harm
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness import batches
+from ledgerops.drills.harness.batches import Harm
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring.replay import GRID_SECONDS
 from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES
@@ -57,7 +57,7 @@ def judge(folder: Path) -> CaseResult:
         times = json.loads((folder / "times.json").read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} has no complete drill ({error}); run it again") from None
-    onset, ended = times["onset"], times["ended"]
+    onset, ended = times["injected"], times["ended"]
     harm = None if case.healthy else batches.harm(case, folder, onset, ended)
     void = ""
     if not case.healthy and harm is None:

@@ -13,12 +13,12 @@ import psutil
 import zstandard
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import baselines, report
 from ledgerops.drills.scoring.score import Score, score
 from ledgerops.model.records import ObservationKind
 
-Done = Sequence[tuple[Drill, Bundle, Score]]
+Done = Sequence[tuple[Case, Bundle, Score]]
 SIGNALS: tuple[tuple[str, tuple[ObservationKind, ...]], ...] = (
     ("task summaries (REST)", ("tasks",)),
     ("the watchdog on running batches", ("batch_running",)),

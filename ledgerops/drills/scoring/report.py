@@ -10,12 +10,12 @@ import numpy as np
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring.baselines import MOST_FREQUENT, BaselineAnswer, chance
 from ledgerops.drills.scoring.score import Score
 
 RESAMPLES = 2_000
-Scored = tuple[Drill, Score]
+Scored = tuple[Case, Score]
 
 
 class Sums(NamedTuple):
@@ -34,7 +34,7 @@ def sums(scored: Sequence[Scored]) -> Sums:
     """Counts, shares and seconds over `scored`. Void drills count neither as found nor as missed."""
     faults = [each for _, score in scored if not score.void for each in score.faults]
     times = [each.seconds for each in faults if each.seconds is not None]
-    controls = [score for drill, score in scored if drill.kind == "control"]
+    controls = [score for drill, score in scored if drill.healthy]
     firsts = [score.faults[0].is_first for _, score in scored if score.faults and not score.void]
     return Sums(
         len(faults),
@@ -56,7 +56,7 @@ def interval(hits: Sequence[bool]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def details(drill: Drill, bundle: Bundle, score: Score) -> str:
+def details(drill: Case, bundle: Bundle, score: Score) -> str:
     """What was found when, in seconds from the origin, and how each fault was diagnosed."""
     origin, times = bundle.times["origin"], bundle.times
     roles = {name: role for role, name in bundle.names.items()}
@@ -90,7 +90,7 @@ def details(drill: Drill, bundle: Bundle, score: Score) -> str:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
         lines.append(f"  not true: {', '.join(score.untrue)}")
-    if drill.recovers and drill.kind != "control":
+    if drill.recovers and not drill.healthy:
         gone = score.reset_seconds
         lines.append("  not gone by the end" if gone is None else f"  gone {gone:.0f} s after the repair")
     return "\n".join(lines) + "\n"
@@ -106,11 +106,11 @@ def by_drill(scored: Sequence[Scored]) -> str:
     rows = []
     for drill, score in scored:
         found = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.faults)
-        if drill.kind == "control":
+        if drill.healthy:
             found = ", ".join(score.early + score.untrue) or "silent"
         firsts = "yes" if score.faults and score.faults[0].is_first else "no" if score.faults else ""
         reset = "" if not (score.faults and drill.recovers) else _seconds(score.reset_seconds)
-        wrong = ", ".join(score.early + score.untrue) if drill.kind != "control" else ""
+        wrong = ", ".join(score.early + score.untrue) if not drill.healthy else ""
         rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong, f"{score.points:.0f}"))
     return table(("", "drill", "", "found after", "root first", "reset", "not true", "points"), rows)
 
@@ -156,8 +156,8 @@ def compare_baselines(scored: Sequence[Scored], answers: Sequence[BaselineAnswer
     fixed = [answer.seconds is not None and answer.cause in each.fault.rules for each, answer in faults]
     always = [MOST_FREQUENT in each.fault.rules for each, _ in faults]
     chances = [chance(each.fault.rules) for each, _ in faults]
-    controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.kind == "control"]
-    ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.kind == "control")
+    controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.healthy]
+    ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.healthy)
     rows = []
     for name, hits, alarms in (
         ("ledgerops", ours, f"{ours_alarms} of {len(controls)}"),

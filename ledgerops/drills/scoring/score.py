@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ledgerops.diagnosis.facts.contention import OTHER
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault
+from ledgerops.drills.harness.case import Case, Fault
 from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
 from ledgerops.model.records import ObservationKind
@@ -50,7 +50,6 @@ class Score:
     """A drill's result. `void`: the fault took no effect, so nothing is proven either way."""
 
     drill: str
-    kind: str
     void: bool
     faults: tuple[FaultScore, ...]
     early: tuple[str, ...]  # rules found before the injection
@@ -70,7 +69,7 @@ class Score:
 
 
 def score(
-    drill: Drill, bundle: Bundle, without: Sequence[ObservationKind] = (), verdicts: Iterable[Verdict] | None = None
+    drill: Case, bundle: Bundle, without: Sequence[ObservationKind] = (), verdicts: Iterable[Verdict] | None = None
 ) -> Score:
     """Compares the verdicts on a bundle with the truth: those of a replay without the records of some kinds, unless
     they are given.
@@ -83,12 +82,11 @@ def score(
     sightings = _sightings(given)
     early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
     untrue = tuple(sorted(_untrue(drill, bundle, sightings).difference(early)))
-    faults = tuple(_fault_score(fault, drill, bundle, given) for fault in drill.truth.faults)
+    faults = tuple(_fault_score(fault, drill, bundle, given) for fault in drill.faults)
     found = any(each.seconds is not None for each in faults)
     reset = _reset_seconds(sightings, repaired, ended) if found else None
     return Score(
         drill=drill.name,
-        kind=drill.kind,
         void=_is_void(drill, bundle),
         faults=faults,
         early=early,
@@ -99,7 +97,7 @@ def score(
     )
 
 
-def _is_void(drill: Drill, bundle: Bundle) -> bool:
+def _is_void(drill: Case, bundle: Bundle) -> bool:
     """Whether the drill proves nothing: no effect, one after the repair, or a control that began badly."""
     if drill.effect is None:
         return not _began_well(bundle)
@@ -107,15 +105,15 @@ def _is_void(drill: Drill, bundle: Bundle) -> bool:
     return effect is None or (drill.recovers and effect > bundle.times["repaired"])
 
 
-def _untrue(drill: Drill, bundle: Bundle, sightings: Sequence[Sighting]) -> set[str]:
+def _untrue(drill: Case, bundle: Bundle, sightings: Sequence[Sighting]) -> set[str]:
     """The rules of which some sighting is not true of its query."""
-    of_faults = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
-    blamed = {bundle.names[fault.query] for fault in drill.truth.faults}
-    beside_others = bundle.lanes > 1 and drill.kind != "control"
+    of_faults = {rule for fault in drill.faults for rule in fault.rules} | set(drill.may)
+    blamed = {bundle.names[fault.query] for fault in drill.faults}
+    beside_others = bundle.lanes > 1 and not drill.healthy
     return {
         each.rule
         for each in sightings
-        if each.rule not in (of_faults if each.query in blamed else drill.truth.elsewhere)
+        if each.rule not in (of_faults if each.query in blamed else drill.elsewhere)
         and not (beside_others and _of_other_drills(each))
     }
 
@@ -142,7 +140,7 @@ def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
     return sorted(found.values(), key=lambda each: each.first)
 
 
-def _fault_score(fault: Fault, drill: Drill, bundle: Bundle, given: Sequence[Verdict]) -> FaultScore:
+def _fault_score(fault: Fault, drill: Case, bundle: Bundle, given: Sequence[Verdict]) -> FaultScore:
     injected, repaired = bundle.times["injected"], bundle.times["repaired"]
     since = bundle.times.get("effect", injected)
     until = max(repaired, since + drill.deadline_seconds) if drill.recovers else bundle.times["ended"]
@@ -207,11 +205,11 @@ def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
 
 
 def _points(
-    drill: Drill, faults: Sequence[FaultScore], early: Sequence[str], untrue: Sequence[str], reset: float | None
+    drill: Case, faults: Sequence[FaultScore], early: Sequence[str], untrue: Sequence[str], reset: float | None
 ) -> float:
     """Out of 100: detection 35 (less the later), precision 20, place 20, cause 20, remedy and reset 5. A control has
     100 or 0."""
-    if drill.kind == "control":
+    if drill.healthy:
         return 0.0 if early or untrue else 100.0
     if early or all(each.seconds is None for each in faults):
         return 0.0

@@ -249,6 +249,6 @@ def test_it_is_the_release_of_the_sdk_that_knows_all_versions_of_grafana():
 
 
 def test_the_driver_of_a_drill_bears_the_name_that_is_marked():
-    from ledgerops.drills.harness.target_app import APP
+    from ledgerops.drills.harness.application import APP
 
     assert any(f'app_name="{APP}"' in mark.expr for mark in LOAD_MARKS)

@@ -1,4 +1,4 @@
-"""Starts the application of a drawn case under `ledgerops exec`: its settings for Spark, its variables, its options."""
+"""Starts the application of a case under `ledgerops exec`: its settings for Spark, its variables, its options."""
 
 from __future__ import annotations
 
@@ -9,64 +9,76 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ledgerops.drills.drawn.case import Case
-from ledgerops.servers.java import SHORT_LIVED
+from ledgerops.drills.harness.case import Case
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.ledger.run.spark_session import session_conf
+from ledgerops.ledger.run.start import SESSION_CONF
+from ledgerops.servers.java import SHORT_LIVED, java_home
 
 APPLICATIONS = Path(__file__).parent.parent / "applications"
+SCRIPTED = APPLICATIONS.parent / "target.py"  # whose queries the drill itself starts
+APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
 
 
-def start_application(case: Case, folder: Path, servers: str) -> subprocess.Popen[bytes]:
-    """Starts it in `folder`, with its output in app.log; `servers` are Kafka's, empty without."""
-    (folder / "eventlog").mkdir()
-    command = [sys.executable, "-m", "ledgerops", "exec", str(APPLICATIONS / f"{case.app}.py")]
+def start_application(case: Case, injector: Injector) -> subprocess.Popen[bytes]:
+    """Starts it in the folder of the drill, with its output in app.log."""
+    folder = injector.folder
+    script = SCRIPTED if case.start else APPLICATIONS / f"{case.app}.py"
+    command = [sys.executable, "-m", "ledgerops", "exec", str(script)]
     with (folder / "app.log").open("wb") as log:
         return subprocess.Popen(
-            [*command, *_options(case, servers)],
+            command if case.start else [*command, *_options(case, injector.servers)],
             cwd=folder,
-            env=_environment(case, folder, servers),
+            env=_environment(case, injector),
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
         )
 
 
-def _environment(case: Case, folder: Path, servers: str) -> dict[str, str]:
+def _environment(case: Case, injector: Injector) -> dict[str, str]:
     """This process's variables without settings of its own for Spark and ledgerops, and with those of the case."""
     words = ["--master", case.master]
-    for name, value in _conf(case, folder).items():
+    for name, value in _conf(case, injector).items():
         words += ["--conf", f"{name}={value}"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("LEDGEROPS_", "SPARK_"))}
     environ |= {
+        "JAVA_HOME": str(java_home()),
         "PYSPARK_SUBMIT_ARGS": shlex.join([*words, "pyspark-shell"]),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(APPLICATIONS.parents[2]),
-        "OUTSIDE": str(folder / "outside.json"),
+        "OUTSIDE": str(injector.outside.file),
         "LEDGEROPS_PORT": "0",
-        "LEDGEROPS_RECORDING": str(folder / "recording"),
+        "LEDGEROPS_RECORDING": str(injector.folder / "recording"),
+        **({"LEDGEROPS_HOST_INTERVAL": "2"} if case.start else {}),
+        **injector.environ,
     }
-    if servers and case.kafka_watched:
-        environ["LEDGEROPS_KAFKA_SERVERS"] = servers
+    if injector.servers and case.kafka_watched:
+        environ["LEDGEROPS_KAFKA_SERVERS"] = injector.servers
     return environ
 
 
-def _conf(case: Case, folder: Path) -> dict[str, str]:
+def _conf(case: Case, injector: Injector) -> dict[str, str]:
+    folder = injector.folder
     conf = {
         "spark.driver.memory": "768m",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.ui.port": "0",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{folder / 'eventlog'}",
         "spark.sql.streaming.minBatchesToRetain": "2000",  # the truth is read from the checkpoint
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        **case.conf,
     }
-    if case.source == "kafka":
+    if case.start:
+        conf = {**session_conf(2, folder), **SESSION_CONF, **conf, "spark.driver.memory": "1g", "spark.app.name": APP}
+    else:  # a scripted drill is scored by its recording only
+        (folder / "eventlog").mkdir()
+        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{folder / 'eventlog'}"}
+    if injector.servers:
         from ledgerops.servers import jars
 
         conf["spark.jars"] = ",".join(map(str, jars.connector_jars()))
-    return conf
+    return {**conf, **case.conf, **injector.conf}
 
 
 def _options(case: Case, servers: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.harness.case import Case
 
 OVER_RATIO = 1.04  # of a batch to its interval, which it then outlasts
 MIN_COSTLY_SECONDS = 1.0  # of a batch of a query that runs back to back

@@ -1,4 +1,4 @@
-"""Watches a drawn case from outside, each second: what `/diagnosis` answers, and how much of the machine is used."""
+"""Watches a case from outside, each second: what `/diagnosis` answers, and how much of the machine is used."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ class Polling:
         self._thread = threading.Thread(target=self._run, name="polling", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Asks no more; an answer that is under way is still written."""
-        self._stopped.set()
+    def __enter__(self) -> Polling:
+        return self
 
-    def close(self) -> None:
-        """Stops, and waits until all is written."""
+    def __exit__(self, *_: object) -> None:
+        """Asks no more, and waits until all is written."""
         self._stopped.set()
         self._thread.join()
 
