@@ -95,43 +95,11 @@ def test_jitter_makes_some_answers_later_than_others(proxy):
     assert max(times) - min(times) > 0.05
 
 
-def test_all_connections_share_a_narrow_line(proxy):
-    proxy.set(bandwidth=100_000)
-    with connected(proxy) as one, connected(proxy) as other:
-
-        def both():
-            threads = [threading.Thread(target=answered, args=(each, BLOCK)) for each in (one, other)]
-            began = time.monotonic()
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            return time.monotonic() - began
-
-        assert lasts(both, 0.7, 2.0)
-
-
 def test_a_quota_holds_back_what_is_sent_and_not_what_comes_back(proxy):
     proxy.set(upload=100_000)
     with connected(proxy) as connection:
         assert lasts(lambda: answered(connection, BLOCK), 0.35, 1.5)
         assert lasts(lambda: answered(connection), 0.0, 0.3)
-
-
-def test_a_silent_line_keeps_its_connections_and_loses_nothing(proxy):
-    with connected(proxy) as connection:
-        proxy.set(silent=True)
-        connection.sendall(b"hel")
-        connection.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            connection.recv(10)
-        proxy.heal()
-        connection.sendall(b"lo")
-        connection.settimeout(30)
-        got = b""
-        while len(got) < 5:
-            got += connection.recv(10)
-    assert got == b"hello"
 
 
 def test_a_line_that_is_down_cuts_and_refuses_until_it_is_up_on_the_same_port(proxy):

@@ -1,4 +1,4 @@
-"""A TCP proxy that can be made slow, narrow, silent or dead while connections go through it.
+"""A TCP proxy that can be made slow, narrow or dead while connections go through it.
 
 It has the faults of Toxiproxy (https://github.com/Shopify/toxiproxy, "Toxics") that a broker's clients can meet, in a
 thread of its own. A Kafka broker must advertise the proxy's port: see `Kafka(proxied=...)`.
@@ -25,9 +25,7 @@ class Toxics:
 
     latency: float = 0.0  # seconds that each answer takes longer
     jitter: float = 0.0  # seconds by which that goes up and down, evenly
-    bandwidth: float | None = None  # bytes a second of all connections together, in each direction
     upload: float | None = None  # bytes a second that each connection may send, as with a quota for producers
-    silent: bool = False  # connections are taken and kept, and nothing gets through until it is over
     down: bool = False  # connections are cut, and new ones refused
 
 
@@ -47,7 +45,6 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._free = {True: 0.0, False: 0.0}  # when the line to the target and the one back are free again
 
     def __enter__(self) -> Proxy:
         self._thread.start()
@@ -130,14 +127,8 @@ class Proxy:
         while True:
             due, piece = await way.get()
             await asyncio.sleep(max(0.0, due - self._loop.time()))
-            if self.toxics.bandwidth:
-                now = self._loop.time()
-                self._free[to_target] = max(now, self._free[to_target]) + len(piece) / self.toxics.bandwidth
-                await asyncio.sleep(self._free[to_target] - now)
             if self.toxics.upload and to_target:
                 await asyncio.sleep(len(piece) / self.toxics.upload)
-            while self.toxics.silent:
-                await asyncio.sleep(0.02)
             if not piece:
                 writer.write_eof()
                 return
