@@ -82,17 +82,22 @@ class Baseline:
         return self.recent[0].started if len(self.recent) == RECENT_BATCHES else None
 
     @cached_property
+    def durations(self) -> Sequence[float]:
+        """Seconds of the settled batches, the shortest first."""
+        return sorted([batch.duration for batch in self.settled])
+
+    @cached_property
     def usual_duration(self) -> float | None:
         """Median batch duration in seconds over the settled batches; None before three of them."""
-        durations = [batch.duration for batch in self.settled]
-        return median(durations) if len(durations) >= MIN_DURATIONS else None
+        return median(self.durations) if len(self.durations) >= MIN_DURATIONS else None
 
     @cached_property
     def usual(self) -> Sequence[Progress]:
         """The batches with rows that were in time before the latest few; empty if they are too few to compare with."""
         interval = self.trigger.interval
-        older = [batch for batch in self.steady[: -RECENT_BATCHES - 1] if not overran(batch, interval)]
-        with_rows = [batch for batch in older if batch.rows > 0]
+        limit = OVER_RATIO * interval if interval else float("inf")
+        older = self.steady[: -RECENT_BATCHES - 1]
+        with_rows = [batch for batch in older if batch.duration <= limit and batch.rows > 0]
         if not interval:
             with_rows = _before_change(with_rows)
         if len(with_rows) < MIN_USUAL_BATCHES:

@@ -23,9 +23,10 @@ def once(judge: Callable[[Asked], Value]) -> Callable[[Asked], Value]:
 
     @wraps(judge)
     def ask(view: Asked) -> Value:
-        if judge not in view.answers:
-            view.answers[judge] = judge(view)
-        answer: Value = view.answers[judge]
+        answers = view.answers
+        if judge not in answers:
+            answers[judge] = judge(view)
+        answer: Value = answers[judge]
         return answer
 
     return ask

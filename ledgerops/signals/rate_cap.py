@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.model.history import backlog
+from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
@@ -13,6 +14,7 @@ MIN_ONE_SIZE_SHARE = 0.98  # smallest batch over the largest: Spark divides a ca
 UNKNOWN_OPTION = "the limit of the source"
 
 
+@once
 def cap_of(view: QueryView) -> tuple[str, int] | None:
     """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
     caps = [

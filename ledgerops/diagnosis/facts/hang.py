@@ -79,7 +79,7 @@ def _lasting(view: QueryView) -> float:
 
 def _second_longest(view: QueryView) -> float:
     """Seconds; the run's first batch is left out, for it pays for warm-up."""
-    return sorted((batch.duration for batch in view.baseline.settled), reverse=True)[1]
+    return view.baseline.durations[-2]
 
 
 def first_batch_moves(view: QueryView) -> bool:
