@@ -11,14 +11,11 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.harm import Harm
+from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE, WORTH_SHARE
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Finding
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
-
-WORTH_SHARE = 1 / 3  # of a harmed batch: a cause of this size is worth removing first, whatever ends the harm
-MAX_SHARE_OF_LARGER = 0.5  # a cause with less than this part of another's saving does not explain it
-MIN_ENDING_SHARE = 0.1  # of a batch, that ends the harm; less is within the noise of a few batches
 
 
 def typical_seconds(view: QueryView) -> float | None:
@@ -53,11 +50,11 @@ def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
         (small, large)
         for small, share in shares.items()
         for large in shares
-        if share < min(WORTH_SHARE, MAX_SHARE_OF_LARGER * shares[large])
+        if share < min(WORTH_SHARE, MOSTLY * shares[large])
     }
 
 
 def _enough(share: float, harm: Harm | None) -> bool:
     """Whether a saving ends the harm, or is large enough to be worth it in any case."""
-    ends = harm is not None and share >= MIN_ENDING_SHARE and harm.ratio * (1 - share) < OVER_RATIO
+    ends = harm is not None and share >= NOISE_SHARE and harm.ratio * (1 - share) < OVER_RATIO
     return share >= WORTH_SHARE or ends

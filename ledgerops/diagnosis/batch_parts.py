@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import CLEAR_TIMES
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
@@ -87,7 +88,6 @@ FEW_RECORDS = 100  # of a task; with more the work may be in the rows
 
 MAX_EVEN_RECORDS_RATIO = 1.5  # of the largest task over the mean of the others: beyond it the rows are uneven
 MIN_UNEVEN_RECORDS = 200  # fewer records of a stage fall on few tasks unevenly by chance
-MIN_TIMES_OTHERS = 2.0  # of a slow task's seconds over the others'; less is within the noise of a machine
 MIN_TIMES_EVEN_SHARE = 1.6  # an executor's tasks over an even share; Dr. Elephant calls 1.78 of the time moderate
 
 
@@ -122,6 +122,7 @@ class Split(NamedTuple):
     batch: Progress
     seconds: Mapping[str, float]
     stages: Sequence[StageSplit]
+    shares: Mapping[str, float]  # the seconds over the duration
 
     def worst(self, part: str) -> StageSummary | None:
         """The stage that contributes most to an uneven part; None without one."""
@@ -131,6 +132,12 @@ class Split(NamedTuple):
 
 def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
     """The batch by parts. A part of which nothing is known is absent."""
+    parts, stages = _parts(batch, tasks, facts)
+    shares = {part: seconds / batch.duration for part, seconds in parts.items()} if batch.duration > 0 else {}
+    return Split(batch, parts, stages, shares)
+
+
+def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[dict[str, float], tuple[StageSplit, ...]]:
     parts = {phase: max(0.0, batch.phases[phase]) for phase in (*PHASES, "add_batch") if phase in batch.phases}
     total = sum(parts.values())
     if total > batch.duration:  # by rounding
@@ -138,10 +145,10 @@ def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
     parts["unattributed"] = max(0.0, batch.duration - sum(parts.values()))
     adding = parts.pop("add_batch", None)
     if adding is None:
-        return Split(batch, parts, ())
+        return parts, ()
     work = stage_time(tasks) if tasks is not None else None
     if tasks is None or work is None:
-        return Split(batch, parts | {"tasks_unknown": adding}, ())
+        return parts | {"tasks_unknown": adding}, ()
     busy = min(work.seconds, adding)
     began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
     outside = adding - busy
@@ -149,7 +156,7 @@ def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
     before = min(max(0.0, work.began - began), outside - after)
     parts |= {"driver_before": before, "driver_between": outside - before - after, "after_tasks": after}
     stages = tuple(_stages(tasks, busy, facts))
-    return Split(batch, parts | _inside(batch, tasks, stages, facts), stages)
+    return parts | _inside(batch, tasks, stages, facts), stages
 
 
 class StageTime(NamedTuple):
@@ -218,7 +225,7 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
         enough = stage.records >= MIN_UNEVEN_RECORDS
         part = "uneven_keys" if stage.reads_shuffle else "uneven_source"
         return (part, fair) if enough else ("", longest)
-    if stage.records > 0 and longest >= MIN_TIMES_OTHERS * others:
+    if stage.records > 0 and longest >= CLEAR_TIMES * others:
         return "uneven_task", max(others, (ran - longest + others) / slots)
     slow = _slow_executor(stage, facts)
     return ("uneven_task", slow) if slow is not None else ("", longest)
@@ -244,7 +251,7 @@ def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
     slow = max(known, key=lambda name: known[name].run_seconds / known[name].tasks)
     rest = [share for name, share in known.items() if name != slow]
     others = sum(share.run_seconds for share in rest) / sum(share.tasks for share in rest)
-    if known[slow].run_seconds < MIN_TIMES_OTHERS * others * known[slow].tasks:
+    if known[slow].run_seconds < CLEAR_TIMES * others * known[slow].tasks:
         return None
     excess = known[slow].run_seconds - known[slow].tasks * others
     return max(0.0, stage.seconds_max - excess / max(1, facts.cores[slow]))

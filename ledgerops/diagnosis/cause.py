@@ -14,18 +14,17 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.facts.context import contexts
 from ledgerops.diagnosis.harm import examined, harm
+from ledgerops.diagnosis.limits import MIN_SECONDS, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.runbook import with_evidence
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-MIN_SECONDS = 0.5  # of a batch; less is within the noise of a few batches
-MIN_SHARE = 0.25  # of a harmed query's batch, from which a cause is worth naming beside a larger one
-MIN_SHARE_BORN = 1 / 3  # the same where no past shows that it grew
-MAIN_SHARE = 1 / 3  # of the batch of a query without harm, from which one thing is worth knowing
+# of a harmed query's batch, from which what has grown is worth naming beside a larger cause; else it is WORTH_SHARE
+MIN_SHARE = 0.25
 QUOTED_SHARE = 0.02  # of the batch, from which a part is quoted as evidence
-STEADY_BATCHES = 3  # from which more batches make a finding no surer
 FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
     "profile_seconds": "typical batch: median of durationMs.triggerExecution / 1000 over the batches that the finding "
     "names. The seconds of a part are the median of its shares of these batches, scaled so that all parts add up to it",
@@ -185,8 +184,8 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
 def _least(cause: Cause, found: Profile, harmed: bool) -> float:
     """The share of a batch that the cause must take."""
     if cause.min_share is not None:
-        return cause.min_share if harmed else max(cause.min_share, MAIN_SHARE)
-    return (MIN_SHARE if found.has_past else MIN_SHARE_BORN) if harmed else MAIN_SHARE
+        return cause.min_share if harmed else max(cause.min_share, WORTH_SHARE)
+    return MIN_SHARE if harmed and found.has_past else WORTH_SHARE
 
 
 def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
@@ -225,5 +224,5 @@ def steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
 
 def _confidence(found: Profile, taken: Cost) -> float:
     """Surer with a larger share, a healthy past, known tasks, and more batches."""
-    batches = min(len(found.splits), STEADY_BATCHES) / STEADY_BATCHES
+    batches = min(len(found.splits), RECENT_BATCHES) / RECENT_BATCHES
     return min(0.95, 0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches)

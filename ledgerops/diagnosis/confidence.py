@@ -1,9 +1,10 @@
-"""How sure a finding is, in two steps: just over its limit, or clearly."""
+"""How sure a finding is, in two steps: just over its limit, or clearly. A guess is neither."""
 
 from __future__ import annotations
 
-CLEAR_TIMES = 2.0  # the limit: from there on a number is no longer a matter of chance
-CLEAR, LIKELY = 0.95, 0.8
+from ledgerops.diagnosis.limits import CLEAR_TIMES
+
+CLEAR, LIKELY, UNSURE = 0.95, 0.8, 0.5
 
 
 def confidence(value: float, limit: float) -> float:

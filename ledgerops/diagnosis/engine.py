@@ -6,12 +6,12 @@ import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import pairwise
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.harm import harm
+from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.diagnosis.proof import as_expected
@@ -19,12 +19,9 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, RuledOut, Severity, Status, Verdict
-from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
-MIN_CATCH_UP_SECONDS = 5.0  # of lag: below it a query is not catching up
-SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
 STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
 ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes that are over are remembered
@@ -242,15 +239,11 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "starting"
     if history.idle_since is not None:
         return "idle"
-    if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
+    if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * (view.trigger.interval or 0.0)) and falling.shrinks(
+        view
+    ):
         return "catching_up"
     return "pressured" if any(finding.severity != "info" for finding in findings) else "healthy"
-
-
-def _shrinks(view: QueryView) -> bool:
-    """Whether the backlog fell over each of the latest batches."""
-    latest = [left for batch in view.batches[-SHRINKING_BATCHES:] if (left := backlog(batch)) is not None]
-    return len(latest) == SHRINKING_BATCHES and all(later < earlier for earlier, later in pairwise(latest))
 
 
 def _figures(view: QueryView) -> dict[str, float]:

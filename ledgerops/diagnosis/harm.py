@@ -8,12 +8,14 @@ Without harm a cause is at most worth knowing, never a warning.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, SHOWN_BATCHES, VERY_LONG_SECONDS
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -21,16 +23,11 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
 
 WINDOW_SECONDS = 120.0  # newest batches that are judged
-MIN_WINDOW_BATCHES = 5  # at least so many, however long they take
 MIN_SHARE_OF_MOST = 0.7  # of the largest share owed; what was owed before is no part of it
 MIN_SHARE_OF_LONGEST = 0.8  # below this share of the longest, batches get shorter and the query is recovering
 MAX_QUIET_SPACINGS = 1.5  # times the usual number of batches between two late ones: then it is over
-VERY_LONG_SECONDS = 20.0  # of every finished batch, the first included: worth saying where the time goes
-LONG_SECONDS = 5.0  # each of two batches after the first: more proof would take minutes
-MIN_LONG_SECONDS = 1.0  # of a batch, from which it is examined although no harm is known
+PROVEN_LONG_SECONDS = 5.0  # each of two batches after the first: more proof would take minutes
 MIN_LATE_SHARE = 0.4  # of the batches; fewer are occasional, and the typical batch is another one
-JUDGED_BATCHES = 5  # that show how it is now
-CHANGED_RATIO = 2.0  # times the usual batch, where no interval says what is too long
 
 
 class Proof(NamedTuple):
@@ -141,21 +138,24 @@ def _candidates(view: QueryView) -> Sequence[Owed]:
 
 
 def _turns(view: QueryView) -> Sequence[Turn]:
-    """The newest batches after the first one, and the running one once it has outlasted the interval."""
+    """The newest batches after the first one, and the running one once it has outlasted the interval; none where all
+    are in time."""
     interval = view.trigger.interval
     if not interval or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
         return []
     batches = view.baseline.settled
     steady = view.baseline.steady[0].started if view.baseline.steady else view.now
-    fresh = [batch for batch in batches if batch.ended >= view.now - WINDOW_SECONDS]
-    newest = fresh if len(fresh) >= MIN_WINDOW_BATCHES else batches[-MIN_WINDOW_BATCHES:]
+    fresh = bisect_left(batches, view.now - WINDOW_SECONDS, key=lambda batch: batch.ended)
+    newest = batches[min(fresh, max(0, len(batches) - SHOWN_BATCHES)) :]
+    limit, running = OVER_RATIO * interval, view.run.unfinished_seconds
+    if (running or 0.0) <= limit and all(batch.duration <= limit for batch in newest):
+        return []
     turns = []
     for place, batch in enumerate(newest):
         until_next = newest[place + 1].started - batch.started if place + 1 < len(newest) else float("inf")
         taken = min(until_next, max(batch.duration, interval))
         turns.append(Turn(batch, batch.started, batch.duration, taken, batch.started >= steady))
-    running = view.run.unfinished_seconds
-    if running is not None and running > OVER_RATIO * interval:
+    if running is not None and running > limit:
         turns.append(Turn(None, view.now - running, running, running, bool(view.baseline.steady)))
     return turns
 
@@ -214,14 +214,14 @@ def examined(view: QueryView) -> bool:
     if len(latest) < RECENT_BATCHES:
         return any(min(seconds, default=0.0) > least for seconds, least in _few(view))
     seconds = median(batch.duration for batch in latest)
-    changed = not view.trigger.interval and seconds > CHANGED_RATIO * _usual_seconds(view)
-    return changed or ((view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS)
+    changed = not view.trigger.interval and seconds > CLEAR_TIMES * _usual_seconds(view)
+    return changed or ((view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > LONG_SECONDS)
 
 
 def _few(view: QueryView) -> Iterator[tuple[list[float], float]]:
     """Of a run without three steady batches: the seconds of those with rows, and how long each must be."""
     settled = [batch.duration for batch in view.baseline.settled if batch.rows > 0]
-    yield (settled if len(settled) > 1 else []), LONG_SECONDS
+    yield (settled if len(settled) > 1 else []), PROVEN_LONG_SECONDS
     yield [batch.duration for batch in view.batches if batch.rows > 0], VERY_LONG_SECONDS
 
 
@@ -243,4 +243,4 @@ def late_batches(view: QueryView) -> Sequence[Progress]:
 @once
 def judged(view: QueryView) -> Sequence[Progress]:
     """The newest of them, which show how it is now; of a run without a settled batch its first one."""
-    return late_batches(view)[-JUDGED_BATCHES:] or view.batches[-1:]
+    return late_batches(view)[-SHOWN_BATCHES:] or view.batches[-1:]

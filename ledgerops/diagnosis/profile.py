@@ -23,22 +23,24 @@ from ledgerops.diagnosis.facts.contention import ROLES, Contention, contention, 
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
+from ledgerops.diagnosis.limits import (
+    FAR_TIMES,
+    LOOKBACK_BATCHES,
+    MIN_BATCHES,
+    MIN_SECONDS,
+    MOSTLY,
+    SHOWN_BATCHES,
+    VERY_LONG_SECONDS,
+)
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
 from ledgerops.model.records import DRIVER, Progress, TaskSummary
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MAX_BATCHES = 5  # newest batches whose tasks are known
-LOOKBACK_BATCHES = 60  # settled batches searched for tasks: in a busy driver only few batches have theirs read
-MIN_BATCHES = 2  # needed for any statement, unless one is long enough
-USUAL_LOOKBACK_BATCHES = 40
 MAX_REMEMBERED = 128  # splits of batches kept until the next look
 MIN_PYTHON_CORES = 0.3  # of workers that compute rather than wait
-MIN_ASKING_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in less
-MIN_TIMES_USUAL = 3.0  # a loaded machine makes everything slower, but not this part alone by so much
 
-MAX_COMPUTING_SHARE = 0.5  # of what passes outside of stages; with more CPU time the driver may plan in it
 OF_FUNCTION = ("driver_before", "driver_between")
 
 # what is the same for any number of rows of a batch; all else is expected to grow with them
@@ -138,7 +140,7 @@ def profile(view: QueryView) -> Profile | None:
         return None
     seconds, duration = _typical(splits)
     tasks = any(each.stages for each in splits)
-    usual_splits = _split(view, reversed(view.baseline.usual[-USUAL_LOOKBACK_BATCHES:]), with_tasks=tasks)
+    usual_splits = _split(view, reversed(view.baseline.usual[-LOOKBACK_BATCHES:]), with_tasks=tasks)
     known = len(usual_splits) >= MIN_BATCHES and (tasks or not _tasks(view))
     if not known:
         usual_splits = []
@@ -163,12 +165,12 @@ def _chosen(view: QueryView) -> Sequence[Split]:
     """The batches of `now`, oldest first: with tasks where these are known of enough, else the newest without."""
     late, settled = harm.late_batches(view), view.baseline.settled
     owes = late is not settled
-    for batches in (late,) if owes else (settled[-2 * MAX_BATCHES :], settled[-LOOKBACK_BATCHES:]):
+    for batches in (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:]):
         found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
         if len(found) >= _needed(view):
             return found
     newest = late if owes else [batch for batch in settled if batch.rows > 0]
-    alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > harm.VERY_LONG_SECONDS]
+    alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > VERY_LONG_SECONDS]
     if not newest and alone:
         return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
     return _split(view, reversed(newest), with_tasks=False)
@@ -182,18 +184,20 @@ def _needed(view: QueryView) -> int:
     settled = [batch for batch in view.baseline.settled if batch.rows > 0]
     if len(settled) >= MIN_BATCHES:
         return MIN_BATCHES
-    long = bool(settled) and settled[0].duration > harm.VERY_LONG_SECONDS
+    long = bool(settled) and settled[0].duration > VERY_LONG_SECONDS
     return 1 if long or growth.growth(view) is not None else MIN_BATCHES
 
 
 def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:
-    found = list[Split]()
+    found, known = list[Split](), _tasks(view)
+    if with_tasks and not known:
+        return found
     for batch in newest_first:
-        tasks = _tasks(view).get(batch.batch_id) if with_tasks else None
+        tasks = known.get(batch.batch_id) if with_tasks else None
         if batch.duration > 0 and (not with_tasks or tasks is not None):
             found.append(_remembered(view, batch, tasks))
-        if len(found) == MAX_BATCHES:
-            break
+            if len(found) == SHOWN_BATCHES:
+                break
     return found[::-1]
 
 
@@ -206,17 +210,25 @@ def _tasks(view: QueryView) -> Mapping[int, TaskSummary]:
 
 def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> Split:
     """The split of a batch, made once: it changes only when more becomes known."""
-    facts, kept = _facts(view), view.history.derived
-    key = (batch.run_id, tasks is None, facts)
+    kept = _kept(view)
     made = kept.get(batch.batch_id)
-    if made is not None and made[0] == key and made[1] is tasks:
-        found: Split = made[2]
-        return found
-    if len(kept) >= MAX_REMEMBERED:
-        kept.clear()
-    found = split(batch, tasks, facts)
-    kept[batch.batch_id] = (key, tasks, found)
+    if made is None or made[0] is not tasks:
+        if len(kept) >= MAX_REMEMBERED:
+            kept.clear()
+        made = kept[batch.batch_id] = tasks, split(batch, tasks, _facts(view))
+    found: Split = made[1]
     return found
+
+
+@once
+def _kept(view: QueryView) -> dict[int, tuple[TaskSummary | None, Split]]:
+    """The splits of the run's batches that earlier looks made, with the tasks that they knew; none once the facts that
+    all of them rest on have changed."""
+    basis = view.history.run_id, _facts(view)
+    if view.history.derived.get("basis") != basis:
+        view.history.derived = {"basis": basis, "splits": {}}
+    kept: dict[int, tuple[TaskSummary | None, Split]] = view.history.derived["splits"]
+    return kept
 
 
 def split_of(view: QueryView, batch: Progress) -> Split | None:
@@ -251,7 +263,7 @@ def _source_is_slow(view: QueryView) -> bool:
     newest, usual = view.baseline.recent, view.baseline.usual
     now = _asking_seconds(newest) if newest else 0.0
     # of the usual batches there are hundreds: they are looked at only where asking takes long
-    return now >= MIN_ASKING_SECONDS and bool(usual) and now >= MIN_TIMES_USUAL * _asking_seconds(usual)
+    return now >= MIN_SECONDS and bool(usual) and now >= FAR_TIMES * _asking_seconds(usual)
 
 
 def _asking_seconds(batches: Sequence[Progress]) -> float:
@@ -260,12 +272,9 @@ def _asking_seconds(batches: Sequence[Progress]) -> float:
 
 def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
     """Median seconds by part, scaled to the median duration."""
-    duration = median(each.batch.duration for each in splits)
-    shares = {
-        part: median(each.seconds.get(part, 0.0) / each.batch.duration for each in splits)
-        for part in PARTS
-        if any(part in each.seconds for each in splits)
-    }
+    duration = median([each.batch.duration for each in splits])
+    known = {part for each in splits for part in each.shares}
+    shares = {part: median([each.shares.get(part, 0.0) for each in splits]) for part in PARTS if part in known}
     total = sum(shares.values())
     return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
 
@@ -321,7 +330,7 @@ def _function_waits(view: QueryView, parts: Mapping[str, Part], duration: float)
         return False
     cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
     computing = cores / (view.trigger.busy_ratio or 1.0) * duration
-    return computing < MAX_COMPUTING_SHARE * sum(parts[name].now for name in OF_FUNCTION)
+    return computing < MOSTLY * sum(parts[name].now for name in OF_FUNCTION)
 
 
 def on_rows(found: Profile) -> float:

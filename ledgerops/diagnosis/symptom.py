@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.finding import Finding, Part, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -14,7 +15,6 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
 SYMPTOMS = ("falling-behind", "trigger-overrun", "freshness-breach", "long-batches")
-MIN_TIMES_TYPICAL = 3.0  # of a batch that runs or has just ended: then it is what matters, not those before it
 RUNNING = (
     "take a thread dump of the driver, and see what the batch waits for",
     "no batch before it took that long",
@@ -160,7 +160,7 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     where = f"the largest part of a batch is {words}: {duration(part.seconds)} of {duration(typical)}"
     running = view.run.unfinished_seconds or 0.0
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
-    if longest > max(MIN_TIMES_TYPICAL * typical, interval):
+    if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"
         where, step, why = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}", *RUNNING
     elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:

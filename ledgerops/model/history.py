@@ -108,7 +108,7 @@ class History:
         self.idle_since: float | None = None
         self.restarts = 0
         self.failures: dict[str, int] = {}  # error class -> count
-        self.derived: dict[int, Any] = {}  # what was computed of a batch of the run, by its id; bounded by who does
+        self.derived: dict[str, Any] = {}  # what earlier looks computed of the run's batches; bounded by who does
 
     @property
     def last(self) -> Progress | None:

@@ -18,7 +18,7 @@ from math import ceil
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
-from ledgerops.diagnosis.facts.state_cost import gc_goes_on, heap_bytes, off_heap
+from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
@@ -66,7 +66,7 @@ CAUSE = Cause(
     slug="gc-pressure",
     runbook=__doc__,
     parts=("gc",),
-    min_share=0.1,  # of the batch: Spark's executors page highlights more than that
+    min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
     words=Words(happened="garbage collection takes {seconds} of a batch of {batch}", first={ANY: LOOK}),
     component=lambda view, found: Component("executor", "all", "heap"),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too

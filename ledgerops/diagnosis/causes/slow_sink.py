@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY, function_computes, function_place, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -30,12 +31,11 @@ IN_DRIVER = Remedy(
     "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process",
     "the driver's Python computes meanwhile, so it is the function and not the target",
 )
-MIN_UNKNOWN_SHARE = 0.5  # of a batch, by which all of it must have grown where no tasks are known
 
 
 def _holds(view: QueryView, found: Profile) -> bool:
     unknown = found.parts.get("tasks_unknown")
-    return found.knows_tasks or unknown is None or unknown.excess >= MIN_UNKNOWN_SHARE * found.duration
+    return found.knows_tasks or unknown is None or unknown.excess >= MOSTLY * found.duration
 
 
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:

@@ -19,13 +19,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-MIN_PARTITION_SHARE = 0.5  # of the topic's rows in one partition
 REPAIR = Remedy(
     "repair how the producer chooses the partition", "only one task reads a partition, however many cores there are"
 )
@@ -61,7 +61,7 @@ def heaviest(batches: Sequence[Progress]) -> Heaviest | None:
 
 def _heaviest(found: Profile) -> Heaviest | None:
     worst = heaviest([split.batch for split in found.splits])
-    return worst if worst is not None and worst.share >= MIN_PARTITION_SHARE else None
+    return worst if worst is not None and worst.share >= MOSTLY else None
 
 
 def _component(view: QueryView, found: Profile) -> Component:
@@ -88,7 +88,7 @@ def _share(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
         return ()
     return (
         Evidence("partition_rows", float(worst.rows), "offsets", f"~ {worst.total / worst.partitions:,.0f}", found.at),
-        Evidence("partition_share", worst.share, "ratio", f"< {MIN_PARTITION_SHARE:g}", found.at),
+        Evidence("partition_share", worst.share, "ratio", f"< {MOSTLY:g}", found.at),
     )
 
 

@@ -13,29 +13,25 @@ from typing import Literal, NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour, slots_taken
-from ledgerops.diagnosis.harm import VERY_LONG_SECONDS, examined, harm, judged
+from ledgerops.diagnosis.harm import examined, harm, judged
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL, VERY_LONG_SECONDS
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Host, Progress
-from ledgerops.signals.baseline import Slowdown
+from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_SPAN_SECONDS = 4.0  # between two compared samples of the machine: less is noise
-MAX_SAMPLE_AGE_SECONDS = 25.0  # with one sample every 10 s the newest is younger
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of them stays far below
 MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
-MIN_MOSTLY_OTHERS_SHARE = 0.5  # of all cores, where no past shows how much slower the query became
-MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
 PRESSED_SAMPLES = 2  # newest samples, all of which must show it
 MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
-MIN_STRETCH = 1.5  # a machine with a few other threads makes planning take that long now and then
 MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
-MAX_MORE_CPU = 1.5  # CPU time of the tasks over the usual, at equal rows: above it they have more to do
 
 OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
@@ -172,13 +168,13 @@ def _by_processes(view: QueryView) -> Contention | None:
     evidence = list(_of_machine(use))
     if lost is None:
         young = view.now - view.batches[0].started < MIN_RUN_SECONDS
-        if harm(view) is None or use.others_share < MIN_MOSTLY_OTHERS_SHARE or (pressed is None and young):
+        if harm(view) is None or use.others_share < MOSTLY or (pressed is None and young):
             return None
     else:
         evidence.append(_slowdown(lost, view.last))
     if pressed is not None:
         evidence.append(pressed)
-    if of_tasks < MIN_STRETCH:
+    if of_tasks < CHANGED_RATIO:
         return None
     words = _words(use, pressed)
     return Contention("other_processes", OTHER, stretch, _since(view), words, tuple(evidence), of_tasks)
@@ -189,7 +185,7 @@ def first_batch(view: QueryView) -> Contention | None:
     use, pressed, running = cpu_use(view), pressure(view), view.run.unfinished_seconds or 0.0
     if view.last is not None or use is None or pressed is None or running <= VERY_LONG_SECONDS:
         return None
-    if use.busy < MIN_BUSY_SHARE or use.others_share < MIN_MOSTLY_OTHERS_SHARE:
+    if use.busy < MIN_BUSY_SHARE or use.others_share < MOSTLY:
         return None
     words = f"{_words(use, pressed)}; the first batch has run for {duration(running)}"
     return Contention("other_processes", OTHER, 1.0, view.now - running, words, (*_of_machine(use), pressed))
@@ -199,7 +195,7 @@ def _by_crowd(view: QueryView) -> Contention | None:
     """As many other queries as there are cores outlast their interval and use the cores, and this one's work takes
     longer than it should."""
     late, stretch = crowd(view), _stretch(view)
-    if view.cluster.cores is None or len(late) < view.cluster.cores or stretch < MIN_STRETCH:
+    if view.cluster.cores is None or len(late) < view.cluster.cores or stretch < CHANGED_RATIO:
         return None
     evidence = (Evidence("late_queries", float(len(late)), "count", f"< {view.cluster.cores}", view.now),)
     words = f"{len(late)} other queries outlast their intervals on the same {view.cluster.cores} cores"
@@ -214,15 +210,15 @@ def _unsampled(view: QueryView) -> Contention | None:
     lost, last = view.baseline.slowdown_of(judged(view)), view.last
     if lost is None or last is None or any(sample.cpu_busy_ratio is not None for sample in view.hosts):
         return None
-    now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-40:]))
+    now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-LOOKBACK_BATCHES:]))
     more_rows = max(1.0, lost.rows / max(1.0, lost.usual_rows))
     stretch = _stretch(view)
     if (
         now is None
         or before is None
-        or stretch < MIN_STRETCH
+        or stretch < CHANGED_RATIO
         or now[1] > MAX_STARVED_CPU_SHARE
-        or now[0] > MAX_MORE_CPU * before[0] * more_rows
+        or now[0] > CHANGED_RATIO * before[0] * more_rows
         or slots_taken(view)
     ):
         return None
@@ -268,7 +264,7 @@ def _since(view: QueryView) -> float:
 
 
 def _slowdown(lost: Slowdown, last: Progress) -> Evidence:
-    return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_STRETCH:g}", last.ended)
+    return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {CHANGED_RATIO:g}", last.ended)
 
 
 def _of_machine(use: CpuUse) -> tuple[Evidence, ...]:
@@ -292,8 +288,8 @@ def pressure(view: QueryView) -> Evidence | None:
     """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
     samples = [sample for sample in view.hosts if sample.at <= view.now][-PRESSED_SAMPLES:]
     shares = [sample.cpu_pressure_ratio for sample in samples if sample.cpu_pressure_ratio is not None]
-    if len(shares) == PRESSED_SAMPLES and min(shares) >= MIN_PRESSURE_SHARE:
-        return Evidence("cpu_pressure_ratio", min(shares), "ratio", f"< {MIN_PRESSURE_SHARE:g}", samples[-1].at)
+    if len(shares) == PRESSED_SAMPLES and min(shares) >= NEARLY_ALL:
+        return Evidence("cpu_pressure_ratio", min(shares), "ratio", f"< {NEARLY_ALL:g}", samples[-1].at)
     queue = [float(threads) for s in samples if (threads := s.runnable_threads or 0) >= _queue_limit(s)]
     if not shares and len(queue) == PRESSED_SAMPLES:
         return Evidence("runnable_threads", min(queue), "count", "about one for each core", samples[-1].at)

@@ -13,6 +13,7 @@ from math import sqrt
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import NOISE_SHARE
 from ledgerops.model.records import FilesRead, Progress
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -22,7 +23,6 @@ MIN_LAG_SECONDS = 10.0  # of a growing backlog; a burst of 1.5 times the capacit
 MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
 SERIES_BATCHES = (8, 16, 32)  # files that arrive at random need more batches as proof than files that arrive evenly
 MIN_CERTAINTY = 5.0  # standard errors of the mean growth from batch to batch: random files arrive in groups, too
-MIN_GROWTH_SHARE = 0.1  # of the time that passes
 
 
 class FileWait(NamedTuple):
@@ -84,6 +84,6 @@ def grows(ages: Sequence[float], seconds: float, interval: float) -> bool:
     steps = [later - earlier for earlier, later in pairwise(ages)]
     return (
         ages[-1] >= max(MIN_LAG_SECONDS, 2 * interval, MIN_PEAK_SHARE * max(ages))
-        and sum(steps) >= max(interval, MIN_GROWTH_SHARE * seconds)
+        and sum(steps) >= max(interval, NOISE_SHARE * seconds)
         and mean(steps) >= MIN_CERTAINTY * stdev(steps) / sqrt(len(steps))
     )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, MIN_PEAK_SHARE, file_wait
 from ledgerops.diagnosis.facts.table_wait import table_wait
+from ledgerops.diagnosis.limits import CLEAR_TIMES, NOISE_SHARE, SHOWN_BATCHES, VERY_LONG_SECONDS
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
@@ -23,18 +24,10 @@ MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the 
 SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
 SERIES_BATCHES = 12  # newest batches that are checked for growth
 MIN_SERIES = 4
-TREND_BATCHES, MIN_TREND_BATCHES = 5, 4  # newest batches, and how many of them must agree
 FEW_SECONDS = 22.0  # that two batches must add up to, where the run has no more
 MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
-MIN_LEFT_SHARE = 0.1  # share of the arrived offsets that is left over; less is noise on a large backlog
-CHAIN_BATCHES = 3  # longer batches in a row, the running one included; a pause of the machine makes one or two
-MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
-CHAIN_SECONDS = 20.0  # that they must add up to
-MAX_PEAK_INDEX = 3  # the batch of a run by which an old backlog is largest
-MIN_ROW_SLOWDOWN = 2.0  # of the time for as many rows
 MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
 # one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
-MIN_LONE_BATCH_SECONDS = 15.0
 
 
 class Growth(NamedTuple):
@@ -50,9 +43,21 @@ class Growth(NamedTuple):
     lag: float
 
 
-def piled_up_before(lefts: Sequence[int]) -> bool:
+def lefts(batches: Sequence[Progress]) -> list[tuple[Progress, int]]:
+    """The batches that say what they left in their sources, with the offsets that they left."""
+    return [(batch, left) for batch in batches if (left := backlog(batch)) is not None]
+
+
+@once
+def shrinks(view: QueryView) -> bool:
+    """Whether the backlog fell over each of the latest batches."""
+    latest = [left for _, left in lefts(view.batches[-MIN_SERIES:])]
+    return len(latest) == MIN_SERIES and all(later < earlier for earlier, later in pairwise(latest))
+
+
+def piled_up_before(sizes: Sequence[int]) -> bool:
     """Whether what the batches of a run left in the source had piled up before the run: at first it was the most."""
-    return lefts.index(max(lefts)) <= MAX_PEAK_INDEX
+    return sizes.index(max(sizes)) <= RECENT_BATCHES
 
 
 @once
@@ -65,17 +70,17 @@ def growth(view: QueryView) -> Growth | None:
 
 def _growing_backlog(view: QueryView) -> Growth | None:
     """The backlog has risen in most batches since its lowest point and is at its highest now."""
-    series = [(batch, left) for batch in view.baseline.steady[-SERIES_BATCHES:] if (left := backlog(batch)) is not None]
+    series = lefts(view.baseline.steady[-SERIES_BATCHES:])
     if len(series) < MIN_SERIES:
         return None
-    lefts = [left for _, left in series]
-    lowest = len(lefts) - 1 - lefts[::-1].index(min(lefts))
-    rising = lefts[lowest:]
+    sizes = [left for _, left in series]
+    lowest = len(sizes) - 1 - sizes[::-1].index(min(sizes))
+    rising = sizes[lowest:]
     steps = [later > earlier for earlier, later in pairwise(rising)]
     if len(rising) < MIN_SERIES or sum(steps) < MIN_RISING_SHARE * len(steps):
         return None
     came_in = _head(series[-1][0]) - _head(series[lowest][0])
-    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < MIN_LEFT_SHARE * came_in:
+    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < NOISE_SHARE * came_in:
         return None
     lag = view.lag.seconds
     if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
@@ -107,7 +112,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
     times = [
         Turn(batch.started, batch.duration, head_table.offsets_read_at(batch))
-        for batch in (settled if len(settled) > CHAIN_BATCHES else view.batches[-CHAIN_BATCHES - 1 :])
+        for batch in (settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :])
     ]
     running = view.run.unfinished_seconds
     if running is not None:
@@ -134,8 +139,8 @@ def _rising_trend(view: QueryView) -> Growth | None:
     turns = [Turn(batch.started, batch.duration, head_table.offsets_read_at(batch)) for batch in batches]
     interval = view.trigger.interval or 0.0
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
-    ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
-    several = len(ratios) == TREND_BATCHES and sum(each > 1 for each in ratios) >= MIN_TREND_BATCHES
+    ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-SHOWN_BATCHES:]
+    several = len(ratios) == SHOWN_BATCHES and sum(each > 1 for each in ratios) >= MIN_SERIES
     newest = ratios if several else ratios[-RECENT_BATCHES:]
     chain = turns[-len(newest) :]
     few = len(newest) == RECENT_BATCHES and min(newest) > 1 and sum(each.seconds for each in chain) >= MIN_FEW_SECONDS
@@ -183,21 +188,21 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     # without an interval no rhythm was promised, so a burst must be over before it counts; rows that take longer than
     # they used to are not a burst
     lost = view.baseline.slowdown
-    patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_ROW_SLOWDOWN) else 2.0
+    patience = 1.0 if interval or (lost is not None and lost.factor >= CLEAR_TIMES) else 2.0
     several = (
-        len(chain) >= CHAIN_BATCHES
-        and prod(ratios) >= 2
-        and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
+        len(chain) >= RECENT_BATCHES
+        and prod(ratios) >= CLEAR_TIMES
+        and sum(each.seconds for each in chain) >= VERY_LONG_SECONDS * patience
     )
     # of a run of few batches two are enough, once more proof would take minutes: it has no past to return to
     several = several or (
-        len(view.baseline.settled) < CHAIN_BATCHES
+        len(view.baseline.settled) < RECENT_BATCHES
         and len(chain) >= 2
-        and prod(ratios) >= 2 * patience
+        and prod(ratios) >= CLEAR_TIMES * patience
         and sum(each.seconds for each in chain) >= FEW_SECONDS
     )
     alone = (
-        ratios[0] >= 1.5 and chain[-1].seconds >= MIN_LONE_BATCH_SECONDS * patience and _swelled(view, chain[-1].began)
+        ratios[0] >= 1.5 and chain[-1].seconds >= MIN_BATCH_LAG_SECONDS * patience and _swelled(view, chain[-1].began)
     )
     before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets
     lag = max(view.now, view.batches[-1].ended) - (before.began if before.asked is None else before.asked)
@@ -214,8 +219,8 @@ def _swelled(view: QueryView, began: float) -> bool:
     if len(view.batches) < 2 or view.batches[-1].started != began:
         return False
     before, newest = view.batches[-2:]
-    crawls = newest.rows * before.duration < MAX_RATE_RATIO * before.rows * newest.duration
-    return newest.rows >= 2 * max(1, before.rows) and not crawls
+    crawls = CLEAR_TIMES * newest.rows * before.duration < before.rows * newest.duration
+    return newest.rows >= CLEAR_TIMES * max(1, before.rows) and not crawls
 
 
 class Load(NamedTuple):
@@ -230,9 +235,10 @@ class Load(NamedTuple):
         return self.arrival / self.processed if self.processed > 0 else None
 
 
-def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
+@once
+def load(view: QueryView) -> Load | None:
     """Over the latest batches. A batch that waits for its trigger counts with the whole interval."""
-    latest = view.batches[-count:]
+    latest = view.batches[-RECENT_BATCHES:]
     if len(latest) < 2:
         return None
     interval = view.trigger.interval or 0.0

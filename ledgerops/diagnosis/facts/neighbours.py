@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.harm import examined, judged
+from ledgerops.diagnosis.limits import (
+    LONG_SECONDS,
+    LOOKBACK_BATCHES,
+    MAX_SAMPLE_AGE_SECONDS,
+    MIN_BATCHES,
+    MOSTLY,
+    NEARLY_ALL,
+    SHOWN_BATCHES,
+)
 from ledgerops.model.history import History
 from ledgerops.model.records import Host
 from ledgerops.signals.baseline import CHANGED_RATIO
@@ -16,18 +25,8 @@ from ledgerops.signals.run import WINDOW_SECONDS
 OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
 MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
-MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
-BEFORE_SECONDS = 60.0  # before the harm, which show what the other query used to take
 MIN_COMPUTING_SHARE = 0.3  # of their time, of tasks that use the cores rather than wait
-
-# batches that wait for their first task while another query holds the slots
-MIN_WAITS, MAX_WAITS = 2, 5
-WAIT_LOOKBACK_BATCHES = 30  # newest batches; the tasks of some of them are read
-MAX_WAIT_AGE_SECONDS = 25.0  # of the newest of them
-MIN_WAIT_SHARE = 0.5  # of a batch
-MIN_WAIT_SECONDS = 1.0
-MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
 
 
 class Neighbour(NamedTuple):
@@ -153,7 +152,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
         took = _before(other, view)
         if other.query == holder:
             return Neighbour(other.query, takes, None, own, width, since, holds=True)
-        if takes >= max(MIN_TAKING_SHARE * width, MIN_TIMES_OWN * own, MIN_TIMES_OWN * (took or 0.0)):
+        if takes >= max(MIN_TAKING_SHARE * width, CHANGED_RATIO * own, CHANGED_RATIO * (took or 0.0)):
             found.append(Neighbour(other.query, takes, took, own, width, since))
     return max(found, key=lambda each: each.takes, default=None) if total >= MIN_TAKEN_SHARE * width else None
 
@@ -162,7 +161,7 @@ def _holder(view: QueryView) -> str | None:
     """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
     width = view.cluster.cores
     waits = _waits(view)
-    if not width or len(waits) < MIN_WAITS or waits[0][1] < view.now - MAX_WAIT_AGE_SECONDS:
+    if not width or len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
     slots = _full_slots(view)
     if len(slots) == NEWEST_SAMPLES and not any(slots):
@@ -174,7 +173,7 @@ def _holder(view: QueryView) -> str | None:
             continue
         spans = _spans(other, waits[-1][0], view.now)
         held = sum(max(0.0, min(b, until) - max(a, since)) for since, until in waits for a, b in spans)
-        if held >= MIN_HELD_SHARE * total:
+        if held >= NEARLY_ALL * total:
             return other.query
     return None
 
@@ -182,17 +181,17 @@ def _holder(view: QueryView) -> str | None:
 def _waits(view: QueryView) -> list[tuple[float, float]]:
     """From the start of `add_batch` to the first task, newest first, of batches that mostly wait so."""
     found = []
-    for batch in reversed(view.baseline.settled[-WAIT_LOOKBACK_BATCHES:]):
+    for batch in reversed(view.baseline.settled[-LOOKBACK_BATCHES:]):
         tasks = view.history.tasks_of(batch)
         if tasks is None or "add_batch" not in batch.phases:
             continue
         began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
         first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
-        if first - began >= MIN_WAIT_SHARE * batch.duration:
+        if first - began >= MOSTLY * batch.duration:
             found.append((began, min(first, batch.ended)))
-            if len(found) == MAX_WAITS:
+            if len(found) == SHOWN_BATCHES:
                 break
-        elif batch.duration > MIN_WAIT_SECONDS:
+        elif batch.duration > LONG_SECONDS:
             break  # it waits no longer, or did not yet
     return found
 
@@ -203,7 +202,7 @@ def _before(other: History, view: QueryView) -> float | None:
     if not usual:
         return None
     until = usual[-1].ended
-    since = max(usual[0].started, until - BEFORE_SECONDS)
+    since = max(usual[0].started, until - WINDOW_SECONDS)
     if not any(since <= batch.ended <= until for batch in other.run):
         return None
     return cores_taken(other, since, until, earlier=True)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from ledgerops.common.format import counted, size
 from ledgerops.model.finding import Remedy
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_COMMITS = 3  # of which the average is taken
 MIN_FILES = 20.0  # a batch: a few small files are what little data needs
 MAX_FILE_BYTES = 1e6  # below it opening a file takes longer than reading it
 
@@ -42,6 +42,6 @@ def small_files(view: QueryView) -> SmallFiles | None:
     """None where files are few or large, or the sink's commits are not known."""
     commits = [commit for commit in view.tables.commits if commit.files]
     files, each = view.tables.files_per_commit, view.tables.bytes_per_file
-    if len(commits) < MIN_COMMITS or files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
+    if len(commits) < RECENT_BATCHES or files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
         return None
     return SmallFiles(files, each, len(commits))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_ANSWER_SECONDS = 0.15  # of an answer; within a region it takes hundredths of a second
 MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
-NEWEST_ANSWERS = 3  # newest answers of the broker
 MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
-MAX_ANSWER_AGE_SECONDS = 20.0  # of the newest answer
 
 
 class Wait(NamedTuple):
@@ -26,11 +26,11 @@ class Wait(NamedTuple):
 def slow_answers(view: QueryView) -> Wait | None:
     """How long the broker takes to answer; None unless that is far longer than usual."""
     answers = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
-    newest, former = answers[-NEWEST_ANSWERS:], answers[:-MIN_FORMER_SAMPLES]
+    newest, former = answers[-RECENT_BATCHES:], answers[:-MIN_FORMER_SAMPLES]
     if (
-        len(newest) < NEWEST_ANSWERS
-        or len(former) < NEWEST_ANSWERS
-        or view.now - newest[-1].at > MAX_ANSWER_AGE_SECONDS
+        len(newest) < RECENT_BATCHES
+        or len(former) < RECENT_BATCHES
+        or view.now - newest[-1].at > MAX_SAMPLE_AGE_SECONDS
     ):
         return None
     wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))

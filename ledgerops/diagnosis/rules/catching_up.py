@@ -21,48 +21,42 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
-MIN_FALLING_BATCHES = 4  # over which the backlog must fall each time
 PACE_BATCHES = 12  # over which the rate of shrinking is taken
 # times interval plus batch without another batch: by then the query no longer processes anything
 MAX_SILENT_INTERVALS = 3
-LAG_SECONDS = 5.0  # a smaller lag is not a backlog to catch up on
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    # first by the newest batches alone: the whole run would take long
-    latest = [left for batch in view.batches[-MIN_FALLING_BATCHES:] if (left := backlog(batch))]
-    if len(latest) < MIN_FALLING_BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
+    if not growth.shrinks(view) or not (left := backlog(view.batches[-1])):
         return
     last, interval = view.batches[-1], view.trigger.interval or 0.0
     if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):
         return
-    series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
-    lefts = [left for _, left in series]
-    if growth.growth(view) is not None:
-        return
-    most = max(lefts)
-    if not growth.piled_up_before(lefts):
+    series = growth.lefts(view.batches)
+    sizes = [each for _, each in series]
+    if growth.growth(view) is not None or not growth.piled_up_before(sizes):
         return
     lag = view.lag.seconds or 0.0
-    if lag <= max(LAG_SECONDS, 2 * interval):
+    if lag <= max(MIN_CATCH_UP_SECONDS, 2 * interval):
         return
     first, since = series[-PACE_BATCHES - 1 :][0]
-    pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)
+    pace = (since - left) / (series[-1][0].ended - first.ended)
     if pace <= 0:
         return
-    seconds = latest[-1] / pace
+    seconds = left / pace
     evidence = [
-        Evidence(BACKLOG.name, float(latest[-1]), "offsets", "falling", last.ended),
+        Evidence(BACKLOG.name, float(left), "offsets", "falling", last.ended),
         Evidence("backlog_falls_by", pace, "offsets", "the pace", last.ended),
         Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
     ]
@@ -74,12 +68,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         failed = f" after a failure ({end.error_class or 'no error class'})" if end.exception is not None else ""
         why = f"; the query was down for {duration(gone)}{failed}"
     yield Finding(
-        f"catching up: {latest[-1]:,} of {most:,} offsets are left, {pace:,.0f} fewer per second; "
+        f"catching up: {left:,} of {max(sizes):,} offsets are left, {pace:,.0f} fewer per second; "
         f"backlog clears in about {duration(seconds)}{why}",
         Component("query", view.query),
         tuple(evidence),
         (Remedy("wait until the backlog is processed", "it dates from before the start of the query, and shrinks"),),
-        confidence=0.9,
+        confidence=CLEAR,
         began=view.batches[0].started,
     )
 

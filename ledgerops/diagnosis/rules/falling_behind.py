@@ -36,14 +36,13 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
-
-CERTAIN_BATCHES = 8  # batches in a row from which confidence no longer grows
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -98,7 +97,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "a backlog shrinks only when more rows are processed than arrive",
             ),
         ),
-        confidence=min(0.95, 0.7 + 0.25 * grown.batches / CERTAIN_BATCHES),
+        confidence=confidence(grown.lag, MIN_LAG_SECONDS),
         began=grown.since,
     )
 

@@ -35,7 +35,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
@@ -44,11 +46,10 @@ from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-LATEST_BATCHES = 3  # each of them must be too old: one long pause is not enough
-FRESH_SHARE = 0.5  # of the objective: rows that were this young earlier in the run are not a replay
 MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
 NEWEST_PACE_BATCHES = 6  # over which the rate of shrinking is taken
@@ -83,19 +84,20 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query, worst.what),
         tuple(evidence),
         (Remedy("remove the named root cause", "results catch up only when more rows are processed than arrive"),),
-        confidence=min(0.95, 0.6 + 0.1 * len(evidence) + 0.1 * min(2.0, worst.seconds / limit - 1)),
+        confidence=confidence(worst.seconds, limit),
     )
 
 
 def _catches_up(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
-    lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
-    most = max((left for _, left in lefts), default=0)
-    if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
+    series = growth.lefts(view.batches)
+    sizes = [left for _, left in series]
+    most = max(sizes, default=0)
+    if most == 0 or sizes[-1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
         return False
-    if growth.piled_up_before([left for _, left in lefts]):
+    if growth.piled_up_before(sizes):
         return True
-    (first, before), (last, left) = lefts[-NEWEST_PACE_BATCHES:][0], lefts[-1]
+    (first, before), (last, left) = series[-NEWEST_PACE_BATCHES:][0], series[-1]
     gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
     return gone > 0 and left / gone <= limit
 
@@ -103,19 +105,19 @@ def _catches_up(view: QueryView, limit: float) -> bool:
 def _waiting(view: QueryView) -> Age | None:
     """The age of the oldest row left in the source, if each of the latest batches left rows there."""
     lag = view.lag.seconds
-    if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST_BATCHES:]):
+    if lag is None or any(not backlog(batch) for batch in view.batches[-RECENT_BATCHES:]):
         return None
     return Age(LAG.name, lag, "the oldest unread row has waited")
 
 
 def _delay(view: QueryView) -> Age | None:
     """Age of the oldest row of the running batch; else the least that it was at the end of the newest two batches."""
-    newest = view.baseline.steady[-LATEST_BATCHES:]
+    newest = view.baseline.steady[-RECENT_BATCHES:]
     running, interval = view.history.running, view.trigger.interval or 0.0
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
         since = _since(newest[-1], running.since, interval)
         return Age("result_delay_seconds", view.now - since, "results are late by")
-    if len(newest) < LATEST_BATCHES or any(batch.rows == 0 for batch in newest):
+    if len(newest) < RECENT_BATCHES or any(batch.rows == 0 for batch in newest):
         return None
     delay = min(later.ended - _since(earlier, later.started, interval) for earlier, later in pairwise(newest))
     return Age("result_delay_seconds", delay, "results are late by")
@@ -133,11 +135,11 @@ def _observed(view: QueryView, limit: float) -> Age | None:
     """The median age of the rows of the latest batches, if rows were recent once in this run: else it is a replay."""
     if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
         return None
-    newest = [age for batch in view.baseline.steady[-LATEST_BATCHES:] if (age := median_age(batch)) is not None]
-    if len(newest) < LATEST_BATCHES or min(newest) <= limit:
+    newest = [age for batch in view.baseline.steady[-RECENT_BATCHES:] if (age := median_age(batch)) is not None]
+    if len(newest) < RECENT_BATCHES or min(newest) <= limit:
         return None
-    earlier = [age for batch in view.batches[:-LATEST_BATCHES] if (age := median_age(batch)) is not None]
-    if not earlier or min(earlier) > FRESH_SHARE * limit:
+    earlier = [age for batch in view.batches[:-RECENT_BATCHES] if (age := median_age(batch)) is not None]
+    if not earlier or min(earlier) > MOSTLY * limit:
         return None
     return Age("event_latency_seconds", median(newest), "half of the rows have an event time older than")
 
@@ -160,12 +162,12 @@ def median_age(batch: Progress) -> float | None:
 def _watermark(view: QueryView, limit: float) -> Age | None:
     """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
     delay = max(view.plan.watermarks.values(), default=None)
-    newest = view.baseline.steady[-LATEST_BATCHES:]
-    if delay is None or len(newest) < LATEST_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
+    newest = view.baseline.steady[-RECENT_BATCHES:]
+    if delay is None or len(newest) < RECENT_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
         return None
     behind = [_behind(batch, delay) for batch in newest]
-    earlier = [_behind(batch, delay) for batch in view.batches[:-LATEST_BATCHES] if batch.watermark is not None]
-    if not earlier or min(earlier) > FRESH_SHARE * limit or min(behind) <= limit:
+    earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
+    if not earlier or min(earlier) > MOSTLY * limit or min(behind) <= limit:
         return None
     return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
 

@@ -41,9 +41,11 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
@@ -56,7 +58,6 @@ from ledgerops.signals.rate_cap import ROOM_SHARE
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
-MIN_WORK_SHARE = 0.5  # of a batch that is work on its rows
 FROM_BIRTH_SHARE = 0.1  # for the ranking: any cause that would save more comes first
 
 
@@ -86,7 +87,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
         _remedies(view, view.last.duration),
-        confidence=min(0.95, 0.6 + 0.2 * (ratio - 1)),
+        confidence=confidence(ratio, 1.0),
         began=grown.since,
         share=None if view.baseline.usual else FROM_BIRTH_SHARE,
     )
@@ -123,7 +124,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
         return
     share = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
-    if share < MIN_WORK_SHARE or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
+    if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
         return
     at, seconds = view.last.ended, view.last.duration
     yield Finding(
@@ -131,13 +132,13 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
         f"interval is {interval:g} s: more rows arrive in an interval than the query can process in it",
         _component(view),
         (
-            Evidence("work_on_rows_share", share, "ratio", f"< {MIN_WORK_SHARE:g}", found.at),
+            Evidence("work_on_rows_share", share, "ratio", f"< {MOSTLY:g}", found.at),
             Evidence(LAST_BATCH.name, seconds, "seconds", f"<= {interval:g}", at),
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
         _remedies(view, seconds),
-        confidence=0.5,
+        confidence=UNSURE,
         began=time.since,
         share=FROM_BIRTH_SHARE,
         batches=found.batches,

@@ -36,8 +36,11 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.contention import contention
 from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, LOOKBACK_BATCHES, MOSTLY
 from ledgerops.diagnosis.profile import split_of
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -45,17 +48,10 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO
 from ledgerops.signals.query_view import QueryView
 
-MAX_JUDGED_BATCHES = 60  # newest batches that are judged
-MAX_WINDOW_SECONDS = 120.0
 MIN_JUDGED_BATCHES = 8  # needed to know what is usual
-MIN_TIMES_MEDIAN = 3.0  # over the median; the JIT, a garbage collection or a burst at most double a batch
-MIN_EXCESS_SECONDS = 1.0  # over the median; a shorter wait does not matter
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
 FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
 FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
-MAX_SLOW_SHARE = 0.4  # of the batches; above it the sink is always slow, not intermittently
-MIN_WAITING_SHARE = 0.5  # of the excess, in which no task computes
-MIN_TIMES_MEDIAN_PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
@@ -102,7 +98,7 @@ class Stalls(NamedTuple):
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = _stalls(view)
-    if found is None or _explained(view, found) or (waiting := _waiting_share(view, found)) < MIN_WAITING_SHARE:
+    if found is None or _explained(view, found) or (waiting := _waiting_share(view, found)) < MOSTLY:
         return
     at = found.batches[-1].ended
     yield Finding(
@@ -113,9 +109,9 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("slow_batches", float(len(found.slow)), "count", "0", at),
             Evidence("batches", float(len(found.batches)), "count", f">= {MIN_JUDGED_BATCHES}", at),
             Evidence("usual_batch_seconds", found.usual, "seconds", "the usual", at),
-            Evidence("slow_batch_excess_seconds", found.excess, "seconds", f"< {MIN_EXCESS_SECONDS:g}", at),
+            Evidence("slow_batch_excess_seconds", found.excess, "seconds", f"< {LONG_SECONDS:g}", at),
             Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
-            Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MIN_WAITING_SHARE:g}", at),
+            Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MOSTLY:g}", at),
         ),
         (
             Remedy(
@@ -124,7 +120,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
         ),
-        confidence=min(0.95, 0.5 + 0.05 * len(found.events) + 0.2 * waiting),
+        confidence=confidence(len(found.events), MIN_EVENTS),
         began=found.events[0].started,
         at_most="critical" if view.trigger.interval else "info",  # nobody was promised a rhythm
         share=min(1.0, sum(b.duration - found.usual for b in found.slow) / sum(b.duration for b in found.batches)),
@@ -141,7 +137,7 @@ def _stalls(view: QueryView) -> Stalls | None:
     if (
         len(found.batches) < MIN_JUDGED_BATCHES
         or len(found.events) < needed
-        or len(found.slow) > MAX_SLOW_SHARE * len(found.batches)
+        or len(found.slow) >= MIN_LATE_SHARE * len(found.batches)
         or (interval and found.usual > interval)
     ):
         return None
@@ -150,18 +146,19 @@ def _stalls(view: QueryView) -> Stalls | None:
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
-    return [each for each in batches[-MAX_JUDGED_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
+    return [each for each in batches[-LOOKBACK_BATCHES:] if each.started >= view.now - WINDOW_SECONDS]
 
 
 def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
         return Stalls(batches, 0.0, [], [])
-    usual, rows = median(b.duration for b in batches), max(1.0, median(b.rows for b in batches))
-    least = max(MIN_TIMES_MEDIAN * usual, usual + MIN_EXCESS_SECONDS, OVER_RATIO * interval)
+    usual = median([b.duration for b in batches])
+    least = max(FAR_TIMES * usual, usual + LONG_SECONDS, OVER_RATIO * interval)
+    if all(batch.duration <= least for batch in batches):
+        return Stalls(batches, usual, [], [])
+    rows = max(1.0, median([b.rows for b in batches]))
     slow = [
-        batch
-        for batch in batches
-        if batch.duration > max(least, MIN_TIMES_MEDIAN_PER_ROW * usual * max(1.0, batch.rows / rows))
+        batch for batch in batches if batch.duration > max(least, CLEAR_TIMES * usual * max(1.0, batch.rows / rows))
     ]
     first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
     return Stalls(batches, usual, slow, first)
@@ -180,7 +177,7 @@ def _by_state(found: Stalls) -> bool:
     removed, usually = (
         median(sum(each.removed for each in batch.operators) for batch in some) for some in (found.slow, found.batches)
     )
-    return seconds >= MIN_WAITING_SHARE or removed > MIN_TIMES_MEDIAN_PER_ROW * usually
+    return seconds >= MOSTLY or removed > CLEAR_TIMES * usually
 
 
 def _collected(view: QueryView, found: Stalls) -> bool:
@@ -190,7 +187,7 @@ def _collected(view: QueryView, found: Stalls) -> bool:
         return False
     first = {each.executor_id: each.gc_seconds for each in samples[0].executors}
     grown = [each.gc_seconds - first[each.executor_id] for each in samples[-1].executors if each.executor_id in first]
-    return max(grown, default=0.0) >= MIN_WAITING_SHARE * sum(each.duration - found.usual for each in found.slow)
+    return max(grown, default=0.0) >= MOSTLY * sum(each.duration - found.usual for each in found.slow)
 
 
 def _waiting_share(view: QueryView, found: Stalls) -> float:

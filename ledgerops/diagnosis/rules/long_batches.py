@@ -22,6 +22,8 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis import harm
+from ledgerops.diagnosis.confidence import UNSURE
+from ledgerops.diagnosis.limits import LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -41,8 +43,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"{'batches run back to back and take' if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
         Component("query", view.query),
-        (Evidence("batch_seconds_median", seconds, "seconds", f"< {harm.MIN_LONG_SECONDS:g}", at),),
-        confidence=0.5,
+        (Evidence("batch_seconds_median", seconds, "seconds", f"< {LONG_SECONDS:g}", at),),
+        confidence=UNSURE,
     )
 
 

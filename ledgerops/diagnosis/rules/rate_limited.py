@@ -39,6 +39,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.common.format import counted, duration
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
 from ledgerops.diagnosis.facts.table_wait import table_wait
@@ -100,7 +101,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 settings=(Setting(held.option, better),),
             ),
         ),
-        confidence=0.9,
+        confidence=confidence(held.needed, held.cap),
         began=view.baseline.steady[-CAP_BATCHES].started,
         share=held.share,
         batches=held.profile.batches,
@@ -151,7 +152,7 @@ def _unread(view: QueryView) -> Iterator[Finding]:
                 settings=(Setting(option, better),),
             ),
         ),
-        confidence=0.9,
+        confidence=confidence(wait.last, MIN_LAG_SECONDS),
         began=wait.since,
         share=wait.share,
     )
@@ -168,7 +169,7 @@ def _held(view: QueryView) -> Held | None:
     cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
     if cap is None or len(latest) < CAP_BATCHES:
         return None
-    found, load = profile(view), growth.load(view, CAP_BATCHES)
+    found, load = profile(view), growth.load(view)
     if found is None or load is None or load.arrival <= 0:
         return None
     option, limit = cap

@@ -28,6 +28,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import LIKELY, UNSURE
 from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MAX_FORECAST_SECONDS, MIN_FULLNESS, MIN_RISE_SHARE, creep
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -65,7 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("ask the producer how far the load will rise", "only more capacity or fewer rows help"),
         ),
-        confidence=0.6 if found.window < LONG_WINDOW_SECONDS else 0.8,
+        confidence=LIKELY if found.window >= LONG_WINDOW_SECONDS else UNSURE,
         began=found.began,
     )
 

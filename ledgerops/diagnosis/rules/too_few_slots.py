@@ -17,6 +17,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import CORES, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import LONG_RUNNING
@@ -45,7 +46,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 settings=(Setting(CORES, tasks),),
             ),
         ),
-        confidence=0.95,
+        confidence=CLEAR,
         began=running.since,
     )
 

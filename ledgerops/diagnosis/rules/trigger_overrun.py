@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.rule import Rule
@@ -59,7 +60,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
         ),
         (longer_interval(middle),),
-        confidence=min(0.95, 0.6 + 0.3 * time.share),
+        confidence=LIKELY,
         began=time.since,
     )
 

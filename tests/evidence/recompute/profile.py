@@ -164,7 +164,7 @@ def _needed_offsets(tape: Tape, finding: Json) -> float | None:
     seconds = median_of(batch.seconds for batch in newest)
     few = max(batch.rows for batch in named(tape, finding)) <= 100  # then none of their time matters
     for_rows = 0.0 if few else sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
-    run = tape.run[-5:]
+    run = tape.run[-3:]
     looks = [batch.start + batch.phase("latestOffset") for batch in run]
     arrival = (sum(run[-1].heads.values()) - sum(run[0].heads.values())) / (looks[-1] - looks[0])
     caps = [int(value) for name, value in tape.plan["rate_limits"].items() if "offsets" in name.lower()]
