@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.scoring.replay import replayed
 from ledgerops.model.finding import Verdict
+from tests.evidence.numbers import Number, compare
 from tests.paths import RECORDED
 
 FOLDER = RECORDED / "drills"
@@ -18,10 +18,12 @@ def bundle(name: str) -> Bundle:
     return Bundle(FOLDER / name)
 
 
-def recording(name: str) -> Path:
-    return bundle(name).recording
-
-
 @cache
 def verdicts(name: str) -> tuple[Verdict, ...]:
     return tuple(replayed(bundle(name)))
+
+
+@cache
+def numbers(name: str) -> tuple[Number, ...]:
+    """Every number of its findings, beside what its recording gives."""
+    return tuple(compare(bundle(name).recording, verdicts(name)))

@@ -13,8 +13,8 @@ from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.scoring.score import score
 from tests.diagnosis.contradictions import contradictions
-from tests.drills.saved import NAMES, bundle, recording, verdicts
-from tests.evidence.numbers import wrong_numbers
+from tests.drills.saved import NAMES, bundle, numbers, verdicts
+from tests.evidence.numbers import blind, wrong
 
 SAID = re.compile(r" (?P<value>[\d.,]+\S*(?: \S+)?) \((?:usually|at most|at least|expected) (?P<limit>.*)\)$")
 
@@ -44,7 +44,13 @@ def test_status_findings_and_remedies_agree_with_the_figures(name):
 
 @drills
 def test_every_number_of_every_finding_is_in_the_recording(name):
-    assert wrong_numbers(recording(name), verdicts(name)) == () or BY_NAME[name].limit
+    assert wrong(numbers(name)) == () or BY_NAME[name].limit
+
+
+@drills
+@pytest.mark.parametrize("changed", [0.8, 1.2])
+def test_a_number_that_is_a_fifth_off_is_not_in_the_recording(name, changed):
+    assert blind(numbers(name), changed) == ()
 
 
 @drills

@@ -16,7 +16,9 @@ from ledgerops.diagnosis.report import document
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.diagnosis.runbook import evidence_of
 from ledgerops.model.finding import Verdict
-from tests.evidence.recompute import Compared, recompute
+from tests.evidence.recompute import TINY, Compared, recompute
+
+MIN_TOLD = 5  # times, before it counts that a number agrees by chance with another choice of batches
 
 
 class Number(NamedTuple):
@@ -28,17 +30,26 @@ class Number(NamedTuple):
     compared: Compared
 
 
-def wrong_numbers(recording: Path, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+def wrong(numbers: Iterable[Number]) -> tuple[str, ...]:
     """One line for each rule and number that differs from the recording, with its first instance."""
     found: dict[tuple[str, str], str] = {}
-    for number in compare(recording, verdicts):
-        each = number.compared
+    for _, _, rule, each in numbers:
         if not each.agrees:
             given = "no formula or no data" if each.found is None else f"{each.found:.6g}"
-            found.setdefault((number.rule, each.name), f"{number.rule}: {each.name} {each.told:.6g}, is {given}")
-        if not _described(number.rule, each.name):
-            found.setdefault((number.rule, each.name), f"{number.rule}: {each.name} is not in the runbook")
+            found.setdefault((rule, each.name), f"{rule}: {each.name} {each.told:.6g}, is {given}")
+        if not _described(rule, each.name):
+            found.setdefault((rule, each.name), f"{rule}: {each.name} is not in the runbook")
     return tuple(found.values())
+
+
+def blind(numbers: Iterable[Number], changed: float) -> tuple[str, ...]:
+    """The rules' numbers that would mostly agree with the recording, too, if the finding told so many times as much."""
+    seen: dict[str, list[bool]] = {}
+    for _, _, rule, each in numbers:
+        if abs(each.told) * abs(changed - 1) > 2 * TINY:
+            other = each._replace(told=each.told * changed)
+            seen.setdefault(f"{rule}: {each.name}", []).append(not other.agrees)
+    return tuple(name for name, each in seen.items() if len(each) >= MIN_TOLD and sum(each) < len(each) / 2)
 
 
 @cache

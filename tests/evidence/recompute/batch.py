@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.evidence.recompute.shared import cores_by_role, median_of, total_of
+from tests.evidence.recompute.numbers import cores_by_role, median_of, total_of
 from tests.evidence.tape import Batch, Json, Tape
 
 PHASES = {
@@ -54,11 +54,11 @@ def _answers_slowly(tape: Tape) -> bool:
 
 
 def _asks_long(tape: Tape) -> bool:
-    if not tape.usual or not tape.steady:
+    usual = tape.named("usual_batches")
+    if not usual or not tape.steady:
         return False
     now, before = (
-        median_of(batch.phase("latestOffset") + batch.phase("getBatch") for batch in some)
-        for some in (tape.steady[-3:], tape.usual)
+        median_of(b.phase("latestOffset") + b.phase("getBatch") for b in some) for some in (tape.steady[-3:], usual)
     )
     return now >= max(0.5, 3 * before)
 
@@ -80,7 +80,7 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
     if not stages or not complete or len(stages) >= READ_STAGES:
         return found + Counter(tasks_unknown=adding)
-    at_work = min(adding, tape.wall(batch))
+    at_work = min(adding, _wall(stages))
     began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
     idle = adding - at_work
     found["after_tasks"] = min(idle, max(0.0, began + adding - max(stage["ended"] for stage in stages)))
@@ -96,6 +96,14 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     for name, seconds in _of_tasks(tape, batch, stages, known) if ran else [("waiting", 1.0)]:
         found[name] += seconds / (ran or 1.0) * even
     return found
+
+
+def _wall(stages: Sequence[Json]) -> float:
+    """Seconds in which at least one stage was at work."""
+    total, until = 0.0, 0.0
+    for start, end in sorted((stage["started"], stage["ended"]) for stage in stages):
+        total, until = total + max(0.0, end - max(start, until)), max(until, end)
+    return total
 
 
 def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str, float]:

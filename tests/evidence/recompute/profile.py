@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.evidence.recompute.batch import Ground, ground, parts_of
-from tests.evidence.recompute.shared import Formula, collecting, evidence, median_of, offsets_read
-from tests.evidence.tape import Batch, Json, Tape
+from tests.evidence.recompute.numbers import Formula, head, median_of, offsets_read, total_of
+from tests.evidence.tape import Batch, Tape, running_tasks
 
 Seconds = Mapping[str, float]
 
@@ -72,12 +72,8 @@ class Profile(NamedTuple):
         return sum(self.now.get(name, 0.0) - (self.usual or {}).get(name, 0.0) for name in names)
 
 
-def named(tape: Tape, finding: Json, key: str = "batches") -> list[Batch]:
-    return [batch for batch in tape.run if batch.id in finding[key]]
-
-
-def profile(tape: Tape, finding: Json) -> Profile:
-    known, batches, usual = ground(tape), named(tape, finding), named(tape, finding, "usual_batches")
+def profile(tape: Tape) -> Profile:
+    known, batches, usual = ground(tape), tape.named(), tape.named("usual_batches")
     with_tasks = all(tape.stages(batch) for batch in batches)
     now, before = _typical(tape, batches, known, with_tasks), None
     if usual:
@@ -87,7 +83,7 @@ def profile(tape: Tape, finding: Json) -> Profile:
             for name, seconds in _typical(tape, usual, known, with_tasks).items()
         }
     duration = median_of(batch.seconds for batch in batches)
-    return _waiting(_contended(Profile(_with_driver_gc(tape, now, duration), before, duration), finding), finding)
+    return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration)))
 
 
 def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bool) -> Seconds:
@@ -98,9 +94,22 @@ def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bo
     return {name: share * scale for name, share in shares.items()}
 
 
+def _collecting(tape: Tape) -> float | None:
+    """Of the executors' run time of the last half minute the share in which they collected garbage."""
+    looks = [host for host in tape.hosts if running_tasks(host)]
+    looks = [host for host in looks if host["at"] >= looks[-1]["at"] - 30]
+    if len(looks) < 2 or looks[-1]["at"] < tape.now - 30:
+        return None
+    gc, run = (
+        total_of(running_tasks(looks[-1]), key) - total_of(running_tasks(looks[0]), key)
+        for key in ("gc_seconds", "run_seconds")
+    )
+    return gc / run if run > 0 and gc >= 0 else None
+
+
 def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
     """In local mode a collection stops the driver, too: its share is taken from all that wants a core."""
-    share = collecting(tape)
+    share = _collecting(tape)
     if share is None or {each["executor_id"] for each in tape.executors} != {"driver"}:
         return now
     wanting = {name: seconds for name, seconds in now.items() if name not in WAIT}
@@ -112,9 +121,9 @@ def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
     return {**now, **kept, "gc": now["gc"] + moved * sum(wanting.values())}
 
 
-def _contended(found: Profile, finding: Json) -> Profile:
+def _contended(tape: Tape, found: Profile) -> Profile:
     """What others took of each part, given how many times as long work takes."""
-    told = evidence(finding)
+    told = tape.told
     name = next((each for each in ("other_queries", "other_processes") if f"stretch_by_{each}" in told), None)
     if name is None:
         return found
@@ -135,52 +144,63 @@ def _contended(found: Profile, finding: Json) -> Profile:
     return found._replace(now={**now, name: taken.total()})
 
 
-def _waiting(found: Profile, finding: Json) -> Profile:
+def _waiting(tape: Tape, found: Profile) -> Profile:
     """What passes outside of stages as one part, where the finding says that the driver waits there."""
-    if found.usual is not None or f"{WAITED}_seconds" not in evidence(finding):
+    if found.usual is not None or f"{WAITED}_seconds" not in tape.told:
         return found
     rest = {name: seconds for name, seconds in found.now.items() if name not in OF_FUNCTION}
     return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
 
 
-def _seconds(name: str) -> Formula:
-    return lambda tape, finding: profile(tape, finding).now[name]
+def idle_share(tape: Tape, slow: Sequence[Batch], window: Sequence[Batch], usual: float) -> float:
+    """Of the seconds beyond the usual of slow batches, the share in which no task computes."""
+    known, shares = ground(tape), []
+    for batch in slow:
+        parts, excess = parts_of(tape, batch, known), batch.seconds - usual
+        if "driver_before" in parts:
+            idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
+            shares.append(min(1.0, idle / excess) - min(1.0, sum(parts[name] for name in UNEVEN) / excess))
+    before = median_of(batch.phase("addBatch") for batch in window)
+    adding = [min(1.0, (batch.phase("addBatch") - before) / (batch.seconds - usual)) for batch in slow]
+    return median_of(shares or adding)
 
 
-def saving(tape: Tape, finding: Json) -> float | None:
+def _saving(tape: Tape) -> float:
     """Of a cause the seconds of its parts beyond the usual; of another rule its share of the newest batches."""
-    if finding["rule"] not in OWNED:
-        return median_of(batch.seconds for batch in tape.steady[-3:] or tape.run[-3:]) * float(finding["share"])
-    found = profile(tape, finding)
-    always, grown, born = OWNED[finding["rule"]]
+    rule = tape.finding["rule"]
+    if rule not in OWNED:
+        return median_of(batch.seconds for batch in tape.steady[-3:] or tape.run[-3:]) * float(tape.finding["share"])
+    found, (always, grown, born) = profile(tape), OWNED[rule]
     if found.usual is None:
-        return max(0.0, found.excess([*always, *born]) - NORMAL.get(finding["rule"], 0.0))
+        return max(0.0, found.excess([*always, *born]) - NORMAL.get(rule, 0.0))
     return max(0.0, found.excess([*always, *grown]))
 
 
-def _needed_offsets(tape: Tape, finding: Json) -> float | None:
+def _needed_offsets(tape: Tape) -> float:
     """The cap with which the query would keep up; rows and the fixed rest take what the profile says."""
-    found, newest = profile(tape, finding), tape.steady[-5:]
+    found, newest, run = profile(tape), tape.steady[-5:], tape.run[-3:]
     seconds = median_of(batch.seconds for batch in newest)
-    few = max(batch.rows for batch in named(tape, finding)) <= 100  # then none of their time matters
+    few = max(batch.rows for batch in tape.named()) <= 100  # then none of their time matters
     for_rows = 0.0 if few else sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
-    run = tape.run[-3:]
-    looks = [batch.start + batch.phase("latestOffset") for batch in run]
-    arrival = (sum(run[-1].heads.values()) - sum(run[0].heads.values())) / (looks[-1] - looks[0])
+    arrival = (head(run[-1]) - head(run[0])) / (run[-1].asked - run[0].asked)
     caps = [int(value) for name, value in tape.plan["rate_limits"].items() if "offsets" in name.lower()]
     cap = min(caps) if caps else max(map(offsets_read, newest))
     return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / cap), arrival * tape.interval / 0.7)
 
 
-def _work_share(tape: Tape, finding: Json) -> float | None:
-    found = profile(tape, finding)
+def _work_share(tape: Tape) -> float:
+    found = profile(tape)
     return sum(max(0.0, found.excess([name])) for name in WORK) / found.duration
 
 
+def _part(name: str) -> Formula:
+    return lambda tape: profile(tape).now[name]
+
+
 FORMULAS: Mapping[str, Formula] = {
-    **{f"{name}_seconds": _seconds(name) for name in (*NAMES, WAITED)},
-    "profile_seconds": lambda tape, finding: median_of(batch.seconds for batch in named(tape, finding)),
-    "saving_seconds": saving,
+    **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
+    "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
+    "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
     "work_on_rows_share": _work_share,
 }

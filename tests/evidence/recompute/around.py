@@ -1,0 +1,390 @@
+"""Numbers that others tell about a query: its sources, its tables, the machines, its neighbours, and the observer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
+from statistics import median
+
+from tests.evidence.recompute.numbers import (
+    Formula,
+    Given,
+    cores_by_role,
+    growths,
+    looks_at_host,
+    median_of,
+    offsets_read,
+    total_of,
+)
+from tests.evidence.tape import Batch, Json, Place, Tape, instant
+
+MINUTE = 60.0
+FIXED = ("queryPlanning", "walCommit", "commitOffsets")  # of a batch, whatever its rows
+HEADROOM, LAG = "ledgerops_retention_headroom_seconds", "ledgerops_source_lag_seconds"
+
+
+# -- what is waited for
+
+
+def _file_waits(tape: Tape) -> Iterator[list[tuple[int, float]]]:
+    """By source, of the batches whose files are known: how many there were, and how long the newest waited."""
+    known = [(batch, found) for batch in tape.steady if (found := tape.files.get((batch.run, batch.id)))]
+    for name in known[-1][1] if known else ():
+        yield [(own[name]["files"], batch.start - own[name]["newest"]) for batch, own in known if name in own]
+
+
+def _commit_waits(tape: Tape) -> Iterator[list[float]]:
+    """By table, after each settled batch: how long the oldest unread commit had waited."""
+    samples, batches = [each for each in tape.tables if each["run_id"] == tape.run_id], tape.steady
+    found: dict[str, list[float]] = {}
+    for batch, until in zip(batches, [*(each.end for each in batches[1:]), tape.now], strict=True):
+        first = next((each for each in samples if each["at"] >= batch.end), None)
+        if first is None or first["at"] > until:
+            continue
+        for name, read in first["sources"].items():
+            if read["versions"] == 0 or read["since"] is not None:
+                waited = max(0.0, first["at"] - read["since"]) if read["versions"] else 0.0
+                found.setdefault(name, []).append(waited)
+    yield from ([found[tape.name]] if tape.name in found else found.values())
+
+
+def _of_commits(value: Callable[[Sequence[Json]], float]) -> Formula:
+    """Of the newest 20 commits of the query, those that added files."""
+    return lambda tape: value([each for s in tape.tables for each in s["commits"]][-20:])
+
+
+def _files(commits: Sequence[Json]) -> float:
+    return total_of(commits, "files")
+
+
+# -- what a source still has
+
+
+def _place(tape: Tape) -> Place:
+    """The partition that a finding names: `topic-2`."""
+    topic, _, number = tape.name.rpartition("-")
+    return topic, number
+
+
+def _answers(tape: Tape) -> list[Json]:
+    return [{**data, "at": at} for at, data in tape.asked if not data.get("error")]
+
+
+def _gaps(tape: Tape) -> float:
+    """Offsets between where the query goes on and the oldest that is left."""
+    earliest, ends = tape.asked[-1][1].get("earliest") or {}, tape.newest.offsets("endOffset")
+    return float(sum(max(0, earliest.get(topic, {}).get(number, 0) - end) for (topic, number), end in ends.items()))
+
+
+def _leaping(tape: Tape) -> Batch:
+    """The batch of which the finding tells that it read fewer rows than offsets."""
+    told = tape.told["batch_rows"], tape.told["batch_offsets"]
+    return next(batch for batch in reversed(tape.run) if (batch.rows, offsets_read(batch)) == told)
+
+
+def _lost(tape: Tape) -> float:
+    if "batch_rows" not in tape.told:
+        return _gaps(tape)
+    batch = _leaping(tape)
+    before = [each for each in tape.run if each.id < batch.id and offsets_read(each) > 0][-20:]
+    usual = max(each.rows / offsets_read(each) for each in before) if len(before) >= 5 else 1.0
+    return offsets_read(batch) - batch.rows / usual
+
+
+def _arrivals(tape: Tape) -> list[float]:
+    """The instants at which some partition of the topic was seen to have grown. A batch tells of its heads when it has
+    ended: what was asked for meanwhile is newer, and the batch's own look then says nothing any more."""
+    looks = [(batch.end, batch.asked, {place[1]: at for place, at in batch.heads.items() if place[0] == tape.name})
+             for batch in tape.all]  # fmt: skip
+    looks += [(at, at, (data.get("latest") or {}).get(tape.name, {})) for at, data in tape.asked]
+    found, highest, newest = [], dict[str, int](), 0.0
+    for _, at, heads in sorted(looks, key=lambda each: each[0]):
+        if not heads or at <= newest:
+            continue
+        newest = at
+        found += [at] * any(number in highest and head > highest[number] for number, head in heads.items())
+        highest |= {number: max(head, highest.get(number, -1)) for number, head in heads.items()}
+    return found
+
+
+def _silent(tape: Tape) -> float:
+    told = next(each["at"] for each in tape.finding["evidence"] if each["name"] == "seconds_without_arrival")
+    return instant(told) - _arrivals(tape)[-1]
+
+
+def _forgets(tape: Tape) -> float:
+    """Offsets a second by which the oldest kept one of a partition advances; 0 where it does not."""
+    topic, number = _place(tape)
+    seen = [(each["at"], each["earliest"][topic][number]) for each in _answers(tape)]
+    moved = [seen[0], *(b for a, b in pairwise(seen) if b[1] != a[1])]
+    return float((moved[-1][1] - moved[0][1]) / (moved[-1][0] - moved[0][0])) if len(moved) > 1 else 0.0
+
+
+def _keeps(tape: Tape) -> list[float]:
+    """Seconds that a topic or a table keeps, by its setting and by how fast it forgets."""
+    read = _table(tape)
+    if read is not None:
+        return [tape.now - read["oldest_at"]]
+    (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
+    kept = [each for each in [(newest.get("retention_seconds") or {}).get(topic)] if each is not None]
+    return [*kept, *([(newest["latest"][topic][number] - newest["earliest"][topic][number]) / rate] if rate else [])]
+
+
+def _headroom(tape: Tape) -> Given:
+    read = _table(tape)
+    if read is not None:
+        return [read["since"] - read["oldest_at"]]
+    if tape.finding["rule"] == "data-loss":
+        return 0.0 if _gaps(tape) > 0 else None
+    (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
+    keeps = (newest.get("retention_seconds") or {}).get(topic)
+    left = [] if keeps is None else [max(0.0, keeps - (tape.lag(_place(tape)) or 0.0))]
+    ends = tape.newest.offsets("endOffset")
+    return [*left, *([(ends[topic, number] - newest["earliest"][topic][number]) / rate] if rate else [])]
+
+
+def _headroom_lost(tape: Tape) -> float:
+    """Seconds of lag that each second added since the newest batch, or sample of a table, of a minute ago."""
+    read = _table(tape)
+    if read is not None:
+        then = [sample for sample in tape.tables if sample["at"] <= tape.now - MINUTE][-1]
+        before = then["sources"][tape.name]
+        lag = max(0.0, then["at"] - before["since"]) if before["versions"] else 0.0
+        return float((tape.now - read["since"] - lag) / (tape.now - then["at"]))
+    place, earlier = _place(tape), [batch for batch in tape.all if batch.start <= tape.now - MINUTE][-1]
+    end, since = (batch.offsets("endOffset")[place] for batch in (earlier, tape.newest))
+    if end == since:
+        return 1.0
+    lag = max(0.0, earlier.asked - tape.was_head(place, end))
+    return (tape.now - tape.was_head(place, since) - lag) / (tape.now - earlier.asked)
+
+
+def _table(tape: Tape) -> Json | None:
+    """What the newest sample says of the table that the finding names; None where that is a topic."""
+    return tape.tables[-1]["sources"].get(tape.name) if tape.tables else None
+
+
+# -- what single causes tell beside their parts
+
+
+def _answer_seconds(tape: Tape) -> list[float]:
+    return [data["seconds"] for _, data in tape.asked if data.get("seconds") is not None]
+
+
+def _hot_shares(tape: Tape) -> Iterator[float]:
+    """The share of the most frequent key, of each of the newest batches."""
+    for batch in tape.run[-5:]:
+        rows = [row for row in batch.observed.values() if row.get("rows") and row.get("hot_keys")]
+        yield from (row["hot_keys"][0]["count"] / row["rows"] for row in rows)
+
+
+def _partitions(tape: Tape) -> Counter[Place]:
+    """Offsets by partition of the topic that a finding names."""
+    found = Counter[Place]()
+    for batch in tape.named():
+        found.update(
+            {p: max(0, count) for p, count in batch.read().items() if p[0] == tape.finding["component"]["detail"]}
+        )
+    return found
+
+
+def _tiny_tasks(tape: Tape) -> float:
+    """Of the stages of the newest batch whose tasks are many and have hardly anything to do."""
+
+    def tiny(stage: Json) -> bool:
+        a_core, each = stage["tasks"] / tape.cores, stage["records"] / stage["tasks"]
+        return (a_core >= 50 and each < 50) or (a_core >= 10 and each < 500 and stage["seconds_median"] <= 0.25)
+
+    return total_of(filter(tiny, tape.stages(tape.named()[-1])), "tasks")
+
+
+# -- cores
+
+
+def _busy(tape: Tape) -> float:
+    looks = looks_at_host(tape)
+    told = sum(later["cpu_busy_ratio"] * (later["at"] - earlier["at"]) for earlier, later in pairwise(looks))
+    return float(told / (looks[-1]["at"] - looks[0]["at"]))
+
+
+def _others(tape: Tape) -> float:
+    """Cores that are busy, less those that the application's own processes use."""
+    return max(0.0, _busy(tape) * tape.hosts[-1]["cpu_count"] - sum(cores_by_role(tape).values()))
+
+
+def _judged(tape: Tape) -> list[list[Batch]]:
+    """The newest five batches, the newest late ones, or those of them that follow each other."""
+    whole = tape.whole[1:] or tape.run[-1:]
+    late = [batch for batch in tape.steady if 0 < 1.05 * tape.interval < batch.seconds]
+    row = list(takewhile(lambda batch: 0 < 1.05 * tape.interval < batch.seconds, reversed(whole)))[::-1]
+    return [batches[-5:] for batches in (whole, late, row) if batches]
+
+
+def _usual(tape: Tape) -> list[Batch]:
+    """Batches before the newest four that had rows and were in time; without an interval, before they took longer."""
+    found = [b for b in tape.steady[:-4] if b.rows and not 0 < 1.05 * tape.interval < b.seconds]
+    while not tape.interval and found and found[-1].seconds > 1.5 * median_of(batch.seconds for batch in found):
+        found.pop()
+    return found if len(found) >= 5 else []
+
+
+def _slower(tape: Tape) -> list[float]:
+    """How much longer the newest batches take for as many rows; nothing without a past."""
+    return [_slowdown(batches, _usual(tape)) for batches in _judged(tape) if _usual(tape)]
+
+
+def _slowdown(batches: Sequence[Batch], usual: Sequence[Batch]) -> float:
+    rows, usual_rows = (median_of(batch.rows for batch in some if batch.rows) for some in (batches, usual))
+    seconds, usually = (median_of(batch.seconds for batch in some if batch.rows) for some in (batches, usual))
+    return seconds / (usually * max(1.0, rows / usual_rows))
+
+
+def _stretch(tape: Tape) -> Iterator[float]:
+    """By what the whole batch and the phases of fixed length lost; one other query may take what the batch lost, or
+    only hold the slots."""
+    usual = _usual(tape)
+    for batches in _judged(tape):
+        now, before = (median_of([sum(map(b.phase, FIXED)) for b in some] or [0.4]) for some in (batches, usual))
+        slower = [_slowdown(batches, usual)] if usual else []
+        yield max(1.0, min([*slower, now / max(0.05, before)]))
+        yield from [*slower, 1.0] if "stretch_by_other_queries" in tape.told else []
+
+
+def _stretch_of_tasks(tape: Tape) -> list[float]:
+    others = [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
+    return [*_stretch(tape), *others]
+
+
+def _cores(tape: Tape, since: float, until: float, running: bool) -> float:
+    """Cores that the tasks of a query take between two instants: those of a second of its batches, times the share of
+    the time that its batches take."""
+    ran = spent = 0.0
+    for batch in sorted(tape.run, key=lambda each: -each.start):
+        stages = tape.stages(batch)
+        if batch.end <= until and stages and (batch.end >= since or not spent):
+            ran, spent = ran + total_of(stages, "run_seconds"), spent + batch.seconds
+    spans = [(batch.start, batch.end) for batch in tape.run if batch.end >= since and batch.start <= until]
+    if running and tape.running is not None:
+        spans.append((max(tape.running["since"], tape.newest.end if tape.all else 0.0), until))
+    busy = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in spans)
+    return ran / spent * min(1.0, busy / (until - since))
+
+
+def _cores_now(tape: Tape, of: Tape) -> list[float]:
+    """Of a query while the newest batches of another one, or of its own, ran."""
+    return [
+        _cores(of, batches[0].start, tape.now if tape.running_seconds else batches[-1].end, running=True)
+        for batches in _judged(tape)
+    ]
+
+
+def _neighbour_before(tape: Tape) -> float:
+    since, until = _usual(tape)[0].start, _usual(tape)[-1].end
+    return _cores(tape.beside(tape.name), max(since, until - MINUTE), until, running=False)
+
+
+def _task_cpu_share(tape: Tape) -> Iterator[float]:
+    for batches in _judged(tape):
+        stages = [found for batch in batches if (found := tape.stages(batch))]
+        yield median_of(total_of(each, "cpu_seconds") / total_of(each, "run_seconds") for each in stages)
+
+
+def _late_queries(tape: Tape) -> float:
+    """The other queries that outlast their interval, and whose tasks use the cores."""
+    found = 0
+    for other in map(tape.beside, {line.get("query") for line in tape.lines} - {None, tape.query}):
+        stages = next(reversed(other.tasks.values()))["stages"] if other.tasks else []
+        computes = total_of(stages, "cpu_seconds") >= 0.3 * total_of(stages, "run_seconds")
+        fresh = other.all and other.newest.end >= tape.now - MINUTE and not other.ends
+        found += bool(fresh and computes and 0 < other.interval < other.newest.seconds)
+    return float(found)
+
+
+def _least(key: str) -> Formula:
+    return lambda tape: min(float(host[key]) for host in tape.hosts[-2:])
+
+
+# -- the observer
+
+
+def _observed(tape: Tape, seconds: float = MINUTE) -> Json:
+    """The oldest look at the observer within some seconds before the newest."""
+    return next(look for look in tape.observers if look["at"] >= tape.observers[-1]["at"] - seconds)
+
+
+def _collectors(tape: Tape) -> float:
+    errors, before, lately = (
+        each["collector_errors"] for each in (tape.observers[-1], _observed(tape), _observed(tape, 20))
+    )
+    grown = {name: count - before.get(name, 0) for name, count in errors.items()}
+    return float(sum(count for name, count in grown.items() if count >= 3 and errors[name] > lately.get(name, 0)))
+
+
+def _unseen(tape: Tape) -> float:
+    seen = [tape.observers[-1]["at"], *tape.idles[-1:], *(batch.end for batch in tape.all[-1:])]
+    return float(tape.now - max(seen))
+
+
+def _of_observer(value: Callable[[Json, Json], float]) -> Formula:
+    """Of the newest look at the observer, and of one a minute before it."""
+    return lambda tape: float(value(tape.observers[-1], _observed(tape)))
+
+
+FORMULAS: Mapping[str, Formula] = {
+    # what is waited for
+    "batch_files": lambda tape: (float(waits[-1][0]) for waits in _file_waits(tape)),
+    "ledgerops_source_file_age_seconds": lambda tape: (waits[-1][1] for waits in _file_waits(tape)),
+    "file_age_growth_seconds": lambda tape: (
+        grown for waits in _file_waits(tape) for grown in growths([wait for _, wait in waits])
+    ),
+    "commit_wait_seconds": lambda tape: (waits[-1] for waits in _commit_waits(tape)),
+    "commit_wait_growth_seconds": lambda tape: (grown for waits in _commit_waits(tape) for grown in growths(waits)),
+    "files_per_commit": _of_commits(lambda commits: _files(commits) / sum(each["files"] > 0 for each in commits)),
+    "bytes_per_file": _of_commits(lambda commits: total_of(commits, "bytes") / _files(commits)),
+    "uncheckpointed_versions": lambda tape: float(tape.tables[-1]["head"] - (tape.tables[-1]["checkpoint"] or -1)),
+    # what a source still has
+    "offsets_lost": _lost,
+    "batch_rows": lambda tape: float(_leaping(tape).rows),
+    "batch_offsets": lambda tape: offsets_read(_leaping(tape) if "batch_rows" in tape.told else tape.newest),
+    "ledgerops_source_reachable": lambda tape: 0.0 if tape.asked[-1][1].get("error") else None,
+    "seconds_without_answer": lambda tape: tape.now - float(tape.asked[-1][1]["unreachable_since"]),
+    "seconds_without_arrival": _silent,
+    "longest_pause_seconds": lambda tape: max(later - earlier for earlier, later in pairwise(_arrivals(tape))),
+    HEADROOM: _headroom,
+    "headroom_share": lambda tape: [tape.told[HEADROOM] / keeps for keeps in _keeps(tape)],
+    "headroom_lost_each_second": _headroom_lost,
+    f"retention-risk: {LAG}": lambda tape: tape.now - r["since"] if (r := _table(tape)) else tape.lag(_place(tape)),
+    # what single causes tell beside their parts
+    "broker_answer_seconds": lambda tape: median(_answer_seconds(tape)[-3:]),
+    "usual_broker_answer_seconds": lambda tape: median(_answer_seconds(tape)[:-15]),
+    "ledgerops_hot_key_share": _hot_shares,
+    "partition_rows": lambda tape: float(_partitions(tape)[_place(tape)]),
+    "partition_share": lambda tape: _partitions(tape)[_place(tape)] / _partitions(tape).total(),
+    "tasks": _tiny_tasks,
+    "spilled_bytes": lambda tape: median_of(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
+    "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
+    # cores
+    "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
+    "usual_neighbour_cores": _neighbour_before,
+    "own_cores": lambda tape: _cores_now(tape, tape),
+    "slots": lambda tape: float(tape.cores),
+    "late_queries": _late_queries,
+    "slowdown_at_equal_rows": _slower,
+    "task_cpu_share": _task_cpu_share,
+    "stretch_by_other_queries": _stretch,
+    "stretch_by_other_processes": _stretch,
+    "stretch_of_tasks": _stretch_of_tasks,
+    "cpu_busy_ratio": _busy,
+    "cores_of_other_processes": _others,
+    "cpu_pressure_ratio": _least("cpu_pressure_ratio"),
+    "runnable_threads": _least("runnable_threads"),
+    # the observer
+    "seconds_since_last_look": _unseen,
+    "collector_errors": _collectors,
+    "dropped_events": _of_observer(lambda newest, before: newest["dropped"] - before["dropped"]),
+    "queue_share": _of_observer(lambda newest, before: newest["queue_size"] / newest["queue_limit"]),
+    "worker_busy_ratio": _of_observer(
+        lambda newest, before: (newest["worker_seconds"] - before["worker_seconds"]) / (newest["at"] - before["at"])
+    ),
+}

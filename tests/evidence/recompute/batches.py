@@ -1,0 +1,506 @@
+"""Numbers that a query's own batches tell: delays, loads, event time, state and books."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from tests.evidence.recompute.numbers import (
+    Formula,
+    Given,
+    OfBatch,
+    backlog,
+    change,
+    head,
+    median_of,
+    offsets_read,
+)
+from tests.evidence.recompute.profile import idle_share
+from tests.evidence.tape import Batch, Json, Tape, instant
+
+# seconds: the bounds of latency_le_0 and so on
+AGES = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+DAY = 86_400.0
+STRETCH = 10.0  # seconds of a trend, ending on multiples of it
+CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")
+
+
+# -- delays and loads
+
+
+def _delays(tape: Tape) -> Iterator[float]:
+    """From when a batch asked for its offsets, or from the trigger that it missed, to the next one's end or now."""
+    newest = tape.run[-3:]
+    for before, batch in pairwise(newest):
+        yield from (batch.end - begin for begin in (before.asked, batch.start - tape.interval))
+    began = [tape.running["since"] - tape.interval] if tape.running else []
+    yield from (tape.now - begin for begin in (*(batch.asked for batch in newest[-2:]), *began))
+
+
+def _event_latency(tape: Tape) -> float:
+    """The median row's latency by its bounds, of each of the newest batches."""
+    told = []
+    for batch in tape.run[-3:]:
+        rows = [row for row in batch.observed.values() if row.get("rows")]
+        under = [0, *(sum(row[f"latency_le_{bound}"] for row in rows) for bound in range(len(AGES)))]
+        half = sum(row[f"latency_le_{len(AGES)}"] for row in rows) / 2
+        place = next((n for n, count in enumerate(under) if half and count >= half), None)
+        if half and place is None:
+            told.append(AGES[-1])
+        elif place is not None:
+            low, high = (0.0, *AGES)[place - 1 : place + 1]
+            told.append(low + (high - low) * (half - under[place - 1]) / (under[place] - under[place - 1]))
+    return median_of(told)
+
+
+def _arrival(tape: Tape) -> float:
+    """Over three batches; without heads, what each batch read came since the one before it asked."""
+    latest = tape.run[-3:]
+    seconds = latest[-1].asked - latest[0].asked
+    if not latest[0].heads:
+        return sum(batch.rows for batch in latest[1:]) / seconds
+    known = [batch for batch in tape.run[-60:] if batch.rows and offsets_read(batch)]
+    per_offset = sum(each.rows for each in known) / sum(map(offsets_read, known)) if known else 1.0
+    return (head(latest[-1]) - head(latest[0])) * per_offset / seconds
+
+
+def _processed(tape: Tape) -> float:
+    latest = tape.run[-3:]
+    return sum(batch.rows for batch in latest) / sum(max(batch.seconds, tape.interval) for batch in latest)
+
+
+def _breach(tape: Tape) -> Given:
+    lag = tape.told.get("result_delay_seconds", tape.told.get("ledgerops_source_lag_seconds", 0.0))
+    return max(0.0, 60.0 - lag) / (1 - 1 / tape.told["arrival_ratio"])
+
+
+def _away(tape: Tape) -> float:
+    before = [at for at, run in tape.ends if run != tape.run_id]
+    return next(at for at, run in tape.starts if run == tape.run_id) - before[-1]
+
+
+def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
+    """The share that is owed from a late batch on, and the seconds of the late ones: of what proves it the longest that
+    owes nearly as much as any."""
+    newest = [batch for batch in tape.whole[1:] if batch.end >= tape.now - 120]
+    newest = newest if len(newest) >= 5 else tape.whole[1:][-5:]
+    until, interval, running = (
+        [*(batch.start for batch in newest[1:]), float("inf")],
+        tape.interval,
+        tape.running_seconds,
+    )
+    turns = [(b.seconds, min(end - b.start, max(b.seconds, interval))) for b, end in zip(newest, until, strict=True)]
+    turns += [(running, running)] if running and running > 1.05 * interval else []
+    settled, found = len(newest) - len([batch for batch in newest if batch in tape.steady]), []
+    for place in (n for n, (seconds, _) in enumerate(turns) if seconds > 1.05 * interval):
+        span, late = sum(taken for _, taken in turns[place:]), [s for s, _ in turns[place:] if s > 1.05 * interval]
+        share = max(0.0, 1 - interval * (len(turns) - place) / span)
+        if (len(late) > 2 and share >= 0.2 and span >= 60 and place >= settled) or (
+            len(late) > 1 and share >= 0.67 and span >= 40
+        ):
+            found.append((share, late))
+    return next(row for row in found if row[0] >= 0.7 * max(share for share, _ in found))
+
+
+def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
+    """The newest batches with or without the start of the run: how many are slow, how long, and how far apart."""
+    for batches in (tape.steady, tape.whole[1:]):
+        window = [batch for batch in batches if batch.start >= tape.now - 120][-60:]
+        usual, rows = median_of(batch.seconds for batch in window), median_of(batch.rows for batch in window)
+        least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
+        slow = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
+        firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in slow]
+        if len(firsts) > 1:
+            yield {
+                "slow_batches": float(len(slow)),
+                "batches": float(len(window)),
+                "usual_batch_seconds": usual,
+                "slow_batch_excess_seconds": median_of(each.seconds for each in slow) - usual,
+                "slow_batch_spacing_seconds": median_of(b.start - a.start for a, b in pairwise(firsts)),
+                "waiting_share_of_excess": idle_share(tape, slow, window, usual),
+            }
+
+
+def _of_stalls(name: str) -> Formula:
+    return lambda tape: (found[name] for found in _stalls(tape))
+
+
+# -- a load that creeps up
+
+
+def _creep(tape: Tape) -> Iterator[Mapping[str, float]]:
+    """By the five parts of a window that begin and end on multiples of ten seconds."""
+    size, caps = round(tape.told["window_seconds"] / STRETCH / 5), tape.plan.get("rate_limits") or {}
+    cap = min((int(each) for name, each in caps.items() if name.lower() in CAPS), default=0)
+    known = sorted({batch.end - batch.end % STRETCH + STRETCH for batch in tape.all})
+    for ends in (known, known[:-1]):
+        edges, fulls, rates = ends[-5 * size - 1 :: size], [], []
+        for begin, end in pairwise(edges):
+            own = [batch for batch in tape.all if begin <= batch.end < end]
+            seconds, rows = sum(batch.seconds for batch in own) / len(own), sum(batch.rows for batch in own) / len(own)
+            fulls.append(max(seconds / tape.interval, rows / cap if cap else 0.0))
+            until = min(end, tape.newest.asked)
+            rates.append((_head_at(tape, until) - _head_at(tape, begin)) / (until - begin))
+        # steps of a hundredth of a part, where the rule solves an equation
+        step = fulls[-1] - fulls[-2]
+        bend = min(0.0, step - (fulls[-2] - fulls[-3]))
+        full = (n / 100 for n in range(20_000) if fulls[-1] + (step + bend / 2) * n / 100 + bend / 2 * n * n / 1e4 >= 1)
+        yield {
+            "fullness": fulls[-1],
+            "fullness_per_minute": (fulls[-1] - fulls[0]) / (edges[-1] - edges[1]) * 60,
+            "arrival_rows_per_second": rates[-1],
+            "arrival_growth": rates[-1] / rates[0] - 1,
+            "seconds_to_capacity": max(0.0, (next(full, float("inf")) - 0.5) * (edges[-1] - edges[-2])),
+        }
+
+
+def _head_at(tape: Tape, at: float) -> float:
+    looks = [(batch.asked, head(batch)) for batch in tape.all if batch.heads]
+    before = [look for look in looks if look[0] <= at][-1]
+    after = next((look for look in looks if look[0] > at), before)
+    share = (at - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
+    return before[1] + share * (after[1] - before[1])
+
+
+def _of_creep(name: str) -> Formula:
+    return lambda tape: (found[name] for found in _creep(tape))
+
+
+# -- ends and failures
+
+
+def _failed_batch(tape: Tape) -> float:
+    return float(max((batch.id for batch in tape.all[: tape.failures[-1][1]]), default=-1) + 1)
+
+
+def _in_window(tape: Tape) -> list[float]:
+    """The batch in which each failure of the last quarter of an hour happened."""
+    newest = [heard for at, heard in tape.failures if at >= tape.failures[-1][0] - 900]
+    return [max((each.id for each in tape.all[:heard]), default=-1) + 1 for heard in newest]
+
+
+def _without_a_sign(tape: Tape) -> float:
+    return tape.ends[-1][0] - (tape.run[-1].end if tape.run else tape.starts[-1][0])
+
+
+# -- event time
+
+
+def _dropped(batch: Batch, operator: str | None = None) -> float:
+    own = [each for each in batch.operators if operator in (None, each["operatorName"])]
+    return float(sum(each.get("numRowsDroppedByWatermark", 0) for each in own))
+
+
+def _dropped_minute(tape: Tape) -> float:
+    return sum(_dropped(batch, tape.name) for batch in tape.since(60))
+
+
+def _of_drops(value: Callable[[Mapping[str, float]], float]) -> Formula:
+    """Of the event times of each batch of the last minute that dropped rows."""
+    return lambda tape: [value(b.event) for b in tape.run if b.start >= tape.now - 60 and _dropped(b)]
+
+
+def _jump(tape: Tape) -> Batch:
+    return next(batch for batch in reversed(tape.run) if batch.id == tape.told["jump_batch_id"])
+
+
+def _jumped(tape: Tape) -> Iterator[float]:
+    """By how much the watermark outran the clock in the batches after the one that read the row."""
+    later = [batch for batch in tape.run if batch.id >= _jump(tape).id and "watermark" in batch.event][:4]
+    return (b.event["watermark"] - a.event["watermark"] - (b.start - a.start) for a, b in pairwise(later))
+
+
+def _ahead(batch: Batch) -> float:
+    return batch.event["max"] - batch.event["avg"]
+
+
+def _usually_ahead(tape: Tape) -> float:
+    before = [batch for batch in tape.run if batch.id < _jump(tape).id and batch.rows][-10:]
+    return median_of(_ahead(batch) for batch in before if {"max", "avg"} <= set(batch.event))
+
+
+def _watermark_ahead(tape: Tape) -> float:
+    newest = next(batch for batch in reversed(tape.run) if "avg" in batch.event)
+    return tape.run[-1].event["watermark"] - min(newest.event["avg"], newest.end)
+
+
+def _moves(tape: Tape, key: str) -> list[Batch]:
+    """The batches in which a time rose above all before, the first one with it included."""
+    found: list[Batch] = []
+    for batch in tape.whole:
+        if key in batch.event and (not found or batch.event[key] > found[-1].event[key]):
+            found.append(batch)
+    return found
+
+
+def _still(key: str) -> Formula:
+    """Since when a time stands: since it last moved, since it was first seen, or since the run began without it."""
+    return lambda tape: (
+        tape.run[-1].start - batch.start for batch in [*_moves(tape, key)[-1:], *_moves(tape, key)[:1], *tape.run[:1]]
+    )
+
+
+def _usually_still(key: str) -> Formula:
+    return lambda tape: max(b.start - a.start for a, b in pairwise(_moves(tape, key)))
+
+
+def _rows_meanwhile(tape: Tape) -> Iterator[float]:
+    """After the batch in which a time last moved, was first seen, or in which the remembered run begins."""
+    known = [*_moves(tape, "watermark")[-1:], *_moves(tape, "max")[-1:], *_moves(tape, "max")[:1], tape.run[0]]
+    return (float(sum(b.rows for b in tape.run if b.id > max(first.id, tape.run[0].id))) for first in known)
+
+
+def _silent_rows(tape: Tape) -> float:
+    first = next(iter(_moves(tape, "watermark")[-1:]), tape.run[0])
+    sources = [each for batch in tape.run if batch.id > first.id for each in batch.raw["sources"]]
+    return float(sum(each.get("numInputRows", 0) for each in sources if tape.name in each["description"]))
+
+
+def _silent_behind(tape: Tape) -> float:
+    newest: dict[str, float] = {}
+    for batch in tape.run:
+        times = {key: instant(row.get("event_time_max")) for key, row in batch.observed.items()}
+        newest |= {key: at for key, at in times.items() if at > 0}
+    own = next(at for key, at in newest.items() if key in (tape.name, f"ledgerops_{tape.name}"))
+    return max(newest.values()) - own
+
+
+def _advance(tape: Tape) -> float:
+    first = next(batch for batch in tape.run if batch.rows and "max" in batch.event)
+    return tape.run[-1].event["max"] - first.event["max"]
+
+
+def _apart(tape: Tape) -> float:
+    topic = str(tape.finding["component"]["detail"])
+    places = [place for place in tape.newest.offsets("endOffset") if place[0] == topic]
+    read = [min(tape.now - (tape.lag(place) or 0.0), tape.newest.asked) for place in places]
+    return max(read) - min(read)
+
+
+# -- state
+
+
+def _operator(tape: Tape, batch: Batch) -> Json:
+    """The operator that the finding names; `-2` is the second of its kind."""
+    name, _, number = tape.name.partition("-")
+    return [each for each in batch.operators if each["operatorName"] == name][int(number or 1) - 1]
+
+
+def _state(key: str) -> Callable[[Tape], OfBatch]:
+    return lambda tape: lambda batch: float(_operator(tape, batch)[key])
+
+
+def _bytes(tape: Tape) -> OfBatch:
+    def of(batch: Batch) -> float:
+        operator = _operator(tape, batch)
+        disk = "disk" in tape.finding["summary"]
+        return float(
+            (operator.get("customMetrics") or {})["rocksdbSstFileSize"] if disk else operator["memoryUsedBytes"]
+        )
+
+    return of
+
+
+def _span(tape: Tape) -> list[Batch]:
+    """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth."""
+    steady, rows, still = tape.steady, _state("numRowsTotal")(tape), 0
+    for place in range(len(steady) - 1, 0, -1):
+        left = rows(steady[place]) - rows(steady[place - 1]) < 0.05 * steady[place].rows
+        still = still + 1 if left else 0 if steady[place].rows else still
+        if still == 3:
+            return steady[place + 2 :]
+    return steady
+
+
+def _since_removal(tape: Tape) -> list[Batch]:
+    removed = [place for place, batch in enumerate(tape.steady) if _operator(tape, batch).get("numRowsRemoved", 0) > 0]
+    since = tape.steady[removed[-1] :] if removed else _span(tape)
+    return since[-30:] if "disk" in tape.finding["summary"] else since
+
+
+def _change(
+    of: Callable[[Tape], OfBatch], span: Callable[[Tape], list[Batch]] = _span, seconds: float = 1.0
+) -> Formula:
+    """By which the state grew over these batches, in so many seconds."""
+    return lambda tape: (
+        (of(tape)(batches[-1]) - of(tape)(batches[0])) / (batches[-1].end - batches[0].end) * seconds
+        for batches in [span(tape)]
+    )
+
+
+def _kept(tape: Tape) -> float:
+    rows, span = _state("numRowsTotal")(tape), _span(tape)
+    return (rows(span[-1]) - rows(span[0])) / sum(batch.rows for batch in span[1:])
+
+
+def _room(tape: Tape) -> list[float]:
+    newest, used = tape.hosts[-1], sum(each["memoryUsedBytes"] for each in tape.newest.operators)
+    if "disk" in tape.finding["summary"]:
+        return [float(newest["disk_free_bytes"])]
+    return [max(0.0, tape.heap - used), float(newest["memory_available_bytes"])]
+
+
+def _storm(tape: Tape) -> Batch:
+    """The newest of the latest three that removed as many rows as the finding tells."""
+    told = tape.told["state_rows_removed"]
+    return next(b for b in reversed(tape.run[-3:]) if _operator(tape, b).get("numRowsRemoved") == told)
+
+
+def _removal_wall(tape: Tape) -> float:
+    operator = _operator(tape, _storm(tape))
+    partitions = operator.get("numShufflePartitions") or tape.cores or 1
+    return float(operator["allRemovalsTimeMs"]) / 1000 / max(1, min(partitions, tape.cores or partitions))
+
+
+def _uploaded(tape: Tape) -> int:
+    custom = _operator(tape, tape.newest).get("customMetrics", {})
+    versions = [int(value) for key, value in custom.items() if key.startswith("SnapshotLastUploaded.partition_")]
+    return max(min(versions), tape.whole[0].id)
+
+
+def _snapshot_age(tape: Tape) -> float:
+    made = next((batch.end for batch in tape.run if batch.id == _uploaded(tape) - 1), tape.run[0].start)
+    return tape.newest.end - made
+
+
+# -- books
+
+
+def _latest(tape: Tape) -> list[Batch]:
+    return tape.since(30) or tape.run[-1:]
+
+
+def _booked(batch: Batch, side: str, key: str) -> float | None:
+    rows = [row for name, row in batch.observed.items() if name.startswith(f"ledgerops_book_{side}")]
+    return sum(float(row.get(key) or 0) for row in rows) if rows else None
+
+
+def _missing(batch: Batch, key: str) -> float:
+    entered, left = _booked(batch, "in", key), _booked(batch, "out", key)
+    return entered - left if entered is not None and left is not None else 0.0
+
+
+def _unbalanced(tape: Tape) -> list[Batch]:
+    return [batch for batch in _latest(tape) if _missing(batch, "rows") or _missing(batch, "amount")]
+
+
+def _conflicts(batch: Batch) -> float:
+    return float(sum(row.get("conflicts") or 0 for name, row in batch.observed.items() if "_conflicts" in name))
+
+
+def _sum(of: OfBatch, over: Callable[[Tape], Iterable[Batch]]) -> Formula:
+    return lambda tape: float(sum(of(batch) for batch in over(tape)))
+
+
+FORMULAS: Mapping[str, Formula] = {
+    # delays and loads
+    "ledgerops_source_backlog_offsets": lambda tape: backlog(tape.newest),
+    "backlog_offsets": lambda tape: backlog(tape.newest),
+    "backlog_falls_by": lambda tape: (-each for each in change([b for b in tape.run if b.heads], backlog)),
+    "seconds_to_drain": lambda tape: backlog(tape.newest) / tape.told["backlog_falls_by"],
+    "ledgerops_source_lag_seconds": Tape.lag,
+    "batch_seconds": lambda tape: [tape.newest.seconds, tape.running_seconds or tape.newest.seconds],
+    "result_delay_seconds": _delays,
+    "event_latency_seconds": _event_latency,
+    "freshness_objective_seconds": lambda tape: 60.0 + 2 * tape.interval,
+    "arrival_rows_per_second": _arrival,
+    "worked_off_rows_per_second": _processed,
+    "arrival_ratio": lambda tape: _arrival(tape) / _processed(tape),
+    "seconds_to_breach": _breach,
+    "away_seconds": _away,
+    "ledgerops_trigger_interval_seconds": lambda tape: tape.interval,
+    "ledgerops_last_batch_duration_seconds": lambda tape: tape.newest.seconds,
+    "owed_share": lambda tape: _owed(tape)[0],
+    "trigger-overrun: batch_seconds_median": lambda tape: median_of(_owed(tape)[1]),
+    "long-batches: batch_seconds_median": lambda tape: [
+        median_of(b.seconds for b in some) for some in (tape.steady[-3:], [b for b in tape.run if b.rows]) if some
+    ],
+    "rate-limited: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.steady[-5:]),
+    "query-stuck: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.whole[1:][-200:]),
+    **{
+        name: _of_stalls(name)
+        for name in (
+            "slow_batches", "batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
+            "waiting_share_of_excess",
+        )
+    },
+    **{
+        name: _of_creep(name.removeprefix("slow-creep: "))
+        for name in (
+            "fullness", "fullness_per_minute", "slow-creep: arrival_rows_per_second", "arrival_growth",
+            "seconds_to_capacity",
+        )
+    },
+    "slow-creep: window_seconds": lambda tape: [50.0, 300.0, 1800.0],
+    # ends and failures
+    "ledgerops_batch_running_seconds": lambda tape: tape.now - tape.running["since"] if tape.running else None,
+    "seconds_since_last_seen": lambda tape: (
+        tape.now - max([b.end for b in tape.all[-1:]] + [at for at, _ in tape.starts] + tape.idles)
+    ),
+    "seconds_without_a_sign": _without_a_sign,
+    "ledgerops_query_failures_total": lambda tape: float(len(tape.failures)),
+    "failed_batch_id": lambda tape: float(max(batch.id for batch in tape.all) + 1),
+    "crash-loop: failed_batch_id": _failed_batch,
+    "failures_in_window": lambda tape: float(len(_in_window(tape))),
+    "failures_in_that_batch": lambda tape: float(_in_window(tape).count(_in_window(tape)[-1])),
+    "ledgerops_query_restarts_total": lambda tape: float(sum(b[1] != a[1] for a, b in pairwise(tape.starts))),
+    # event time
+    "watermark_lag_seconds": lambda tape: tape.newest.end - tape.newest.event["watermark"] - tape.lateness,
+    "allowed_lateness_seconds": lambda tape: tape.lateness,
+    "rows_dropped_last_minute": _dropped_minute,
+    "partition-time-spread: rows_dropped_last_minute": lambda tape: sum(map(_dropped, tape.since(60))),
+    "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in tape.since(60))),
+    "rows_dropped_since_began": lambda tape: sum(_dropped(batch, tape.name) for batch in tape.run),
+    "oldest_row_behind_watermark_seconds": lambda tape: max(
+        _of_drops(lambda event: event.get("watermark", 0.0) - event["min"])(tape)
+    ),
+    "oldest_event_time_seconds": lambda tape: min(_of_drops(lambda event: event["min"])(tape)),
+    "partitions_apart_seconds": _apart,
+    "jump_batch_id": lambda tape: float(_jump(tape).id),
+    "watermark_jump_seconds": _jumped,
+    "event_time_max_ahead_seconds": lambda tape: _ahead(_jump(tape)),
+    "event_time_max_usually_ahead_seconds": _usually_ahead,
+    "watermark_ahead_of_rows_seconds": _watermark_ahead,
+    "newest_event_time_seconds": lambda tape: (
+        _jump(tape).event["max"] if "jump_batch_id" in tape.told else tape.run[-1].event["watermark"]
+    ),
+    "watermark-stalled: newest_event_time_seconds": lambda tape: tape.run[-1].event["max"],
+    "event_time_still_seconds": _still("max"),
+    "event_time_usually_still_seconds": _usually_still("max"),
+    "watermark_still_seconds": _still("watermark"),
+    "watermark_usually_still_seconds": _usually_still("watermark"),
+    "event_time_advance_seconds": _advance,
+    "rows_read_meanwhile": _rows_meanwhile,
+    "rows_of_the_silent_input": _silent_rows,
+    "silent_input_behind_seconds": _silent_behind,
+    "watermark_behind_rows_seconds": lambda tape: (
+        tape.newest.event["max"] - tape.newest.event["watermark"] - tape.lateness
+    ),
+    # state
+    "ledgerops_state_rows": lambda tape: _state("numRowsTotal")(tape)(tape.newest),
+    "state_rows_growth_per_second": _change(_state("numRowsTotal")),
+    "unbounded-state: state_rows_removed": lambda tape: sum(map(_state("numRowsRemoved")(tape), _span(tape))),
+    "state_rows_kept_per_row_read": _kept,
+    "state_bytes_in_a_day": _change(_state("memoryUsedBytes"), seconds=DAY),
+    "state_rows_in_a_day": _change(_state("numRowsTotal"), seconds=DAY),
+    "state_bytes": lambda tape: _bytes(tape)(tape.newest),
+    "state_bytes_growth_per_second": _change(_bytes, _since_removal),
+    "room_bytes": _room,
+    "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
+    "eviction-storm: state_rows_removed": lambda tape: _state("numRowsRemoved")(tape)(_storm(tape)),
+    "usual_state_rows_removed": lambda tape: median_of(
+        _operator(tape, batch).get("numRowsRemoved", 0) for batch in tape.steady if batch.id != _storm(tape).id
+    ),
+    "state_removal_wall_seconds": _removal_wall,
+    "eviction-storm: batch_seconds": lambda tape: _storm(tape).seconds,
+    "state_snapshot_lag_batches": lambda tape: float(tape.newest.id + 1 - _uploaded(tape)),
+    "state_snapshot_age_seconds": _snapshot_age,
+    # books
+    "unbalanced_batches": lambda tape: float(len(_unbalanced(tape))),
+    "missing_rows": _sum(lambda batch: _missing(batch, "rows"), _unbalanced),
+    "missing_amount": _sum(lambda batch: _missing(batch, "amount"), _unbalanced),
+    "rows_booked": _sum(lambda batch: _booked(batch, "in", "rows") or 0.0, _latest),
+    "conflicting_rows": _sum(_conflicts, _latest),
+    "conflicting_share": lambda tape: sum(map(_conflicts, _latest(tape))) / sum(batch.rows for batch in _latest(tape)),
+    "conflicting_batches": _sum(lambda batch: float(_conflicts(batch) > 0), _latest),
+}  # fmt: skip
