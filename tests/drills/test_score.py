@@ -15,7 +15,7 @@ from ledgerops.model.recording import encode
 from tests.build import T0, spark_json
 
 BATCHES = 60
-SICK = range(20, 40)  # batches whose sink is slow
+SLOW = range(20, 40)  # batches whose sink is slow
 NAMES = {"main": "amber_badger", "other": "calm_delta"}
 
 
@@ -25,11 +25,11 @@ def bundle(tmp_path):
     return made(tmp_path, NAMES["main"])
 
 
-def made(folder, query, sick=SICK):
+def made(folder, query, slow=SLOW):
     (folder / "recording").mkdir()
     lines, at = [], T0
     for number in range(BATCHES):
-        seconds = 4.0 if number in sick else 0.6
+        seconds = 4.0 if number in slow else 0.6
         record = spark_json(
             name=query,
             timestamp=iso(at),
@@ -139,10 +139,10 @@ def test_too_late_is_not_found(bundle):
     assert score(drill(deadline_seconds=1.0), bundle).faults[0].seconds is None
 
 
-@pytest.mark.parametrize(("sick", "passed"), [((), True), (SICK, False)])
-def test_a_control_passes_when_nothing_is_found(tmp_path, sick, passed):
+@pytest.mark.parametrize(("slow", "passed"), [((), True), (SLOW, False)])
+def test_a_control_passes_when_nothing_is_found(tmp_path, slow, passed):
     control = drill(healthy=True, expected=(), may=(), effect=None)
-    found = score(control, made(tmp_path, NAMES["main"], sick))
+    found = score(control, made(tmp_path, NAMES["main"], slow))
 
     assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
 

@@ -37,7 +37,7 @@ def starts(checkpoint: Path) -> list[float]:
 
 
 def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
-    """What the fault of a case did from its onset on; None when it did no harm, so that nothing is proven."""
+    """What the fault of a case did from its onset on; None when it did no harm, so that the case shows nothing."""
     if case.harm == "given":
         at = onset + case.harm_after
         return Harm(at, case.kind, case.due) if at < ended else None
@@ -69,7 +69,7 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     if not found and len(gaps) < 4:
         return Harm(gaps[-1][0], "cannot keep up", "warning") if gaps else None
     third = max(1, len(gaps) // 3)
-    before, after = (median([gap for _, gap in some] or [0.0]) for some in (gaps[:third], gaps[-third:]))
+    before, after = (median([gap for _, gap in part] or [0.0]) for part in (gaps[:third], gaps[-third:]))
     if after > GROWTH_RATIO * before and after > 2 * MIN_COSTLY_SECONDS:
         grown = next(at for at, gap in gaps if gap > GROWTH_RATIO * before)
         found.append(Harm(grown, "cannot keep up", "warning"))
@@ -83,7 +83,7 @@ def _pairs_over(gaps: Sequence[tuple[float, float]], limit: float) -> list[tuple
     return [second for first, second in pairwise(gaps) if min(first[1], second[1]) > limit]
 
 
-def unwell(case: Case, folder: Path, until: float) -> bool:
+def slow_machine(case: Case, folder: Path, until: float) -> bool:
     """Whether a healthy case was slow on this machine, up to `until` (epoch seconds): three batches in a row took 20 %
     longer than their interval."""
     if not case.trigger or case.trigger < 0:

@@ -112,4 +112,4 @@ class Broker:
         count = len(admin.list_topics(topic, timeout=10).topics[topic].partitions)
         heads = read_heads(self.kafka.client, {topic: count})
         done = admin.delete_records([TopicPartition(topic, int(number), head) for (_, number), head in heads.items()])
-        return {each.partition: found.result(10).low_watermark for each, found in done.items()}
+        return {place.partition: found.result(10).low_watermark for place, found in done.items()}

@@ -37,9 +37,9 @@ def send(processes: Iterable[psutil.Process], what: signal.Signals) -> None:
 def cpu_seconds(process: psutil.Process) -> float:
     """What a process and all processes below it have used of the CPU so far."""
     total = 0.0
-    for each in (process, *descendants(process.pid)):
+    for child in (process, *descendants(process.pid)):
         try:
-            times = each.cpu_times()
+            times = child.cpu_times()
         except psutil.Error:
             continue
         total += times.user + times.system + times.children_user + times.children_system

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from ledgerops.analysis.inputs import open_source
 from ledgerops.common.format import duration
 from ledgerops.drills.harness.batches import OVER_RATIO
+from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.errors import UserError
 from ledgerops.model.records import Progress
@@ -47,12 +47,12 @@ class Harm(NamedTuple):
 def measure(case: Case, folder: Path) -> Harm:
     """The harm in the later half of a run. Raises UserError when the run did not end or its log cannot be read."""
     try:
-        times = json.loads((folder / "times.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        times = Bundle(folder).times
+        ended = times["ended"]
+    except (UserError, KeyError) as error:
         raise UserError(f"{folder} has no complete run ({error}); run it again") from None
-    ended = times["ended"]
     since = max(times["injected"], times["origin"] + LATE_SHARE * (ended - times["origin"]))
-    late = [each for each in _batches(folder, case.blamed or case.query) if since <= each.started < ended]
+    late = [batch for batch in _batches(folder, case.blamed or case.query) if since <= batch.started < ended]
     return MEASURES.get(case.kind, _longest_wait)(case, late, since, ended)
 
 
@@ -69,25 +69,25 @@ def _batches(folder: Path, query: str) -> list[Progress]:
 def _longest_wait(case: Case, late: Sequence[Progress], since: float, ended: float) -> Harm:
     """Seconds of a batch against its interval: the mean, as batches may be late in turns; of none, since when."""
     interval = case.trigger or 0.0
-    worked = [each.duration for each in late if each.rows] or [each.duration for each in late] or [ended - since]
+    worked = [batch.duration for batch in late if batch.rows] or [batch.duration for batch in late] or [ended - since]
     return Harm("batch", mean(worked), OVER_RATIO * interval, "s")
 
 
 def _unread(case: Case, late: Sequence[Progress], since: float, ended: float) -> Harm:
     """The share of the arriving rows that no batch read."""
     arrived = _rate(case) * (late[-1].started - late[0].started) if len(late) > 1 else 0.0
-    read = sum(each.rows for each in late[1:])
+    read = sum(batch.rows for batch in late[1:])
     return Harm("rows left unread", max(0.0, 1 - read / arrived) if arrived else 1.0, MAX_UNREAD_SHARE, "")
 
 
 def _dropped(case: Case, late: Sequence[Progress], since: float, ended: float) -> Harm:
-    rows = sum(operator.dropped_rows for each in late for operator in each.operators)
+    rows = sum(operator.dropped_rows for batch in late for operator in batch.operators)
     return Harm("rows dropped as late", rows / (ended - since), 0.0, "rows/s")
 
 
 def _growth(case: Case, late: Sequence[Progress], since: float, ended: float) -> Harm:
     """By how much the state grows, as a share of the rows that arrive."""
-    held = [sum(operator.rows for operator in each.operators) for each in late]
+    held = [sum(operator.rows for operator in batch.operators) for batch in late]
     third = len(late) // 3
     if third < 1 or not _rate(case):
         return Harm("state grows", 1.0, MAX_GROWTH_SHARE, "")

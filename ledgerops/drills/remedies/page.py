@@ -64,15 +64,15 @@ batch took less. Least is the number with which the case, as it was made, has no
 
 def section(found: Sequence[Taken]) -> str:
     """The Markdown of the steps that were taken, with their sums in front."""
-    own = [each for each in found if not each.control]
+    own = [taken for taken in found if not taken.control]
     parts = ["## Steps that were taken\n", INTRODUCTION, sums(own), ""]
     parts += [_cases(own), "", "Controls, with the step of another fault:", ""]
-    return "\n".join([*parts, _cases([each for each in found if each.control]), ""])
+    return "\n".join([*parts, _cases([taken for taken in found if taken.control]), ""])
 
 
 def sums(own: Sequence[Taken]) -> str:
     """One line: of how many cases the harm ended."""
-    counted = {kind: sum(each.kind == kind for each in own) for kind in KINDS}
+    counted = {kind: sum(taken.kind == kind for taken in own) for kind in KINDS}
     tried = counted["helped"] + counted["did not help"]
     return (
         f"The step ended the harm in {counted['helped']} of {tried} cases in which it could be set. In "
@@ -86,41 +86,41 @@ KINDS = ("helped", "did not help", "look", "not named", "no harm")
 
 def _cases(some: Sequence[Taken]) -> str:
     head = ("case", "step", "harm before", "after", "outcome", "saved (promised)", "advised (least)")
-    return table(head, [_row(each) for each in some])
+    return table(head, [_row(taken) for taken in some])
 
 
-def _row(each: Taken) -> tuple[str, ...]:
-    case, step = each.case, each.step
+def _row(taken: Taken) -> tuple[str, ...]:
+    case, step = taken.case, taken.step
     name = f"{case.name}, {case.source}, {case.trigger:g} s"
-    if step is None or each.after is None:
-        return name, step.action if step else "", f"{each.before.what} {each.before.text}", "", each.kind, "", ""
+    if step is None or taken.after is None:
+        return name, step.action if step else "", f"{taken.before.what} {taken.before.text}", "", taken.kind, "", ""
     saved = ""
-    if each.after.unit == each.before.unit == "s" and each.after.what == "batch" and not each.control:
+    if taken.after.unit == taken.before.unit == "s" and taken.after.what == "batch" and not taken.control:
         promised = f" ({duration(step.saving_seconds)})" if step.saving_seconds is not None else ""
-        saved = f"{duration(max(0.0, each.before.value - each.after.value))}{promised}"
+        saved = f"{duration(max(0.0, taken.before.value - taken.after.value))}{promised}"
     numbers = []
     for setting in step.settings:
-        enough = least(case, setting.name) if not each.control else None
+        enough = least(case, setting.name) if not taken.control else None
         short = setting.name.removeprefix("spark.sql.").removeprefix("spark.")
         numbers.append(f"{short} {setting.value}" + (f" ({enough:.3g})" if enough is not None else ""))
-    of = f" (of {each.control})" if each.control else ""
-    before, after = f"{each.before.what} {each.before.text}", each.after.text
-    return name, f"{step.action}{of}", before, after, each.kind, saved, ", ".join(numbers)
+    of = f" (of {taken.control})" if taken.control else ""
+    before, after = f"{taken.before.what} {taken.before.text}", taken.after.text
+    return name, f"{step.action}{of}", before, after, taken.kind, saved, ", ".join(numbers)
 
 
 def all_taken(folder: Path) -> list[Taken]:
     """Every step that was taken below a folder of runs. Raises UserError when there is none, or one cannot be read."""
-    found = [taken(folder / AFTER / each.name, each) for each in _runs(folder / BEFORE)]
-    for each in _runs(folder / CONTROL):
-        name, _, giver = each.name.partition("-with-")
-        found.append(taken(each, folder / BEFORE / name, control=giver))
+    found = [taken(folder / AFTER / run.name, run) for run in _runs(folder / BEFORE)]
+    for run in _runs(folder / CONTROL):
+        name, _, giver = run.name.partition("-with-")
+        found.append(taken(run, folder / BEFORE / name, control=giver))
     if not found:
         raise UserError(f"{folder} has no runs of ledgerops drill --remedies")
     return found
 
 
 def _runs(folder: Path) -> list[Path]:
-    return sorted(each.parent for each in folder.glob("*/times.json"))
+    return sorted(run.parent for run in folder.glob("*/times.json"))
 
 
 def publish(page: Path, found: Sequence[Taken]) -> None:

@@ -25,7 +25,7 @@ KINDS = (
     "unbounded-state", "heap", "neighbour", "idle-branch", "slow-gateway", "slow-sink", "straggler",
 )  # fmt: skip
 LATER_KINDS = ("heap",)  # that are never there from birth
-EACH = 2  # cases of a kind
+PER_KIND = 2  # cases of a kind
 FIRST_STEPS = 2  # of a finding: what a person does before anything else
 MIN_TRIGGERS = 8  # for which a run with a longer interval lasts
 DEFAULT_DELAY_SECONDS = 10.0  # where the step names no number
@@ -55,20 +55,20 @@ class Step(NamedTuple):
     def load(folder: Path) -> Step:
         """Raises OSError or ValueError when the folder has no step."""
         found = json.loads((folder / "step.json").read_text("utf-8"))
-        return Step(**{**found, "settings": tuple(Setting(*each) for each in found["settings"])})
+        return Step(**{**found, "settings": tuple(Setting(*setting) for setting in found["settings"])})
 
 
-def remedy_cases(seed: int, each: int = EACH, kinds: Sequence[str] = KINDS) -> list[Case]:
-    """The cases of a seed on which steps are taken: `each` of every kind, all with a trigger, so that harm has a limit.
+def remedy_cases(seed: int, per_kind: int = PER_KIND, kinds: Sequence[str] = KINDS) -> list[Case]:
+    """The cases of a seed on which steps are taken: `per_kind` of every kind, all with a trigger, so that harm has a
+    limit.
 
     Faults that can be there from birth are: the application is then in trouble for the whole run, as it is when it is
     started again without the step.
     """
-    return [case for kind in kinds for case in _some(kind, seed, each)]
+    return [case for kind in kinds for case in _drawn(kind, seed, per_kind)]
 
 
-def _some(kind: str, seed: int, each: int) -> Iterator[Case]:
-    wanted = each
+def _drawn(kind: str, seed: int, wanted: int) -> Iterator[Case]:
     for number in count(1):
         case = case_of(kind, seed, number)
         if case.trigger and (case.onset == "birth" or kind in LATER_KINDS):
@@ -93,8 +93,8 @@ def advised(case: Case, folder: Path) -> Step | None:
 
 def _step(finding: Mapping[str, Any]) -> Step:
     steps = finding["remedies"][:FIRST_STEPS]
-    chosen = next((each for each in steps if each["settings"]), steps[0])
-    settings = tuple(Setting(each["name"], each["value"]) for each in chosen["settings"])
+    chosen = next((step for step in steps if step["settings"]), steps[0])
+    settings = tuple(Setting(step["name"], step["value"]) for step in chosen["settings"])
     return Step(finding["rule"], chosen["action"], settings, finding["saving_seconds"])
 
 

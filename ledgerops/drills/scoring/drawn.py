@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ledgerops.analysis.inputs import open_source
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.batches import Harm
+from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring.replay import GRID_SECONDS
 from ledgerops.errors import UserError
@@ -42,7 +43,7 @@ class Judgement(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """A drawn drill and how it was diagnosed, by way; `void` says why it proves nothing."""
+    """A drawn drill and how it was diagnosed, by way; `void` says why it shows nothing."""
 
     case: Case
     harm: Harm | None
@@ -53,16 +54,15 @@ class CaseResult(NamedTuple):
 def judge(folder: Path) -> CaseResult:
     """Scores the drill in a folder. Raises UserError when it was not run to its end."""
     try:
-        case = Case.load(folder)
-        times = json.loads((folder / "times.json").read_text("utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        case, times = Case.load(folder), Bundle(folder).times
+        onset, ended = times["injected"], times["ended"]
+    except (UserError, OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} has no complete drill ({error}); run it again") from None
-    onset, ended = times["injected"], times["ended"]
     harm = None if case.healthy else batches.harm(case, folder, onset, ended)
     void = ""
     if not case.healthy and harm is None:
         void = "the fault did no harm"
-    elif batches.unwell(case, folder, ended if case.healthy else onset):
+    elif batches.slow_machine(case, folder, ended if case.healthy else onset):
         void = "the machine was too slow for it"
     elif (case.trigger is None or case.onset == "birth") and times.get("start_seconds", 0.0) > MAX_START_SECONDS:
         void = f"the machine was too slow: Spark took {times['start_seconds']:.0f} s to start"
@@ -86,8 +86,8 @@ def live(folder: Path) -> Iterator[DiagnosisAt]:
     for line in (folder / "live.jsonl").read_text("utf-8").splitlines():
         found = json.loads(line)
         for query in found.get("diagnosis", {}).get("queries", ()):
-            roots = tuple((each["rule"], each["severity"]) for each in query["root_causes"])
-            findings = tuple((each["rule"], each["severity"]) for each in query["findings"])
+            roots = tuple((finding["rule"], finding["severity"]) for finding in query["root_causes"])
+            findings = tuple((finding["rule"], finding["severity"]) for finding in query["findings"])
             yield DiagnosisAt(found["at"], query["query"], roots, findings)
 
 
@@ -116,8 +116,8 @@ def others_share(folder: Path) -> float:
 
 def _replayed(place: Path) -> Iterator[DiagnosisAt]:
     for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
-        roots = tuple((each.rule, each.severity) for each in verdict.root_causes)
-        findings = tuple((each.rule, each.severity) for each in verdict.findings)
+        roots = tuple((finding.rule, finding.severity) for finding in verdict.root_causes)
+        findings = tuple((finding.rule, finding.severity) for finding in verdict.findings)
         yield DiagnosisAt(verdict.at, verdict.query, roots, findings)
 
 
@@ -151,7 +151,7 @@ def judge_answers(
 
 
 def _rank(severity: str) -> int:
-    return [str(each) for each in SEVERITIES].index(severity)
+    return [str(severity) for severity in SEVERITIES].index(severity)
 
 
 def _serious(findings: Iterable[tuple[str, str]]) -> Iterator[str]:

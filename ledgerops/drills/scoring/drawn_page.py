@@ -50,40 +50,40 @@ def section(results: Sequence[CaseResult], note: str = "") -> str:
 
 def sums(results: Sequence[CaseResult]) -> str:
     """A table with a line for each group of drills and each way of looking."""
-    faults = [each for each in results if not each.case.healthy and not each.void]
-    healthy = [each for each in results if each.case.healthy and not each.void]
+    faults = [result for result in results if not result.case.healthy and not result.void]
+    healthy = [result for result in results if result.case.healthy and not result.void]
     splits: list[tuple[str, Callable[[CaseResult], bool]]] = [
-        ("all faults", lambda each: True),
-        ("from birth", lambda each: each.case.onset == "birth"),
-        ("later", lambda each: each.case.onset == "later"),
-        ("no trigger", lambda each: each.case.trigger is None),
-        ("trigger of 1 or 2 s", lambda each: each.case.trigger in (1.0, 2.0)),
-        ("trigger of 10 s", lambda each: each.case.trigger == 10.0),
+        ("all faults", lambda result: True),
+        ("from birth", lambda result: result.case.onset == "birth"),
+        ("later", lambda result: result.case.onset == "later"),
+        ("no trigger", lambda result: result.case.trigger is None),
+        ("trigger of 1 or 2 s", lambda result: result.case.trigger in (1.0, 2.0)),
+        ("trigger of 10 s", lambda result: result.case.trigger == 10.0),
         *(
-            (strength, lambda each, strength=strength: each.case.strength == strength)
+            (strength, lambda result, strength=strength: result.case.strength == strength)
             for strength in ("just", "clear", "gross")
         ),
     ]
     rows = []
     for name, belongs in splits:
-        some = [each for each in faults if belongs(each)]
+        some = [result for result in faults if belongs(result)]
         for way in WAYS:
-            judged = [each.ways[way] for each in some]
-            times = [each.seconds for each in judged if each.seconds is not None]
+            judged = [result.ways[way] for result in some]
+            times = [result.seconds for result in judged if result.seconds is not None]
             rows.append(
                 (
                     name,
                     way,
                     str(len(some)),
                     _share(len(times), len(some)),
-                    _share(sum(each.cause_first for each in judged), len(some)),
+                    _share(sum(result.cause_first for result in judged), len(some)),
                     f"{median(times):.1f} s" if times else "",
                 )
             )
     silent = [
-        f"{way} {sum(not each.ways[way].alarms for each in healthy)} of {len(healthy)}" for way in WAYS if healthy
+        f"{way} {sum(not result.ways[way].alarms for result in healthy)} of {len(healthy)}" for way in WAYS if healthy
     ]
-    void = [each for each in results if each.void]
+    void = [result for result in results if result.void]
     return "\n".join(
         [
             table(("faults", "seen", "drills", "recall", "cause first", "median time"), rows),
@@ -96,12 +96,11 @@ def sums(results: Sequence[CaseResult]) -> str:
 def drills(results: Sequence[CaseResult]) -> str:
     """A table with a line for each drill: its truth, and what was named in each way."""
     rows = []
-    for each in results:
-        case = each.case
-        truth = each.void or ("healthy" if each.harm is None else f"{each.harm.what} ({'/'.join(case.expected)})")
-        rows.append(
-            (f"{case.seed}-{case.name}", case.summary.partition(": ")[2], truth, *(_answer(each, way) for way in WAYS))
-        )
+    for result in results:
+        case = result.case
+        harm = "healthy" if result.harm is None else f"{result.harm.what} ({'/'.join(case.expected)})"
+        answers = (_answer(result, way) for way in WAYS)
+        rows.append((f"{case.seed}-{case.name}", case.summary.partition(": ")[2], result.void or harm, *answers))
     return table(("drill", "application", "truth", *WAYS), rows)
 
 
@@ -115,11 +114,11 @@ def one_line(folder: Path) -> str:
 def finish(folder: Path, problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
     """Scores all drawn drills below a folder, prints the tables and gives the exit code of the command."""
     results = []
-    for each in sorted(file.parent for file in folder.glob("**/case.json")):
+    for place in sorted(file.parent for file in folder.glob("**/case.json")):
         try:
-            results.append(judge(each))
+            results.append(judge(place))
         except UserError as error:
-            problems = {each.name: str(error), **problems}
+            problems = {place.name: str(error), **problems}
     if results:
         print(sums(results), "", drills(results), "", sep="\n")
     if page is not None and results:

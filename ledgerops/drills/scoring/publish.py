@@ -52,13 +52,13 @@ It does not predict other workloads.
 
 def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> str:
     """The whole page in Markdown. `problems`: why a drill could not be run, by name."""
-    scored = [(drill, each) for drill, _, each in done]
+    scored = [(drill, found) for drill, _, found in done]
     answers = [baselines.thresholds(drill, bundle) for drill, bundle, _ in done]
     parts = [
         HEAD,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
         "## Fixed drills: in-sample result\n",
-        _result(report.sums(scored), sum(each.void for _, each in scored), len(problems)),
+        _result(report.sums(scored), sum(found.void for _, found in scored), len(problems)),
         "",
         "## Drills\n",
         report.by_drill(scored),
@@ -104,7 +104,9 @@ def ablation(done: Done) -> str:
     rows = []
     for what, kinds in SIGNALS:
         lost = [
-            drill.name for drill, bundle, each in done if each.passed and not score(drill, bundle, without=kinds).passed
+            drill.name
+            for drill, bundle, found in done
+            if found.passed and not score(drill, bundle, without=kinds).passed
         ]
         rows.append((what, str(len(lost)), ", ".join(lost)))
     return report.table(("without", "lost", "drills"), rows)
@@ -112,9 +114,9 @@ def ablation(done: Done) -> str:
 
 def _missed(done: Done, problems: Mapping[str, str]) -> str:
     rows = [
-        (drill.name, "took no effect" if each.void else drill.limit or "not understood yet")
-        for drill, _, each in done
-        if not each.passed
+        (drill.name, "took no effect" if found.void else drill.limit or "not understood yet")
+        for drill, _, found in done
+        if not found.passed
     ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
     return report.table(("drill", "reason"), rows) if rows else "Every drill passes."

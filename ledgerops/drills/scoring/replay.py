@@ -15,5 +15,5 @@ GRID_SECONDS = 1.0  # between two verdicts while nothing is observed
 
 def replayed(bundle: Bundle, without: Sequence[ObservationKind] = ()) -> Iterator[Verdict]:
     """Every verdict in order, made without the records of some kinds."""
-    seen = (each for each in recording.read(bundle.recording) if each.kind not in without)
+    seen = (observation for observation in recording.read(bundle.recording) if observation.kind not in without)
     return verdicts(seen, every=GRID_SECONDS)

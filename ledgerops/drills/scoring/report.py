@@ -32,13 +32,13 @@ class Sums(NamedTuple):
 
 def sums(scored: Sequence[Scored]) -> Sums:
     """Counts, shares and seconds over `scored`. Void drills count neither as found nor as missed."""
-    faults = [each for _, score in scored if not score.void for each in score.faults]
-    times = [each.seconds for each in faults if each.seconds is not None]
+    faults = [fault for _, score in scored if not score.void for fault in score.faults]
+    times = [fault.seconds for fault in faults if fault.seconds is not None]
     controls = [score for drill, score in scored if drill.healthy]
     firsts = [score.faults[0].is_first for _, score in scored if score.faults and not score.void]
     return Sums(
         len(faults),
-        mean([each.seconds is not None for each in faults] or [0]),
+        mean([fault.seconds is not None for fault in faults] or [0]),
         mean(firsts or [0]),
         median(times) if times else None,
         max(times, default=None),
@@ -70,22 +70,22 @@ def details(drill: Case, bundle: Bundle, score: Score) -> str:
             f"  {seen.first - origin:6.1f} to {seen.last - origin:6.1f} s  {seen.finding.severity:<8} {seen.rule:<22} "
             f"{roles.get(seen.query, seen.query)}  {seen.finding.summary}"
         )
-    for each in score.faults:
-        what = " or ".join(each.fault.rules)
-        if each.seconds is None:
-            lines.append(f"  NOT found: {what} of {each.fault.query}")
+    for fault in score.faults:
+        what = " or ".join(fault.fault.rules)
+        if fault.seconds is None:
+            lines.append(f"  NOT found: {what} of {fault.fault.query}")
             continue
         flaws = [
             text
             for holds, text in (
-                (each.is_root, "not a root cause"),
-                (each.is_first, "not the first"),
-                (each.in_place, "wrong place"),
-                (each.has_remedy, "no fitting remedy"),
+                (fault.is_root, "not a root cause"),
+                (fault.is_first, "not the first"),
+                (fault.in_place, "wrong place"),
+                (fault.has_remedy, "no fitting remedy"),
             )
             if not holds
         ]
-        lines.append(f"  {what} found after {each.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
+        lines.append(f"  {what} found after {fault.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
     if score.early:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
@@ -105,7 +105,7 @@ def by_drill(scored: Sequence[Scored]) -> str:
     """One line a drill."""
     rows = []
     for drill, score in scored:
-        found = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.faults)
+        found = ", ".join("missed" if fault.seconds is None else f"{fault.seconds:.1f} s" for fault in score.faults)
         if drill.healthy:
             found = ", ".join(score.early + score.untrue) or "silent"
         firsts = "yes" if score.faults and score.faults[0].is_first else "no" if score.faults else ""
@@ -120,17 +120,17 @@ def by_rule(scored: Sequence[Scored]) -> str:
     rows = []
     for rule in RULES:
         faults = [
-            each for _, score in scored if not score.void for each in score.faults if rule.slug in each.fault.rules
+            fault for _, score in scored if not score.void for fault in score.faults if rule.slug in fault.fault.rules
         ]
         fired = [(drill, score) for drill, score in scored if any(s.rule == rule.slug for s in score.sightings)]
         right = sum(rule.slug not in (*score.early, *score.untrue) for _, score in fired)
-        times = [each.seconds for each in faults if each.seconds is not None]
+        times = [fault.seconds for fault in faults if fault.seconds is not None]
         resets = [
             score.reset_seconds
             for drill, score in scored
             if drill.recovers
             and score.reset_seconds is not None
-            and any(rule.slug in each.fault.rules and each.seconds is not None for each in score.faults)
+            and any(rule.slug in fault.fault.rules and fault.seconds is not None for fault in score.faults)
         ]
         rows.append(
             (
@@ -152,10 +152,10 @@ def compare_baselines(scored: Sequence[Scored], answers: Sequence[BaselineAnswer
         for (_, score), answer in zip(scored, answers, strict=True)
         if score.faults and not score.void
     ]
-    ours = [each.is_first for each, _ in faults]
-    fixed = [answer.seconds is not None and answer.cause in each.fault.rules for each, answer in faults]
-    always = [MOST_FREQUENT in each.fault.rules for each, _ in faults]
-    chances = [chance(each.fault.rules) for each, _ in faults]
+    ours = [fault.is_first for fault, _ in faults]
+    fixed = [answer.seconds is not None and answer.cause in fault.fault.rules for fault, answer in faults]
+    always = [MOST_FREQUENT in fault.fault.rules for fault, _ in faults]
+    chances = [chance(fault.fault.rules) for fault, _ in faults]
     controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.healthy]
     ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.healthy)
     rows = []

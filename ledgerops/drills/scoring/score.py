@@ -47,7 +47,7 @@ class FaultScore:
 
 @dataclass(frozen=True)
 class Score:
-    """A drill's result. `void`: the fault took no effect, so nothing is proven either way."""
+    """A drill's result. `void`: the fault took no effect, so the drill shows nothing."""
 
     drill: str
     void: bool
@@ -64,7 +64,7 @@ class Score:
         nothing at all."""
         if self.void or self.early or self.untrue:
             return False
-        met = all(each.seconds is not None and each.is_root and each.in_place for each in self.faults)
+        met = all(fault.seconds is not None and fault.is_root and fault.in_place for fault in self.faults)
         return met and (not self.faults or self.faults[0].is_first)
 
 
@@ -80,10 +80,10 @@ def score(
     verdicts = replayed(bundle, without) if verdicts is None else verdicts
     given = [verdict for verdict in verdicts if verdict.at <= ended]
     sightings = _sightings(given)
-    early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
+    early = tuple(sorted({sighting.rule for sighting in sightings if sighting.first < injected}))
     untrue = tuple(sorted(_untrue(drill, bundle, sightings).difference(early)))
     faults = tuple(_fault_score(fault, drill, bundle, given) for fault in drill.faults)
-    found = any(each.seconds is not None for each in faults)
+    found = any(fault.seconds is not None for fault in faults)
     reset = _reset_seconds(sightings, repaired, ended) if found else None
     return Score(
         drill=drill.name,
@@ -98,7 +98,7 @@ def score(
 
 
 def _is_void(drill: Case, bundle: Bundle) -> bool:
-    """Whether the drill proves nothing: no effect, one after the repair, or a control that began badly."""
+    """Whether the drill shows nothing: no effect, one after the repair, or a control that began badly."""
     if drill.effect is None:
         return not _began_well(bundle)
     effect = bundle.times.get("effect")
@@ -111,18 +111,18 @@ def _untrue(drill: Case, bundle: Bundle, sightings: Sequence[Sighting]) -> set[s
     blamed = {bundle.names[fault.query] for fault in drill.faults}
     beside_others = bundle.lanes > 1 and not drill.healthy
     return {
-        each.rule
-        for each in sightings
-        if each.rule not in (of_faults if each.query in blamed else drill.elsewhere)
-        and not (beside_others and _of_other_drills(each))
+        sighting.rule
+        for sighting in sightings
+        if sighting.rule not in (of_faults if sighting.query in blamed else drill.elsewhere)
+        and not (beside_others and _of_other_drills(sighting))
     }
 
 
 def _reset_seconds(sightings: Sequence[Sighting], repaired: float, ended: float) -> float | None:
     """From the repair until nothing was found any more; None: something was found at the end."""
-    if any(each.last > ended - 2 * GRID_SECONDS for each in sightings):
+    if any(sighting.last > ended - 2 * GRID_SECONDS for sighting in sightings):
         return None
-    return max([0.0, *(each.last - repaired for each in sightings)])
+    return max([0.0, *(sighting.last - repaired for sighting in sightings)])
 
 
 def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
@@ -137,7 +137,7 @@ def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
             if key not in found:
                 found[key] = Sighting(verdict.query, finding.rule, at, at, finding)
             found[key].last, found[key].finding = at, finding
-    return sorted(found.values(), key=lambda each: each.first)
+    return sorted(found.values(), key=lambda sighting: sighting.first)
 
 
 def _fault_score(fault: Fault, drill: Case, bundle: Bundle, given: Sequence[Verdict]) -> FaultScore:
@@ -154,9 +154,9 @@ def _fault_score(fault: Fault, drill: Case, bundle: Bundle, given: Sequence[Verd
     if found_at is None or last is None or found_at - since > drill.deadline_seconds:
         return FaultScore(fault)
     during = [verdict for verdict in about if max(found_at, since) <= verdict.at <= max(repaired, found_at)]
-    rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
+    rooted = [verdict for verdict in during if any(root.rule in fault.rules for root in verdict.root_causes)]
     leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
-    remedies = (f"{each.action} {each.why}" for each in last.remedies)
+    remedies = (f"{remedy.action} {remedy.why}" for remedy in last.remedies)
     return FaultScore(
         fault,
         seconds=max(0.0, found_at - since),
@@ -170,12 +170,12 @@ def _fault_score(fault: Fault, drill: Case, bundle: Bundle, given: Sequence[Verd
 def _finding(verdict: Verdict, fault: Fault) -> Finding | None:
     """The finding that names the fault, at best among the root causes."""
     every = (*verdict.root_causes, *verdict.findings)
-    return next((each for each in every if each.rule in fault.rules and _counts(each)), None)
+    return next((finding for finding in every if finding.rule in fault.rules and _counts(finding)), None)
 
 
-def _of_other_drills(each: Sighting) -> bool:
+def _of_other_drills(sighting: Sighting) -> bool:
     """Whether the finding says that other processes use the cores: with other drills beside it, that is true."""
-    return each.rule == "cpu-saturated" and each.finding.component.detail == OTHER
+    return sighting.rule == "cpu-saturated" and sighting.finding.component.detail == OTHER
 
 
 def _began_well(bundle: Bundle) -> bool:
@@ -211,15 +211,16 @@ def _points(
     100 or 0."""
     if drill.healthy:
         return 0.0 if early or untrue else 100.0
-    if early or all(each.seconds is None for each in faults):
+    if early or all(fault.seconds is None for fault in faults):
         return 0.0
     share = 1 / len(faults)
     points = 20.0 - min(20.0, 5.0 * len(untrue))
-    for index, each in enumerate(faults):
-        if each.seconds is None:
+    for index, fault in enumerate(faults):
+        if fault.seconds is None:
             continue
-        points += 35 * share * (1 - each.seconds / drill.deadline_seconds) ** 0.5
-        points += 20 * share * each.in_place
-        points += 20 * share * (1.0 if (each.is_first if index == 0 else each.is_root) else 0.4 if each.is_root else 0)
-        points += 2.5 * share * each.has_remedy
+        in_order = fault.is_first if index == 0 else fault.is_root
+        points += 35 * share * (1 - fault.seconds / drill.deadline_seconds) ** 0.5
+        points += 20 * share * fault.in_place
+        points += 20 * share * (1.0 if in_order else 0.4 if fault.is_root else 0)
+        points += 2.5 * share * fault.has_remedy
     return points + (2.5 if reset is not None and reset <= MAX_RESET_SECONDS else 0.0)
