@@ -165,6 +165,8 @@ class _Search:
 
     def _reason(self, low: Rate | None, high: Rate | None) -> str:
         if low is None and high is not None:
+            if not any(trial.inside for trial in high.trials):
+                return f"no batch ended at {high.rate:,.0f} rows/s: the machine is busy or the job does not run"
             return f"even {high.rate:,.0f} rows/s failed: {broken(high.outcomes)[0]}"
         if high is None and low is not None:
             why = "no more can be tried" if low.rate >= MAX_RATE else "no more was tried: --max"

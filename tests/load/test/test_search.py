@@ -104,13 +104,17 @@ def test_a_job_that_always_fails_has_a_clear_answer():
     assert len(lab.tried) <= 12
 
 
-def test_an_unknown_is_a_failure():
+def test_a_rate_at_which_no_batch_ended_is_not_told_as_a_measurement():
     lab = Lab(System(), spoil=lambda number, measured: replace(measured, done=()))
     found = lab.search(10_000.0, low=5_000.0)
     assert found.low is None
-    assert found.reason == (
-        "even 5,000 rows/s failed: lag slope unknown (0 batches ended in 30 s, 5 are needed), wanted <= 1 %"
-    )
+    assert found.reason == "no batch ended at 5,000 rows/s: the machine is busy or the job does not run"
+
+
+def test_too_few_batches_are_a_failure_that_says_how_many_ended():
+    lab = Lab(System(), spoil=lambda number, measured: replace(measured, done=measured.done[-2:]))
+    found = lab.search(10_000.0, low=5_000.0)
+    assert found.reason.startswith("even 5,000 rows/s failed: lag slope unknown (")
 
 
 def test_bounds_are_kept():
