@@ -52,11 +52,17 @@ class Checkpoint:
         }
 
 
+def _no_batch(path: Path) -> UserError:
+    return UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
+
+
 def open_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint as it is now. Raises UserError when there is none, or nothing of it can be read."""
     if not path.exists():
         raise UserError(f"no such folder: {path}")
     if not is_checkpoint(path):
+        if (path / "metadata").is_file():
+            raise _no_batch(path)
         raise UserError(
             f"{path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
             "checkpointLocation"
@@ -65,7 +71,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         log = BatchLog(path)
         committed = tuple(sorted(log.planned & log.committed))
         if not committed:
-            raise UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
+            raise _no_batch(path)
         conf = log.batch(committed[-1]).conf
         if conf is None:
             file = path / "offsets" / str(committed[-1])

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):
         _print(listing(path, found), args.json, listed=True)
         return 0
-    _check_runs(path)
+    _check_folder(path)
     checkpoint = open_checkpoint(path)
     if not checkpoint.operators:
         if args.json:
@@ -75,9 +75,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_runs(path: Path) -> None:
+def _check_folder(path: Path) -> None:
+    """Raises UserError for the folder of a run without a checkpoint, and for one with several runs."""
     from ledgerops.checkpoint.listing import checkpoints_in
 
+    if (path / "run.json").is_file():
+        raise UserError(f"no job of the run in {path} has begun a batch: there is no state to read yet")
     runs = [
         entry.name for entry in sorted(path.glob("*")) if (entry / "checkpoints").is_dir() and checkpoints_in(entry)
     ]

@@ -151,6 +151,16 @@ def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, capsys):
     assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
 
 
+def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_path, capsys):
+    (tmp_path / "run.json").write_text("{}")
+    assert refused(capsys, tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
+
+    (job := tmp_path / "checkpoints" / "daily_counts").mkdir(parents=True)
+    (job / "metadata").write_text("{}")
+    assert refused(capsys, tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
+    assert refused(capsys, job).startswith(f"{job} has no committed batch yet")
+
+
 def store(**other):
     return {
         "store": "default",
