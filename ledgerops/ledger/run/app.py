@@ -189,7 +189,14 @@ def start_run(setup: RunSetup) -> ActiveRun:
         try:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
             quick = quick_start_conf() if setup.quick_start else {}
-            conf = {**SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}
+            conf = {
+                "spark.app.name": setup.folder.app,
+                **SESSION_CONF,
+                **jars,
+                **quick,
+                **setup.sink.conf,
+                **setup.conf,
+            }
             spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python, folder.log)
             check_file_system(spark, folder.path)
             if is_remote(setup.master):

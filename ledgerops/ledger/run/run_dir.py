@@ -40,6 +40,11 @@ class RunDir:
         self._lock: TextIO | None = None
 
     @property
+    def app(self) -> str:
+        """The application's name, such as ledgerops runs/default: of a resumed run the same, of another run another."""
+        return f"ledgerops {'/'.join(self.path.absolute().parts[-2:])}"
+
+    @property
     def checkpoints(self) -> Path:
         """Folder with one checkpoint folder for each job."""
         return self.path / "checkpoints"

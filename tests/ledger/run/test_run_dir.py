@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,14 @@ def opened(root, note, fresh=False, begun=True):
 def test_a_new_run_keeps_its_origin(root):
     assert opened(root, FIRST) == (FIRST, False)
     assert json.loads((root / "default" / "run.json").read_text())["origin"] == 1000.0
+
+
+def test_every_run_is_an_application_of_its_own_and_the_same_when_it_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [RunDir(Path(out), plan).app for out, plan in (("runs", "default"), ("runs", "kafka"), ("other", "kafka"))]
+
+    assert names == ["ledgerops runs/default", "ledgerops runs/kafka", "ledgerops other/kafka"]
+    assert RunDir(tmp_path / "runs", "default").app == names[0]
 
 
 def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
