@@ -1,4 +1,4 @@
-"""mkdocs: pages that come from outside docs/, wildcards of the navigation, and links that leave docs/."""
+"""mkdocs: pages from outside docs/, wildcards of the navigation, links that leave docs/, and old addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from docs.site import messages  # noqa: E402
+from docs.site import messages, problems  # noqa: E402
 
 # pages of the site <- files of the repository outside docs/
 OUTSIDE = {
@@ -29,25 +29,17 @@ OUTSIDE = {
 RESERVED = {
     "guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md", "security-policy.md",
 }  # fmt: skip
-RUNBOOKS = "alerts/runbooks"
 # what makes room for a wide table
 WIDE = ("metrics.md", "config.md", "performance.md", "diagnosis.md")
 HIDDEN = {"index.md": ["navigation", "toc"], **{page: ["toc"] for page in WIDE}}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
-RULE = re.compile(r"rules/([a-z-]+)\.md")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
+MOVED = '<!doctype html><title>Moved</title><meta http-equiv="refresh" content="0; url={0}"><a href="{0}">Moved</a>\n'
 
 
-def _sources() -> dict[str, str]:
-    """Page of the site -> file of the repository."""
-    found = {page: file for page, file in OUTSIDE.items() if (ROOT / file).is_file()}
-    for path in sorted((ROOT / RUNBOOKS).glob("*.md")):
-        found[f"runbooks/{path.name}"] = f"{RUNBOOKS}/{path.name}"
-    return found
-
-
-SOURCES = _sources()
+SOURCES = {page: file for page, file in OUTSIDE.items() if (ROOT / file).is_file()}
 PAGE_OF = {file: page for page, file in SOURCES.items()}
+SEVERITY_OF = {problem.page: problem.severity for problem in problems.listed()}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -62,6 +54,8 @@ def _expanded(entries: list[Any]) -> list[Any]:
         [(title, target)] = entry.items()
         if isinstance(target, list):
             kept.append({title: _expanded(target)})
+        elif target == "problems/*":
+            kept.append({title: [problems.INDEX, *_families()]})
         elif target.endswith("/*"):
             kept.append({title: _pages_of(target.removesuffix("/*"))})
         elif target not in RESERVED or target in SOURCES or (ROOT / "docs" / target).is_file():
@@ -71,9 +65,14 @@ def _expanded(entries: list[Any]) -> list[Any]:
 
 def _pages_of(folder: str) -> list[str]:
     """The pages of a folder, its README first."""
-    names = [page for page in SOURCES if posixpath.dirname(page) == folder]
-    names += [f"{folder}/{path.name}" for path in (ROOT / "docs" / folder).glob("*.md")]
+    names = [f"{folder}/{path.name}" for path in (ROOT / "docs" / folder).glob("*.md")]
     return sorted(names, key=lambda name: (not name.endswith("README.md"), name))
+
+
+def _families() -> list[dict[str, list[dict[str, str]]]]:
+    """The menu of problems by family."""
+    families = problems.families().items()
+    return [{family: [{each.title: each.page} for each in found]} for family, found in families]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -88,8 +87,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turns links of the repository into links of the site; what is not on the site is linked in the repository."""
     source = SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     page.meta.setdefault("hide", HIDDEN.get(page.file.src_uri, []))
-    if slug := RULE.fullmatch(page.file.src_uri):  # mkdocs would write "Gc pressure"
-        page.meta.setdefault("title", slug[1])
+    if severity := SEVERITY_OF.get(page.file.src_uri):
+        page.meta.setdefault("status", severity)
 
     def link(found: re.Match[str]) -> str:
         return f"{found[1]}{_target(found[2], source, page.file.src_uri, config.repo_url or '')}{found[3]}"
@@ -117,3 +116,11 @@ def _target(target: str, source: str, page: str, repository: str) -> str:
     else:
         return f"{repository}/blob/main/{file}{mark}{anchor}"
     return posixpath.relpath(there, posixpath.dirname(page) or ".") + mark + anchor
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Old addresses of problems lead to their pages: `rules/<slug>/` and `runbooks/<Alert>/`."""
+    for old, new in problems.moved().items():
+        path = Path(config.site_dir, old, "index.html")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(MOVED.format(f"{posixpath.relpath(new, old)}/"), "utf-8")

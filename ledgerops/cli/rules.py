@@ -1,4 +1,4 @@
-"""Lists the diagnosis rules, or prints the runbook of one.
+"""Lists the diagnosis rules, or prints the runbook of one and the address of its page.
 
 Examples:
     ledgerops rules
@@ -11,7 +11,7 @@ import argparse
 from difflib import get_close_matches
 
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
-from ledgerops.diagnosis.runbook import on_call
+from ledgerops.diagnosis.runbook import PAGES, on_call
 from ledgerops.errors import UserError
 
 
@@ -32,6 +32,5 @@ def run(args: argparse.Namespace) -> int:
     print(on_call(found.runbook).strip())
     if found.explains:
         print(f"Explains: {', '.join(found.explains)}.")
-    if on_call(found.runbook) != found.runbook:
-        print(f"How each number is computed: docs/rules/{found.slug}.md")
+    print(f"Its page, with how each number is computed: {PAGES}/{found.slug}.md")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+PAGES = "https://github.com/ledgerops/ledgerops/blob/main/docs/problems"  # one a problem, `<slug>.md`
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation")
 EVIDENCE = re.compile(r"^Evidence:[ \t]*\n((?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
 EVIDENCE_ENTRY = re.compile(r"^ {4}`?(?P<name>[A-Za-z_<{][\w<>{}]*)`?\s*[:=]\s*(?P<formula>.*)$")

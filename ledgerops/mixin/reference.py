@@ -1,17 +1,13 @@
-"""The reference pages: metrics, rules and settings, from the catalogues and their docstrings."""
+"""The reference pages: metrics and settings, from the catalogues."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from ledgerops.config import Config
-from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules import RULES
-from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
 from ledgerops.metrics import DRIVER_METRICS, GENERATOR_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
 from ledgerops.metrics.model import Metric
 from ledgerops.mixin.off_pages import question, reason
@@ -56,48 +52,6 @@ def _metric_row(metric: Metric[Any], of_query: bool) -> str:
     why = reason(metric)
     ask = f" Not on a dashboard: {why} Query: `{question(metric, of_query)}`." if why else ""
     return f"| `{metric.name}`{mark} | {metric.kind} | {labels} | {metric.help}{ask} |\n"
-
-
-def rule_pages() -> Mapping[str, str]:
-    """docs/rules/<slug>.md, one a rule, and their index."""
-    pages = {f"{rule.slug}.md": _rule_page(rule) for rule in RULES}
-    rows = "".join(f"| [{rule.slug}]({rule.slug}.md) | {rule.severity} | {_short(rule)} |\n" for rule in RULES)
-    pages["README.md"] = (
-        f"{HEAD}# Rules\n\nThe reference of each rule: its runbook, which `ledgerops rules SLUG` prints too, and how "
-        "each number of its findings is computed. critical = act now, warning = act today, info = know it.\n\n"
-        f"| rule | severity | what it finds |\n|---|---|---|\n{rows}"
-    )
-    return pages
-
-
-def _short(rule: Rule) -> str:
-    return rule.title.split(":", 1)[-1].strip().rstrip(".")
-
-
-def runbook_body(runbook: str) -> str:
-    """What someone on call reads: the four sections of a docstring as headings and paragraphs, without formulas."""
-    body = on_call(runbook).strip().split("\n", 1)[1]
-    for section in SECTIONS:
-        body = re.sub(
-            rf"^{section}: *(\S)",
-            lambda start, title=section: f"\n## {title}\n\n{start[1].upper()}",  # type: ignore[misc]
-            body,
-            flags=re.MULTILINE,
-        )
-    body = re.sub(r"^ {4}(?! )", "", body, flags=re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", body).strip()
-
-
-def evidence_list(runbook: str) -> str:
-    """How each number of a finding is computed, as a section of the reference page; empty without formulas."""
-    items = "".join(f"- `{name}`: {formula}\n" for name, formula in evidence_of(runbook).items())
-    return f"\n## Evidence\n\nHow each number of a finding is computed.\n\n{items}" if items else ""
-
-
-def _rule_page(rule: Rule) -> str:
-    explains = ", ".join(f"[{slug}]({slug}.md)" for slug in rule.explains) or "nothing else, it is a symptom"
-    body = f"{runbook_body(rule.runbook)}\n{evidence_list(rule.runbook)}"
-    return f"{HEAD}# {rule.slug}\n\n{rule.title}\n\nSeverity: {rule.severity}. Explains: {explains}.\n\n{body}"
 
 
 def config_page() -> str:

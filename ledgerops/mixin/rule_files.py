@@ -68,7 +68,7 @@ def _rule(alert: Alert, site: Site) -> dict[str, Any]:
         rule["for"] = site.window(alert.hold)
     if alert.keep:
         rule["keep_firing_for"] = site.window(alert.keep)
-    rule["labels"] = {"severity": alert.severity}
+    rule["labels"] = {"severity": alert.severity, "problem": alert.problem}
     rule["annotations"] = texts(alert, site)
     return rule
 
@@ -81,7 +81,7 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
         "summary": alert.summary,
         "description": alert.description,
         **({"root_cause": cause(site)} if alert.names_cause else {}),
-        "runbook_url": f"{site.runbooks}/{alert.name}.md",
+        "runbook_url": f"{site.runbooks}/{alert.problem}.md",
         "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml, setting
+from ledgerops.diagnosis.runbook import PAGES
 from ledgerops.errors import UserError
 
 EXPORTER_SETTINGS = {
@@ -58,12 +59,7 @@ class Site:
     freshness_objective: float = setting(0.99, "Share of the time in which results are not bad.")
     period_days: float = setting(30.0, "Period of the objective.")
     retention_seconds: float = setting(3600.0, "Least time for which unread rows must still be kept.")
-    runbooks: str = setting(
-        "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks", "Address of the runbooks, for links."
-    )
-    rule_pages: str = setting(
-        "https://github.com/ledgerops/ledgerops/blob/main/docs/rules", "Address of the pages of the rules, for links."
-    )
+    runbooks: str = setting(PAGES, "Address of the pages of problems, for links.")
     grafana: str = setting("http://localhost:3000", "Address of Grafana, for links.")
     scrape_tls: bool = setting(
         False, "Whether Prometheus asks drivers by https; also where the exporter's settings in the same file say so."

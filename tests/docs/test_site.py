@@ -5,7 +5,10 @@ import re
 
 import yaml
 
+from docs.site import problems
 from docs.site.console import pages
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.mixin.alerts import ALERTS
 from tests.paths import ROOT
 
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
@@ -50,6 +53,19 @@ def test_the_navigation_names_pages_that_exist():
     missing = {page for page in TARGETS if not page.endswith("/*") and not (DOCS / page).is_file()}
 
     assert missing <= ADDED | RESERVED
+
+
+def test_the_menu_of_problems_has_every_page():
+    written = {f"problems/{page.name}" for page in (DOCS / "problems").glob("*.md")}
+
+    assert sorted(problem.page for problem in problems.listed()) == sorted(written - {problems.INDEX})
+
+
+def test_the_old_addresses_of_rules_and_runbooks_lead_to_pages_that_exist():
+    moved = problems.moved()
+
+    assert {f"rules/{rule.slug}" for rule in RULES} | {f"runbooks/{alert.name}" for alert in ALERTS} <= set(moved)
+    assert [new for new in moved.values() if not (DOCS / f"{new}.md").is_file() and new != "problems"] == []
 
 
 def test_every_link_leads_to_a_file():

@@ -10,8 +10,8 @@ import pytest
 
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression as expression_of
-from ledgerops.mixin.reference import metrics_page, rule_pages
-from ledgerops.mixin.runbooks import runbook_pages
+from ledgerops.mixin.problems import problem_pages
+from ledgerops.mixin.reference import metrics_page
 from ledgerops.mixin.site import Site
 from ledgerops.servers.process import Process, answers, free_port
 from tests.monitoring import Prometheus
@@ -97,8 +97,8 @@ def test_every_panel_has_data_or_says_what_it_waits_for(stack, page):
 
 
 def spans():
-    """What stands as code in the runbooks of alerts and rules, and where docs/metrics.md says how to ask."""
-    pages = {**runbook_pages(Site()), **rule_pages(), "metrics.md": metrics_page()}
+    """What stands as code in the pages of problems, and where docs/metrics.md says how to ask."""
+    pages = {**problem_pages(), "metrics.md": metrics_page()}
     found = {
         span for page in pages.values() for span in re.findall(r"```[a-z]*\n(.+?)```|(?<!`)`([^`]+)`(?!`)", page, re.S)
     }

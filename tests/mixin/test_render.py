@@ -11,8 +11,11 @@ from ledgerops.cli import main
 from ledgerops.cli.render import cli_page
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
-from ledgerops.metrics import METRICS
-from ledgerops.mixin.reference import evidence_list, runbook_body
+from ledgerops.metrics import DRIVER_METRICS, METRICS
+from ledgerops.metrics.cause_texts import FAMILIES
+from ledgerops.mixin.alerts import ALERTS
+from ledgerops.mixin.problems import PROBLEMS, Problem, evidence_list, problem_pages, runbook_body
+from ledgerops.model.finding import SEVERITIES
 from tests.paths import ROOT
 
 PAGES = {"docs/cli.md": cli_page}
@@ -28,11 +31,11 @@ def test_a_changed_a_missing_and_a_stale_file_are_named(tmp_path):
     assert list(mixin.drift(tmp_path, made)) == []
     (tmp_path / "docs/metrics.md").write_text("by hand")
     (tmp_path / "docs/cli.md").unlink()
-    (tmp_path / "docs/rules/gone.md").write_text(f"<!-- {mixin.MARK} -->")
-    (tmp_path / "docs/rules/notes.md").write_text("mine")
-    assert list(mixin.drift(tmp_path, made)) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
-    assert mixin.write(tmp_path, made) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
-    assert (tmp_path / "docs/rules/notes.md").exists()
+    (tmp_path / "docs/problems/gone.md").write_text(f"<!-- {mixin.MARK} -->")
+    (tmp_path / "docs/problems/notes.md").write_text("mine")
+    assert list(mixin.drift(tmp_path, made)) == ["docs/cli.md", "docs/metrics.md", "docs/problems/gone.md"]
+    assert mixin.write(tmp_path, made) == ["docs/cli.md", "docs/metrics.md", "docs/problems/gone.md"]
+    assert (tmp_path / "docs/problems/notes.md").exists()
 
 
 def test_a_site_gets_what_it_deploys_and_none_of_our_pages(tmp_path, capsys):
@@ -67,11 +70,10 @@ def test_without_a_folder_only_a_checkout_is_written(tmp_path, monkeypatch, caps
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_metric_and_every_rule_has_its_place():
-    made = mixin.outputs()
-    assert all(f"`{metric.name}`" in made["docs/metrics.md"] for metric in METRICS)
-    for rule in RULES:
-        assert all(f"## {section}" in made[f"docs/rules/{rule.slug}.md"] for section in SECTIONS)
+def test_every_metric_has_its_place():
+    page = mixin.outputs()["docs/metrics.md"]
+
+    assert [metric.name for metric in METRICS if f"`{metric.name}`" not in page] == []
 
 
 def test_what_is_made_does_not_depend_on_the_run():
@@ -91,11 +93,11 @@ Evidence:
 """
 
 
-def test_the_reference_page_lists_how_each_number_is_computed():
+def test_how_each_number_is_computed_is_folded():
     assert evidence_list(RUNBOOK) == (
-        "\n## Evidence\n\nHow each number of a finding is computed.\n\n"
+        '\n<details markdown="1">\n<summary>Evidence: how each number of a finding is computed</summary>\n\n'
         "- `waited_seconds`: median over the newest 3 batches of durationMs.addBatch / 1000\n"
-        "- `waited_share`: waited_seconds over the batch duration\n"
+        "- `waited_share`: waited_seconds over the batch duration\n\n</details>\n"
     )
 
 
@@ -111,25 +113,87 @@ def test_a_runbook_without_formulas_has_no_list_of_them():
     assert runbook_body(without).endswith("What to do.")
 
 
-def test_pages_for_someone_on_call_have_four_sections_and_no_formula():
-    pages = {name: text for name, text in mixin.outputs().items() if name.startswith("alerts/runbooks/Ledger")}
+PAGES_OF_PROBLEMS = problem_pages()
 
-    assert len(pages) > 40
-    for name, text in pages.items():
-        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(SECTIONS), name
-        for folder, page in re.findall(r"\]\(\.\./((?:\.\./docs/)?rules)/([\w.-]+)\)", text):
-            assert (ROOT / "alerts" / folder / page).resolve().is_file(), name
-        assert "../rules/" in text and "durationMs" not in text.partition("## Impact")[2].partition("## Diag")[0], name
+
+def test_each_rule_and_each_alert_has_one_page():
+    assert sorted(problem.slug for problem in PROBLEMS) == sorted({problem.slug for problem in PROBLEMS})
+    assert {problem.rule for problem in PROBLEMS if problem.rule} == set(RULES)
+    assert [problem.alert for problem in PROBLEMS] == list(ALERTS)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.slug)
+def test_a_page_has_the_first_step_then_four_sections_then_what_is_folded(problem: Problem):
+    page = PAGES_OF_PROBLEMS[f"{problem.slug}.md"]
+    read, *folded = page.split('<details markdown="1">')
+
+    assert f"# {problem.title}\n" in read and f"Alert: `{problem.alert.name}`" in read
+    assert re.search(r"\*\*Do first:\*\* [A-Z].+\.\n", read)
+    assert (
+        re.findall(r"^## (.*)$", page, re.MULTILINE) == list(SECTIONS)
+        and "durationMs" not in read.partition("## Diag")[0]
+    )
+    assert f"<summary>The alert {problem.alert.name}</summary>" in folded[0] and "```promql" in folded[0]
+    assert len(folded) == (2 if problem.rule and evidence_of(problem.runbook) else 1)
+
+
+def test_the_index_has_every_problem_once_below_its_family_the_most_severe_first():
+    index = PAGES_OF_PROBLEMS["README.md"]
+    families = re.split(r"^## (.*)$", index, flags=re.MULTILINE)[1:]
+    listed = {
+        family: re.findall(r"\]\(([a-z-]+)\.md\).*\| (\w+) \| `\w+` \|$", rows, re.MULTILINE)
+        for family, rows in zip(families[::2], families[1::2], strict=True)
+    }
+
+    assert list(listed) == list(FAMILIES)
+    assert sorted(slug for rows in listed.values() for slug, _ in rows) == sorted(problem.slug for problem in PROBLEMS)
+    for rows in listed.values():
+        ranks = [SEVERITIES.index(severity) for _, severity in rows]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_a_cause_says_that_it_takes_the_severity_of_what_it_explains_and_others_do_not():
+    rises = "Severity: **warning**, or that of the worst problem that it explains\n"
+
+    assert rises in PAGES_OF_PROBLEMS["slow-sink.md"]
+    assert "Severity: **critical**\n" in PAGES_OF_PROBLEMS["checkpoint-full.md"]
+    assert "Severity: **warning**\n" in PAGES_OF_PROBLEMS["target-down.md"]
+    assert "A cause has the severity of the worst problem that it explains." in PAGES_OF_PROBLEMS["README.md"]
+
+
+def test_a_rule_that_a_text_names_is_a_link_but_not_on_its_own_page():
+    text = RUNBOOK.replace("where to look", "see `key-skew`, `slow-sink` and `add-batch`")
+
+    assert "See [`key-skew`](key-skew.md), `slow-sink` and `add-batch`" in runbook_body(text, "slow-sink")
+
+
+def shared(text):
+    """Selectors of what all applications share a name of, executors and machines, that do not say whose is meant."""
+    names = "|".join(metric.name for metric in DRIVER_METRICS)
+    asked = [" ".join(span.split()) for span in re.findall(r"`([^`]*)`", text)]
+    return [span for span in asked if re.search(rf"\b({names})\b(?!\{{[^}}]*\b(app|instance)=)", span)]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.slug)
+def test_a_check_asks_about_one_application_s_executors_and_machine(problem: Problem):
+    assert shared(runbook_body(problem.runbook)) == []
+
+
+def test_a_sum_over_the_executors_of_all_applications_is_found():
+    assert shared('`sum(rate(ledgerops_executor_tasks_total[5m]))` of `ledgerops_executor_cores{app="APP"}`') == [
+        "sum(rate(ledgerops_executor_tasks_total[5m]))"
+    ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
-def test_the_command_prints_the_page_for_someone_on_call_and_says_where_the_formulas_are(capsys, rule):
+def test_the_command_prints_what_someone_on_call_reads_and_the_address_of_the_page(capsys, rule):
     assert main(["rules", rule.slug]) == 0
     printed = capsys.readouterr().out
 
     assert "Mitigation:" in printed and "Evidence:" not in printed
-    assert printed.endswith(f"How each number is computed: docs/rules/{rule.slug}.md\n")
-    assert "## Evidence" in (ROOT / f"docs/rules/{rule.slug}.md").read_text("utf-8")
+    address = f"https://github.com/ledgerops/ledgerops/blob/main/docs/problems/{rule.slug}.md"
+    assert printed.endswith(f"Its page, with how each number is computed: {address}\n")
+    assert (ROOT / address.partition("/main/")[2]).is_file()
 
 
 @pytest.mark.parametrize(

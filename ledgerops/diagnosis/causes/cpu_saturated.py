@@ -3,8 +3,9 @@
 Meaning: batches need much longer for the same number of rows while hardly any core is free. Either other processes use
     the machine, or the work of the query itself has become more expensive.
 Impact: everything that the query does takes longer, including planning and commits, and it falls behind.
-Diagnosis: 1. Read in the finding who uses most cores, or compare `rate(ledgerops_process_cpu_seconds_total[5m])` by
-    `kind` with `ledgerops_host_cpu_busy_ratio`. What the driver and its workers do not use is used by other processes.
+Diagnosis: 1. Read in the finding who uses most cores, or compare
+    `rate(ledgerops_process_cpu_seconds_total{app="APP"}[5m])` by `kind` with
+    `ledgerops_host_cpu_busy_ratio{app="APP"}`. What the driver and its workers do not use is used by other processes.
     2. If other processes use the cores, `top -o %CPU` on the driver's machine names them.
     3. If Python workers use the cores, a user-defined function is expensive: see `python-bound`. If the driver's JVM
     does, the tasks themselves fill the cores: see `input-overload` and `gc-pressure`.

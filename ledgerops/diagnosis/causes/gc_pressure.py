@@ -3,8 +3,9 @@
 Meaning: long-lived objects nearly fill the heap (state of the HDFS-backed store, caches, broadcasts), or tasks create
     garbage faster than it can be collected. The collector runs again and again, and all tasks wait for it.
 Impact: every batch takes longer, and the query falls behind. Executors may soon be lost with an OutOfMemoryError.
-Diagnosis: 1. `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
-    share of run time by executor. If one executor is far above the others, it holds more data: see `key-skew`.
+Diagnosis: 1. Divide `rate(ledgerops_executor_gc_seconds_total{app="APP"}[5m])` by
+    `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])`: the share of run time by executor. If one executor is
+    far above the others, it holds more data: see `key-skew`.
     2. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, the state fills it: see
     `state-growth` and `unbounded-state`.
     3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one

@@ -4,8 +4,8 @@ Meaning: the tasks of a stage are not spread over all executors. Most often they
     state store or their cached data (locality). After an executor was lost, all state is on the others, and it stays
     there when a new executor has started.
 Impact: batches take as long as the busiest executor needs, while the cores of the others are idle.
-Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` with `ledgerops_executor_cores`. If
-    tasks are in proportion to cores, they are spread evenly: see `straggler`.
+Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` with
+    `ledgerops_executor_cores{app="APP"}`. If tasks are in proportion to cores, they are spread evenly: see `straggler`.
     2. In the Spark UI, open the stage and read the column "Locality Level" of its tasks. PROCESS_LOCAL for nearly all
     of them means that they wait for their data.
     3. In "Aggregated Metrics by Executor" compare the time for each task. If the busiest executor has fast tasks,

@@ -3,9 +3,9 @@
 Meaning: the phase `add_batch` takes long, and the run time of Spark's tasks does not explain it. The time is spent in
     the driver while the sink writes (`foreachBatch`, a commit), or in writing tasks that wait instead of computing.
 Impact: batches outlast the trigger interval and the query falls behind, although cores are free.
-Diagnosis: 1. Compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` with the run time
-    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`. If the first is high and the second is low, the
-    batch waits for the sink.
+Diagnosis: 1. Compare `rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase="add_batch"}[5m])` with
+    the run time of the application's tasks, `sum(rate(ledgerops_executor_run_seconds_total{app="APP"}[5m]))`. If the
+    first is high and the second is low, the batch waits for the sink.
     2. Time one write by hand (`\\timing` in psql, `time hadoop fs -put`). If it is slow too, the target is the cause:
     check it for locks and rate limits.
     3. If one write is fast, the query makes too many of them: look for a row-by-row write, a new connection for each

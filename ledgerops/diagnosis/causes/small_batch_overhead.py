@@ -9,7 +9,8 @@ Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{query="QUERY"}` with
     `trigger-overrun`.
     2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows which cost it is. Much
     `query_planning` means a large plan; much `add_batch` with tasks that hardly run means many stages.
-    3. Check `ledgerops_host_cpu_busy_ratio`. Near 1, the driver itself waits for a core: see `cpu-saturated`.
+    3. Check `ledgerops_host_cpu_busy_ratio{app="APP"}`. Near 1, the driver itself waits for a core: see
+    `cpu-saturated`.
 Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes.
     Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
     does this work.

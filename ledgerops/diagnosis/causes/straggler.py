@@ -7,9 +7,9 @@ Impact: batches take as long as their slowest task while the other cores wait.
 Diagnosis: 1. Compare `ledgerops_skew_ratio{query="QUERY",kind="task_time"}` with
     `ledgerops_skew_ratio{query="QUERY",kind="task_records"}`. If both are high, the slow task has more records: see
     `key-skew`.
-    2. `rate(ledgerops_executor_run_seconds_total[5m]) / rate(ledgerops_executor_tasks_total[5m])` is the time for a
-    task by executor. If one executor is far above the rest, check its machine for CPU steal, disk latency and other
-    processes.
+    2. Divide `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])` by
+    `rate(ledgerops_executor_tasks_total{app="APP"}[5m])`: the time for a task by executor. If one executor is far above
+    the rest, check its machine for CPU steal, disk latency and other processes.
     3. If executors are alike, check in the Spark UI whether it is always the same partition. If it is, inspect its rows
     for one that is expensive.
 Mitigation: remove the slow machine (decommission the executor, exclude its node): Spark repeats its tasks elsewhere. If

@@ -4,9 +4,10 @@ Meaning: each shuffle partition and each source partition is a task, however few
     takes some milliseconds; a task with state also loads and commits its store. With far more tasks than cores, this
     overhead takes most of the batch.
 Impact: batches outlast the trigger interval at low load, and more rows would hardly make them longer.
-Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total[5m]))` divided by
-    `sum(rate(ledgerops_batches_total{query="QUERY"}[5m]))` is the number of tasks per batch. Two or three for each core
-    (`sum(ledgerops_executor_cores)`) are enough; ten or more are too many.
+Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided by
+    `sum(rate(ledgerops_batches_total{app="APP"}[5m]))` is the number of tasks per batch, over all queries of the
+    application. Two or three for each core (`sum(ledgerops_executor_cores{app="APP"})`) are enough; ten or more are too
+    many.
     2. `ledgerops_state_partitions{query="QUERY"}` is the number of partitions of the state. If it explains the tasks,
     the checkpoint fixes them; if the query has no state, `spark.sql.shuffle.partitions` does.
     3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the

@@ -7,8 +7,8 @@ Impact: the batch at that moment takes longer, often much longer. While cores ar
 Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" means too little
     memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means that the machine or the network was
     unreachable.
-    2. Compare `sum(ledgerops_executor_cores)` with the cores that the application asked for. If it is lower, no
-    replacement has started yet.
+    2. Compare `sum(ledgerops_executor_cores{app="APP"})` with the cores that the application asked for. If it is lower,
+    no replacement has started yet.
     3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
     did, the machine is the cause.
 Mitigation: let the query continue: Spark repeats the lost tasks. If executors run out of memory, raise

@@ -3,7 +3,9 @@
 Meaning: the time from a row's arrival to its result exceeds the freshness objective. Three ages are checked: that of
     the oldest row waiting in the source or in the running batch, that of the rows observed by `ledgerops.instrument`,
     and that of the watermark, which delays windows and joins. A replay of old rows, a query without input, and a query
-    that is catching up are not reported.
+    that is catching up are not reported. The alert LedgerFreshnessPage fires when results were too old for so much of
+    the last minutes and hours that the error budget of the period would be gone within days; a query that should be
+    running and is not counts as bad all the time.
 Impact: readers see outdated results: balances, limits and reports are behind the transactions.
 Diagnosis: 1. Read the root cause named with this finding: this finding is only the symptom.
     2. `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row. If it is high, the query
@@ -11,8 +13,10 @@ Diagnosis: 1. Read the root cause named with this finding: this finding is only 
     3. If the lag is low, check `ledgerops_watermark_lag_seconds{query="QUERY"}`. If it is high, an input holds the
     watermark back: see `watermark-stalled`. If it is low too, the rows arrive late: see
     `ledgerops_event_latency_seconds{query="QUERY"}`, a histogram of their age.
+    4. `query:freshness:seconds{query="QUERY"}` is the age that the alert judges, and
+    `query:freshness_budget:ratio{query="QUERY"}` what is left of the budget.
 Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates how long. Otherwise
-    remove the named root cause.
+    remove the named root cause. If the query is down, start it with its checkpoint.
 Evidence:
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier

@@ -7,11 +7,11 @@ Impact: metrics have gaps, and causes may be missed. The query itself is not aff
     driver.
 Diagnosis: 1. Search the log of the driver for lines that begin with `ledgerops`: each failure is logged once, with its
     reason.
-    2. `increase(ledgerops_collector_errors_total[10m])` by `collector` shows what fails. `tasks` or `host`: the Spark
-    UI does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
+    2. `increase(ledgerops_collector_errors_total{instance="INSTANCE"}[10m])` by `collector` shows what fails. `tasks`
+    or `host`: the Spark UI does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
-    `rate(ledgerops_worker_seconds_total[5m])` by `step`. A full queue or a worker near 1 second per second means too
-    many batches for one worker.
+    `rate(ledgerops_worker_seconds_total{instance="INSTANCE"}[5m])` by `step`. A full queue or a worker near 1 second
+    per second means too many batches for one worker.
 Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
     the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free
     disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the

@@ -4,7 +4,7 @@ Meaning: in these modes all tasks of a query run at once and until the next chec
     and, with a shuffle, each shuffle partition. A task without a core does not start before another one ends.
 Impact: the partitions of the waiting tasks are not read at all for that time (five minutes by default), or, where a
     task of a later stage waits, nothing comes out. Spark reports no error.
-Diagnosis: 1. Compare the tasks that the finding names with `sum(ledgerops_executor_cores)`.
+Diagnosis: 1. Compare the tasks that the finding names with `sum(ledgerops_executor_cores{app="APP"})`.
     2. In the Spark UI, open the running job: tasks that wait have no executor.
     3. If other queries of the driver hold cores, even fewer are left than the finding says.
 Mitigation: start the application with a core for each task, and some for other queries. Or read fewer partitions, and

@@ -24,7 +24,6 @@ def ticket(rule: Rule) -> Alert:
         hold=30.0,
         summary=text.summary,
         description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. Do first: {text.action}",
-        runbook=rule.runbook,
         rule=rule.slug,
         cases=(
             Case("fires", "it is named", {series: "1x20"}, 240, True),

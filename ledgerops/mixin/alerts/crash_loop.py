@@ -1,15 +1,4 @@
-"""Crash loop: a query fails, is restarted, and fails again.
-
-Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something keeps
-    restarting it.
-Impact: few batches are committed, or none, so results get older. Each start takes cores from other queries.
-Diagnosis: 1. `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` shows the error classes.
-    2. Run `ledgerops diagnose --query QUERY` for the exception and the batch.
-    3. If it is the same batch every time, one of its rows cannot be processed, or the sink fails.
-Mitigation: stop whatever restarts it. Then repair the cause: send a poison record to a dead-letter output, or bring the
-    full or unreachable sink back. Start the query with the same checkpoint. Never delete the checkpoint to get past a
-    batch: that loses the state and the position.
-"""
+"""The alert of the rule crash-loop: a query fails, is restarted, and fails again."""
 
 from __future__ import annotations
 
@@ -49,7 +38,6 @@ ALERT = Alert(
         "each time."
     ),
     names_cause=True,
-    runbook=__doc__,
     rule="crash-loop",
     inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
     cases=(

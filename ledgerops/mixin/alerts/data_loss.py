@@ -6,7 +6,6 @@ which it may do minutes later; and where it has deleted, a query that goes on is
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import data_loss
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import of_rule
 
@@ -21,7 +20,6 @@ ALERT = Alert(
     summary="Rows were deleted before a query could read them.",
     description="Rows that {{ $labels.query }} had not read yet were deleted from its topic.",
     names_cause=True,
-    runbook=data_loss.__doc__ or "",
     rule="data-loss",
     page="ledgerops-query",
     inhibits=("LedgerRetentionRisk",),

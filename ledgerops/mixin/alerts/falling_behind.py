@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import falling_behind
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import interval, total, worst
 from ledgerops.mixin.site import Site, duration
@@ -38,7 +37,6 @@ ALERT = Alert(
         "growing for five minutes."
     ),
     names_cause=True,
-    runbook=falling_behind.__doc__ or "",
     rule="falling-behind",
     inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(

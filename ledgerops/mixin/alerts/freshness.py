@@ -20,16 +20,6 @@ HOUR, DAY = 3600.0, 86400.0
 MAX_FINE_SECONDS = 2 * HOUR  # longer windows are made of STEP: a month at 15 s has 172,800 samples for each query
 BUDGET_SECONDS = 120.0  # between two evaluations of the budget: it reads 8,640 samples for each query
 
-PAGE_RUNBOOK = """Freshness budget burns fast: results are too old, and the error budget will soon be used up.
-
-Meaning: results were older than the limit for so much of the last minutes and hours that the error budget of the whole
-    period would be gone within days. A query that should be running and is not counts as bad all the time.
-Impact: readers see outdated results: balances, limits and reports are behind the transactions.
-Diagnosis: 1. `query:freshness:seconds{query="QUERY"}` is the current age; no value means that the query is not running.
-    2. `query:freshness_budget:ratio{query="QUERY"}` is the remaining budget.
-    3. Run `ledgerops diagnose --query QUERY`: it names the cause with its numbers and what was ruled out.
-Mitigation: follow the runbook of the cause. If there is none and the query is down, start it with its checkpoint.
-"""
 TICKET_RUNBOOK = """Freshness budget burns slowly: at this rate the error budget will not last for the period.
 
 Meaning: over the last day or the last three days, results were too old for a larger share of the time than the
@@ -37,8 +27,8 @@ Meaning: over the last day or the last three days, results were too old for a la
 Impact: small, but it adds up: the objective will be missed at the end of the period.
 Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time.
     2. Run `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.
-Mitigation: look for the pattern. Batches that overrun at peak hours need more capacity; single long gaps need a stable
-    sink or source.
+Mitigation: find out at what times results are too old. Batches that overrun at peak hours need more capacity; single
+    long gaps need a stable sink or source.
 """
 
 
@@ -128,7 +118,6 @@ PAGE = Alert(
         "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
     ),
     names_cause=True,
-    runbook=PAGE_RUNBOOK,
     rule="freshness-breach",
     inhibits=("LedgerFreshnessTicket",),
     cases=(

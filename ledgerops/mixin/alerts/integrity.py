@@ -21,7 +21,6 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
         keep=600.0,  # the next batches may be right; what is written stays wrong
         summary=summary,
         description=description,
-        runbook=module.__doc__ or "",
         rule=slug,
         cases=(
             Case("fires", "it is found for half a minute", {series: "_x8 1x3 stale"}, 180, True),

@@ -6,6 +6,7 @@ cases are written beside it: a case is a handful of series and whether the alert
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -43,8 +44,8 @@ class Alert:
     hold: float  # seconds for which it must be true: two scrapes and a trigger interval at least
     summary: str  # one constant sentence
     description: str  # template: what, how much, beyond which limit
-    runbook: str  # docstring with Meaning, Impact, Diagnosis, Mitigation
     cases: tuple[Case, ...]
+    runbook: str = ""  # docstring with Meaning, Impact, Diagnosis, Mitigation; that of a rule is in its module
     keep: float = 60.0  # seconds for which it goes on firing after it was true last: one bad scrape does not resolve it
     page: Page = "ledgerops-query"
     rule: str | None = None  # the diagnosis rule that sees the same
@@ -52,3 +53,8 @@ class Alert:
     without: tuple[Behaviour, ...] = field(default=())
     of_query: bool = True  # has the label `query`
     names_cause: bool = False  # has the root cause of its query as an annotation
+
+    @property
+    def problem(self) -> str:
+        """The name of its page in docs/problems: that of its rule, or `LedgerQueryDown` -> `query-down`."""
+        return self.rule or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", self.name.removeprefix("Ledger")).lower()

@@ -1,14 +1,4 @@
-"""Observer degraded: what ledgerops reports about a driver's queries may be incomplete.
-
-Meaning: events were dropped because the worker could not keep up, or a collector, a rule or the recording is failing.
-Impact: metrics have gaps and a verdict may be missing. The observed job is not affected.
-Diagnosis: 1. `increase(ledgerops_listener_dropped_total[10m])`: above 0, the worker is overloaded; see
-    `ledgerops_listener_queue_size`.
-    2. `increase(ledgerops_collector_errors_total[10m])` by collector says what is failing.
-    3. Run `ledgerops status http://INSTANCE --once`.
-Mitigation: read the driver's log: one line that begins with `ledgerops` says what is failing. A full disk stops only
-    the recording. For very many queries with very short triggers, make the trigger interval longer.
-"""
+"""The alert of the rule observer-degraded: data about a driver's queries may be incomplete."""
 
 from __future__ import annotations
 
@@ -37,7 +27,6 @@ ALERT = Alert(
     hold=60.0,
     summary="Data about a driver's queries is missing.",
     description='{{ $labels.instance }} lost {{ $value | printf "%.0f" }} events or samples within ten minutes.',
-    runbook=__doc__,
     rule="observer-degraded",
     page="ledgerops-resources",
     of_query=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import query_failed
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, worst
 from ledgerops.mixin.site import Site
@@ -25,7 +24,6 @@ ALERT = Alert(
     hold=30.0,
     summary="A query failed and is not running.",
     description="{{ $labels.query }} failed with {{ $labels.error_class }} and has no active run.",
-    runbook=query_failed.__doc__ or "",
     rule="query-failed",
     inhibits=("LedgerQueryDown", "LedgerQueryStuck", "LedgerFallingBehind", "LedgerFreshnessTicket"),
     cases=(

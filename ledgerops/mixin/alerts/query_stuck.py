@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import query_stuck
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, interval, silent, worst
 from ledgerops.mixin.site import Site
@@ -33,7 +32,6 @@ ALERT = Alert(
         "trigger interval and its batches explain."
     ),
     names_cause=True,
-    runbook=query_stuck.__doc__ or "",
     rule="query-stuck",
     inhibits=("LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import retention_risk
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site
@@ -31,7 +30,6 @@ ALERT = Alert(
         "has not read."
     ),
     names_cause=True,
-    runbook=retention_risk.__doc__ or "",
     rule="retention-risk",
     page="ledgerops-query",
     cases=(

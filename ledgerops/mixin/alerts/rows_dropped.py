@@ -1,16 +1,4 @@
-"""Rows dropped: a query drops rows because they are late.
-
-Meaning: rows arrived behind the watermark, and stateful operators dropped them. For aggregations Spark counts them
-    after partial aggregation, so the true number is higher.
-Impact: windows, joins and deduplication lack these rows for good, and sums do not match the input.
-Diagnosis: 1. `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[10m])` by operator shows where.
-    2. `ledgerops_watermark_lag_seconds{query="QUERY"}`: far below the lateness means that the watermark jumped ahead.
-    3. Run `ledgerops diagnose --query QUERY`: `late-data` says how late the rows are, `watermark-jump` names a row
-    dated in the future.
-Mitigation: if producers are late by nature, give `withWatermark` a longer delay at the next restart; state grows with
-    it. Repair a producer whose clock is wrong. To get dropped rows back, run the query with fresh state from an earlier
-    timestamp.
-"""
+"""The alert of the rule rows-dropped: a query drops rows because they are late."""
 
 from __future__ import annotations
 
@@ -44,7 +32,6 @@ ALERT = Alert(
         "thousand."
     ),
     names_cause=True,
-    runbook=__doc__,
     rule="rows-dropped",
     cases=(
         Case("fires", "one row in twenty", {DROPPED: "0+50x60", READ: "0+1000x60"}, 600, True),

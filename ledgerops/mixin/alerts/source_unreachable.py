@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import source_unreachable
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site
@@ -21,7 +20,6 @@ ALERT = Alert(
     hold=30.0,
     summary="A query's broker does not answer.",
     description="The broker that {{ $labels.query }} reads from has not answered for half a minute.",
-    runbook=source_unreachable.__doc__ or "",
     rule="source-unreachable",
     page="ledgerops-query",
     inhibits=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.rules import trigger_overrun
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY, worst
 from ledgerops.mixin.site import Site
@@ -31,7 +30,6 @@ ALERT = Alert(
         "than the trigger interval."
     ),
     names_cause=True,
-    runbook=trigger_overrun.__doc__ or "",
     rule="trigger-overrun",
     cases=(
         Case("fires", "8 s of 5 s", {DURATION: "8x60", INTERVAL: "5x60"}, 600, True),

@@ -31,7 +31,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a click opens: `url` is a template in which `{runbooks}` and `{rules}` stand for the site's pages."""
+    """What a click opens: `url` is a template in which `{problems}` stands for the address of their pages."""
 
     title: str
     url: str

@@ -19,8 +19,8 @@ OPEN_QUERY = Link(
 OPEN_QUERY_OF_ALERT = Link("Open the query", f"/d/ledgerops-query?{KEEP}&{OF_ROW}")
 OPEN_STATE = Link("Open its state", OPEN_QUERY.url.replace("ledgerops-query", "ledgerops-state"))
 OPEN_SLO = Link("Open its freshness budget", f"/d/ledgerops-slo?{KEEP}&{OF_ROW}")
-OPEN_RULE = Link("Read what to do", "{rules}/${__data.fields.rule}.md")
-OPEN_RUNBOOK = Link("Open the runbook", "{runbooks}/${__data.fields.alertname}.md")
+OPEN_RULE = Link("Read what to do", "{problems}/${__data.fields.rule}.md")
+OPEN_PROBLEM = Link("Read what to do", "{problems}/${__data.fields.problem}.md")
 
 
 def titled(panel: Panel, site: Site) -> str:
@@ -97,4 +97,4 @@ def links(panel: Panel) -> list[tuple[str, str]]:
 
 def address(link: Link, site: Site) -> str:
     """A link's address at a site."""
-    return link.url.replace("{runbooks}", site.runbooks).replace("{rules}", site.rule_pages)
+    return link.url.replace("{problems}", site.runbooks)

@@ -6,14 +6,15 @@ from typing import get_args
 import pytest
 
 from ledgerops.diagnosis.rules import RULES
+from ledgerops.diagnosis.runbook import SECTIONS
 from ledgerops.metrics import METRICS
 from ledgerops.mixin.alerts import ALERTS, CAUSES
 from ledgerops.mixin.alerts.model import Behaviour
-from ledgerops.mixin.reference import SECTIONS
 from ledgerops.mixin.rule_files import FILES, MAX_RULES, groups, texts
 from ledgerops.mixin.site import Site
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.runtime.exposition import TEXT
+from tests.paths import ROOT
 
 SITE = Site()
 PAGE = page(Counts(), {"slack 1": (0, 0.0)}, TEXT).decode()
@@ -35,11 +36,11 @@ def test_the_summary_is_a_constant_sentence_and_the_description_a_template(subte
             assert "{{" in alert.description
 
 
-def test_the_runbook_has_its_four_sections(subtests: pytest.Subtests):
+def test_the_text_of_an_alert_has_four_sections_and_that_of_a_rule_is_the_rule_s(subtests: pytest.Subtests):
     for alert in ALERTS:
         with subtests.test(alert.name):
-            for section in SECTIONS:
-                assert f"\n{section}: " in alert.runbook
+            sections = [section for section in SECTIONS if f"\n{section}: " in alert.runbook]
+            assert sections == ([] if alert.rule else list(SECTIONS))
 
 
 def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(subtests: pytest.Subtests):
@@ -83,7 +84,8 @@ def test_every_link_is_an_annotation_of_its_own(subtests: pytest.Subtests):
         with subtests.test(alert.name):
             made = texts(alert, SITE)
 
-            assert made["runbook_url"].endswith(f"/{alert.name}.md")
+            address = made["runbook_url"].removeprefix("https://github.com/ledgerops/ledgerops/blob/main/")
+            assert (ROOT / address).is_file() and address == f"docs/problems/{alert.problem}.md"
             assert f"/d/{alert.page}?var-job=" in made["dashboard_url"]
 
 

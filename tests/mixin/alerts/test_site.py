@@ -39,7 +39,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
         ("""job = 'x"'""", """render: job must not contain quotes, backslashes or line breaks: 'x"'"""),
         ("jobs = 'x'", "{file}: no setting render.jobs; the settings are job, scrape_seconds, "
          "evaluation_seconds, time_scale, "
-         "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana, "
+         "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, grafana, "
          "scrape_tls, scrape_ca_file, "
          "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
          "scrape_secret, kubernetes_labels, kubernetes_namespaces, kubernetes_monitoring, "

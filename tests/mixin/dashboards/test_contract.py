@@ -24,7 +24,7 @@ SELECTOR = re.compile(r"\b(ledgerops_[a-z0-9_]+)\{([^}]*)\}")
 # what people read and Prometheus evaluates; of docs/metrics.md everything is in the catalogue by its making
 WRITTEN = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("alerts/**/*.*"))]
 WRITTEN += [*sorted(ROOT.glob("dashboards/**/*.json"))]
-ASKING = [path for path in WRITTEN if path.parts[-2] in ("dashboards", "rules", "runbooks")]
+ASKING = [path for path in WRITTEN if path.parts[-2] in ("dashboards", "rules", "problems")]
 
 
 def family(name):

@@ -18,12 +18,12 @@ from ledgerops.mixin.dashboards.model import (
     recorded,
     worst,
 )
-from ledgerops.mixin.dashboards.panels import OPEN_QUERY_OF_ALERT, OPEN_RUNBOOK
+from ledgerops.mixin.dashboards.panels import OPEN_PROBLEM, OPEN_QUERY_OF_ALERT
 from ledgerops.mixin.dashboards.status import FOUND_OR_NONE, or_none, severity
 
 FIRING = f'ALERTS{{alertstate="firing", alertname!="LedgerWatchdog", [severity], {ALERTING}}}'
 SINCE = f'ALERTS_FOR_STATE{{alertname!="LedgerWatchdog", {ALERTING}}}'
-ALERT = "alertname, job, app, instance, query"
+ALERT = "alertname, problem, job, app, instance, query"
 WATCHDOG = 'ALERTS{alertname="LedgerWatchdog", job=~"$job"}'  # it fires always: the rules are evaluated
 TIMES_OF = "alertname, app, query, instance"
 # without its prefix a name is not cut at the left
@@ -67,10 +67,11 @@ PAGE = Page(
                     "Every alert that fires now, with its runbook and the query's page one click away. Good: none.",
                     kind="table",
                     labels=(
-                        Label("alertname", "alert", 230, (OPEN_RUNBOOK,)),
+                        Label("alertname", "alert", 230, (OPEN_PROBLEM,)),
                         Label("query", "query", 250, (OPEN_QUERY_OF_ALERT,)),
                         Label("app", "application", 250),
                         Label("instance", "driver", None),
+                        Label("problem", "problem", hidden=True),
                     ),
                     order=("severity", "firing for"),
                     width=24,
