@@ -84,8 +84,8 @@ def reason(metric: Metric[Any]) -> str:
 
 def question(metric: Metric[Any], of_query: bool) -> str:
     """PromQL that asks for a family: the rate of a counter, the largest value of a gauge, for each of its labels."""
-    selector = f'{metric.name}{{query="QUERY"}}' if of_query else metric.name
-    labels = ", ".join(("query" if of_query else "instance", *metric.labels))
+    selector = f'{metric.name}{{app="APP",query="QUERY"}}' if of_query else f'{metric.name}{{app="APP"}}'
+    labels = ", ".join(("app", "query" if of_query else "instance", *metric.labels))
     if metric.kind == "counter":
         return f"sum by ({labels}) (rate({selector}[5m]))"
     return f"max by ({labels}) ({selector})"

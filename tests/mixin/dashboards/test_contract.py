@@ -88,7 +88,8 @@ def test_the_page_of_the_metrics_says_why_and_how_to_ask():
 
     for metric in METRICS:
         why = reason(metric)
-        assert not why or f"{metric.help} Not on a dashboard: {why} Query: `" in page
+        assert (f"| [`{metric.name}`](#{metric.name}) | {why} | `" in page) == bool(why)
+        assert f'| <a id="{metric.name}"></a>`{metric.name}`' in page
         assert why == "" or why.endswith(".")
-    assert 'Query: `sum by (query, operator) (rate(ledgerops_rocksdb_gets_total{query="QUERY"}[5m]))`.' in page
-    assert "Query: `max by (instance, kind) (ledgerops_processes)`." in page
+    assert '`sum by (app, query, operator) (rate(ledgerops_rocksdb_gets_total{app="APP",query="QUERY"}[5m]))`' in page
+    assert '`max by (app, instance, kind) (ledgerops_processes{app="APP"})`' in page
