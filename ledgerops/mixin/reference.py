@@ -11,7 +11,7 @@ from ledgerops.config import Config
 from ledgerops.metrics import DRIVER_METRICS, GENERATOR_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
 from ledgerops.metrics.model import Metric
 from ledgerops.mixin.off_pages import question, reason
-from ledgerops.mixin.site import Site
+from ledgerops.mixin.site import EXPORTER_SETTINGS, Site
 
 OFF_PAGES_TITLE = "Families that no dashboard shows"
 OFF_PAGES_ANCHOR = OFF_PAGES_TITLE.lower().replace(" ", "-")
@@ -89,7 +89,10 @@ def config_page() -> str:
         "`LEDGEROPS_*` variables, then keyword arguments of `ledgerops.attach`; the later wins.\n\n"
         f"| key | variable | default | meaning |\n|---|---|---|---|\n{''.join(rows)}\n"
         "## Of what is rendered\n\nRead by `ledgerops render` from the table `[render]` of `ledgerops.toml`. Alerts, "
-        "dashboards and the configuration of Prometheus and Alertmanager follow them.\n\n"
+        "dashboards and the configuration of Prometheus and Alertmanager follow them. Drivers are asked as the "
+        "exporter's settings in the same file say: "
+        f"{', '.join(f'`{theirs}` is also `{ours}`' for theirs, ours in EXPORTER_SETTINGS.items())}, unless that is "
+        "set.\n\n"
         f"| key | default | meaning |\n|---|---|---|\n{''.join(rendered)}"
     )
 
@@ -97,5 +100,7 @@ def config_page() -> str:
 def _settings(kind: type[Config | Site]) -> Iterator[tuple[str, str, str]]:
     """Key, default as a file has it, and meaning."""
     for field in fields(kind):
-        nothing = field.default in (None, "", ())
-        yield field.name, "none" if nothing else f"`{json.dumps(field.default)}`", field.metadata["doc"]
+        value = field.default
+        nothing = value in (None, "", ())
+        size = f" ({value // 2**20} MiB)" if isinstance(value, int) and field.name.endswith("_bytes") else ""
+        yield field.name, "none" if nothing else f"`{json.dumps(value)}`{size}", field.metadata["doc"]
