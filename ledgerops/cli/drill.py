@@ -121,6 +121,7 @@ def _remedies(args: argparse.Namespace) -> int:
     from ledgerops.drills.remedies import page
     from ledgerops.drills.remedies.step import KINDS, remedy_cases
     from ledgerops.drills.remedies.suite import perform_remedies
+    from ledgerops.drills.scoring import sections
 
     unknown = [name for name in args.names if name not in KINDS]
     if unknown:
@@ -141,7 +142,7 @@ def _remedies(args: argparse.Namespace) -> int:
     found = page.all_taken(folder)
     print(page.section(found))
     if args.publish:
-        page.publish(args.publish, found)
+        sections.publish(args.publish, page.section(found))
         print(f"wrote {args.publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")

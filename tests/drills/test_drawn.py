@@ -16,7 +16,7 @@ from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.drawn.known import KNOWN
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.case import Case
-from ledgerops.drills.scoring import drawn_page
+from ledgerops.drills.scoring import drawn_page, sections
 from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers
 
 APPLICATIONS = Path(drills.__file__).parent / "applications"
@@ -161,8 +161,8 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
         for seed in (1, 15)
     ]
 
-    drawn_page.publish(page, results)
-    drawn_page.publish(page, results)
+    sections.publish(page, drawn_page.section(results))
+    sections.publish(page, drawn_page.section(results))
     text = page.read_text()
 
     assert (
@@ -179,7 +179,16 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     )
     assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")
     assert text.endswith("\n\n## Rules\n\nmore\n")
-    assert (
-        drawn_page.keep_section(page, "# New\n\n## Rules\n\nless\n")
-        == "# New" + text[len("# How often\n\ntext") : -5] + "less\n"
+
+
+def test_a_page_that_is_made_again_keeps_the_sections_of_other_commands(tmp_path):
+    page = tmp_path / "page.md"
+    sections.publish(page, f"{sections.STEPS}\none step\n")
+    sections.publish(page, f"{sections.DRAWN}\none seed\n")
+    sections.publish(page, f"{sections.STEPS}\ntwo steps\n")
+
+    sections.publish_rest(page, "# New\n\n## Rules\n\nless\n")
+
+    assert page.read_text() == (
+        "# New\n\n## Drills drawn by seed\n\none seed\n\n## Rules\n\nless\n\n## Steps that were taken\n\ntwo steps\n"
     )

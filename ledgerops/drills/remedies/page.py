@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from ledgerops.common.format import duration
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import Harm, measure
 from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, Step, least
+from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
@@ -50,7 +50,6 @@ def taken(folder: Path, before: Path, control: str = "") -> Taken:
     return Taken(case, step, measure(case, before), after, control)
 
 
-SECTION = r"(?ms)^## Steps that were taken\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
 `ledgerops drill --seed N --remedies` takes the step that the verdict advises. An application with a drawn fault runs;
 of the first two things to do that its verdict names, the first one that can be set is set, with the number that the
@@ -65,7 +64,7 @@ batch took less. Least is the number with which the case, as it was made, has no
 def section(found: Sequence[Taken]) -> str:
     """The Markdown of the steps that were taken, with their sums in front."""
     own = [taken for taken in found if not taken.control]
-    parts = ["## Steps that were taken\n", INTRODUCTION, sums(own), ""]
+    parts = [sections.STEPS, INTRODUCTION, sums(own), ""]
     parts += [_cases(own), "", "Controls, with the step of another fault:", ""]
     return "\n".join([*parts, _cases([taken for taken in found if taken.control]), ""])
 
@@ -121,9 +120,3 @@ def all_taken(folder: Path) -> list[Taken]:
 
 def _runs(folder: Path) -> list[Path]:
     return sorted(run.parent for run in folder.glob("*/times.json"))
-
-
-def publish(page: Path, found: Sequence[Taken]) -> None:
-    """Puts the section at the end of the page, in place of the one that it has. Raises OSError."""
-    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
-    page.write_text(f"{re.sub(SECTION, '', text).rstrip()}\n\n{section(found).strip()}\n", "utf-8")

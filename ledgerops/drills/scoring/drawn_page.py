@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
 from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
@@ -15,7 +15,6 @@ SAMPLES = (
     ("Seeds 15 to 17: never seen by the rules", range(15, 18)),
     ("Seeds 1 to 14: seen by the rules", range(1, 15)),
 )
-SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
 `ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops: their source, trigger, sink
 and functions, a fault with its onset and strength, or a healthy peculiarity. Each application runs for a minute or two
@@ -37,7 +36,7 @@ truth is what happened to the query, with the rules in brackets that are accepte
 
 def section(results: Sequence[CaseResult], note: str = "") -> str:
     """The Markdown of all samples that have results, which are never mixed; `note` stands below the first."""
-    parts = ["## Drills drawn by seed\n", INTRODUCTION]
+    parts = [sections.DRAWN, INTRODUCTION]
     for title, seeds in SAMPLES:
         some = [result for result in results if result.case.seed in seeds]
         if some:
@@ -122,7 +121,7 @@ def finish(folder: Path, problems: Mapping[str, str], page: Path | None, note: s
     if results:
         print(sums(results), "", drills(results), "", sep="\n")
     if page is not None and results:
-        publish(page, results, note)
+        sections.publish(page, section(results, note))
         print(f"wrote {page}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")
@@ -135,23 +134,6 @@ def _passed(result: CaseResult) -> bool:
     if result.void:
         return True
     return all(not judged.alarms and (judged.cause_first or result.case.healthy) for judged in result.ways.values())
-
-
-def publish(page: Path, results: Sequence[CaseResult], note: str = "") -> None:
-    """Puts the section before all others of the page, in place of the one that it has."""
-    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
-    page.write_text(_put(text, section(results, note)), "utf-8")
-
-
-def keep_section(page: Path, text: str) -> str:
-    """A new text for a page, with the section on drawn drills that it has."""
-    found = re.search(SECTION, page.read_text("utf-8")) if page.exists() else None
-    return _put(text, found[0]) if found else text
-
-
-def _put(text: str, part: str) -> str:
-    head, mark, rest = re.sub(SECTION, "", text).partition("\n## ")
-    return f"{head.rstrip()}\n\n{part.strip()}\n{mark}{rest}"
 
 
 def _answer(result: CaseResult, way: str) -> str:

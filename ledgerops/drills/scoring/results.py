@@ -11,8 +11,8 @@ from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.suite import perform
-from ledgerops.drills.scoring import drawn_page, report
 from ledgerops.drills.scoring import publish as page
+from ledgerops.drills.scoring import report, sections
 from ledgerops.drills.scoring.score import Score, score
 from ledgerops.errors import UserError
 
@@ -95,7 +95,7 @@ def finish(results: Sequence[DrillResult], publish: Path | None, save: Path | No
     problems = {result.drill.name: result.problem for result in results if result.problem is not None}
     if publish is not None and done:
         text = page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note)
-        publish.write_text(drawn_page.keep_section(publish, text), "utf-8")
+        sections.publish_rest(publish, text)
         print(f"wrote {publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")
