@@ -1,0 +1,45 @@
+"""The catalogue of scripted drills: each has its times in order and a truth that a diagnosis can name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills import BY_NAME, DRILLS
+from ledgerops.drills.drawn.known import KNOWN
+
+each_drill = pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.name)
+
+
+@each_drill
+def test_a_drill_is_repaired_after_its_onset_and_before_its_end(drill):
+    assert 0 < drill.onset_seconds < drill.repair_seconds <= drill.seconds
+    assert drill.start is not None
+
+
+@each_drill
+def test_a_fault_has_an_effect_and_known_rules_that_name_it_and_a_healthy_run_has_none(drill):
+    named = {rule for fault in drill.faults for rule in fault.rules} | {*drill.may, *drill.elsewhere}
+
+    assert (drill.effect is None) is drill.healthy
+    assert bool(drill.faults and drill.faults[0].rules) is not drill.healthy
+    assert named <= {rule.slug for rule in RULES}
+
+
+@each_drill
+def test_a_place_and_a_remedy_are_patterns_and_name_only_queries_of_the_drill(drill):
+    for fault in drill.faults:
+        assert fault.query in drill.roles
+        for pattern in (*fault.component, fault.remedy):
+            re.compile(pattern.format(**dict.fromkeys(drill.roles, "name")))
+
+
+def test_no_two_drills_have_the_same_name_or_place_in_the_catalogue():
+    names = [drill.name for drill in (*DRILLS, *KNOWN)]
+    ids = [part for drill in DRILLS for part in drill.id.split()]
+
+    assert len(names) == len(set(names))
+    assert len(ids) == len(set(ids))
+    assert BY_NAME.keys() == {drill.name for drill in DRILLS}
