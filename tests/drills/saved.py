@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.scoring.replay import replayed
@@ -18,6 +19,10 @@ def bundle(name: str) -> Bundle:
     return Bundle(FOLDER / name)
 
 
+def recording(name: str) -> Path:
+    return bundle(name).recording
+
+
 @cache
 def verdicts(name: str) -> tuple[Verdict, ...]:
     return tuple(replayed(bundle(name)))
@@ -26,4 +31,4 @@ def verdicts(name: str) -> tuple[Verdict, ...]:
 @cache
 def numbers(name: str) -> tuple[Number, ...]:
     """Every number of its findings, beside what its recording gives."""
-    return tuple(compare(bundle(name).recording, verdicts(name)))
+    return tuple(compare(recording(name), verdicts(name)))
