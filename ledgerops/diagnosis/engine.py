@@ -192,10 +192,12 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, value)) if math.isfinite(value) else 0.0
 
 
-def _rank(finding: Finding) -> tuple[int, float, int, float, str]:
-    """Most severe first, then what has the largest share in the trouble, explains most, is surest."""
+def _rank(finding: Finding) -> tuple[int, bool, float, int, float, str]:
+    """Most severe first, then what says that nothing moves, for a share of typical batches explains no batch that
+    hangs; then what has the largest share in the trouble, explains most, is surest."""
     severity, share = SEVERITIES.index(finding.severity), finding.share or 0.0
-    return -severity, -round(share, 2), -len(finding.explains), -finding.confidence, finding.rule
+    moves = finding.rule not in STUCK
+    return -severity, moves, -round(share, 2), -len(finding.explains), -finding.confidence, finding.rule
 
 
 def _explained(slug: str, rules: Sequence[Rule], active: set[str], cleared: Set[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from ledgerops.diagnosis.causes.cpu_saturated import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
-from tests.diagnosis.test_contention import STARVED, slowed
+from tests.diagnosis.test_contention import STARVED, pressed, slowed
 
 
 def test_what_the_other_processes_cost_a_batch_is_told(history):
@@ -61,6 +61,15 @@ def test_a_function_that_sleeps_is_not_laid_at_their_door(history):
     view = looked_at(slowed(history, {"add_batch": 4.6, "query_planning": 0.2}, asleep, python=8.5), driver_jvm=0.1)
 
     assert list(check(CAUSE, view)) == []
+
+
+def test_a_batch_that_hangs_on_a_busy_machine_comes_first(history):
+    """Busy cores explain a share of the batches before it, however sure and large that is."""
+    view = pressed(looked_at(slowed(history, count=20, running=133.0), driver_jvm=0.3), cpu_pressure_ratio=0.97)
+    verdict = Diagnoser()(view)
+
+    assert [root.rule for root in verdict.root_causes] == ["query-stuck", "cpu-saturated"]
+    assert verdict.status == "stuck"
 
 
 def test_without_contention_nothing_is_measured_that_could_rule_it_out(history):
