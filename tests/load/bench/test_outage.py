@@ -38,7 +38,7 @@ def test_a_broker_that_is_away_is_one_page_for_each_application_with_its_queries
     steps = ((0.0, lost_sources(5, of_app=3)),)
     first, second = sorted(scene(steps, 2, (), WAITS, 0.0, quiet_seconds=1.5, max_seconds=120.0).texts)
 
-    assert "CRITICAL app-000: LedgerSourceUnreachable" in first
-    assert "query-00 and 2 more: query-01, query-02" in first
-    assert "CRITICAL app-001: LedgerSourceUnreachable" in second
-    assert "query-00 and 1 more: query-01" in second
+    assert "CRITICAL 2 queries of app-001: LedgerSourceUnreachable" in first
+    assert "queries: query-00, query-01\\n" in first
+    assert "CRITICAL 3 queries of app-000: LedgerSourceUnreachable" in second
+    assert "queries: query-00, query-01, query-02\\n" in second
