@@ -54,6 +54,11 @@ PARTS = (
         "more, with five batches and about three seconds of rows a run, so there is more noise than above.",
     ),
     Part(
+        "tables", "tables:tables", "Overhead on a query between two Delta tables",
+        "Ten versions of 10,000 rows, one a batch, copied to another table: the collector follows the logs of both. "
+        "Five rounds with each kind of run in random order.",
+    ),
+    Part(
         "engine", "engine:engine", "The ledger's jobs against the engine itself",
         "Our job, the same in a few lines of PySpark, and Flink SQL 2.2, in turns. Each run reads 300,000 rows, which "
         "are all available at the start, in three batches; nothing is written. All three keep their state where our "

@@ -57,7 +57,7 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
         asked = runs.rounds((BARE, AGAIN, INSTRUMENTED), rows, INSTRUMENTED_ROUNDS, say)
         grown = resident() - before
         spark.stop()
-    yield from _compared(WINDOWED, seen)
+    yield from compared(WINDOWED, seen)
     found = compare(*(_cpu_seconds(asked[kind]) for kind in (BARE, AGAIN, INSTRUMENTED)))
     what = "attached and instrumented (latency histogram, hot keys): CPU seconds"
     yield Line(what, f"{found.ratio:.3f}", found.floor)
@@ -89,7 +89,7 @@ def _job(
     few, many = runs.run(ATTACHED, MIN_ROWS), runs.run(BARE, WARM_ROWS)
     rows = rows_for((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
     say(f"{name}: {rows:,} rows a run")
-    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_JOB_SECONDS))
+    yield from compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_JOB_SECONDS))
 
 
 def rows_for(rate: float, seconds: float) -> int:
@@ -107,7 +107,8 @@ def _is_quiet(seen: Mapping[str, list[Run]]) -> bool:
     return compare(bare, again, bare).uncertainty < NOISE_FLOOR
 
 
-def _compared(job: str, seen: dict[str, list[Run]]) -> Iterator[Line]:
+def compared(job: str, seen: dict[str, list[Run]]) -> Iterator[Line]:
+    """The figures of a job's runs: each kind of cost, attached against bare."""
     bare, again, attached = seen[BARE], seen[AGAIN], seen[ATTACHED]
     speed = compare(rates(bare), rates(again), rates(attached))
     rate = statistics.median(rates([*bare, *again]))

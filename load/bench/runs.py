@@ -60,9 +60,6 @@ class Runs:
     def run(self, kind: str, rows: int) -> Run:
         """Runs the job once on `rows` rows. `kind` says whether it is bare, attached or instrumented."""
         import ledgerops
-        from ledgerops.ledger.jobs import find_job
-        from ledgerops.ledger.run.start import start
-        from ledgerops.ledger.sinks import ParquetSink
 
         self.count += 1
         folder = self.folder / f"{self.job}-{self.count}"
@@ -74,13 +71,7 @@ class Runs:
             )
         with self._watched(folder) if kind in (ATTACHED, INSTRUMENTED) else nullcontext():
             meter, began = Meter(), time.perf_counter()
-            query = start(
-                find_job(self.job),
-                frames,
-                sink=ParquetSink(folder / "out"),
-                checkpoint=folder / "checkpoint",
-                available_now=True,
-            )
+            query = self.start(folder, frames)
             query.awaitTermination()
             seconds = time.perf_counter() - began
             used, serving = meter.used(), meter.serving()
@@ -93,6 +84,20 @@ class Runs:
         shutil.rmtree(folder, ignore_errors=True)
         batches = [each.durationMs["triggerExecution"] / 1000 for each in progress[1:]]
         return Run(rows, seconds, batches, used, live, phases, serving)
+
+    def start(self, folder: Path, frames: Mapping[str, Any]) -> Any:
+        """Starts the job's query, which ends when it has read all rows. It writes to Parquet files."""
+        from ledgerops.ledger.jobs import find_job
+        from ledgerops.ledger.run.start import start
+        from ledgerops.ledger.sinks import ParquetSink
+
+        return start(
+            find_job(self.job),
+            frames,
+            sink=ParquetSink(folder / "out"),
+            checkpoint=folder / "checkpoint",
+            available_now=True,
+        )
 
     def rounds(
         self,

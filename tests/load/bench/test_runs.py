@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from load.bench.lines import NO, UNKNOWN, YES
-from load.bench.overhead import _compared
+from load.bench.overhead import compared
 from load.bench.producer import send_process
 from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded
 from load.bench.usage import Cpu, Meter, heap, resident, spark_jvm
@@ -26,7 +26,7 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
     assert sum(bare.phases.values()) >= bare.phases["addBatch"] > 0
     assert cpu_per_million([bare]).jvm == pytest.approx(bare.cpu.jvm * 1e6 / ROWS)
     assert list(tmp_path.iterdir()) == []
-    lines = list(_compared("large_credits", seen))
+    lines = list(compared("large_credits", seen))
     assert [line.what.split(": ")[1] for line in lines] == [
         "throughput",
         f"p99 of {len(attached.batches)} batches",
@@ -46,7 +46,7 @@ def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, 
         return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds + serving, 0.0), 0.0, {}, serving) for seconds in jvm]
 
     seen = {BARE: runs([9, 10, 11], 0.0), AGAIN: runs([11, 10, 9], 0.0), ATTACHED: runs([10, 11, 9], own)}
-    lines = {line.what.split(": ")[1].split(",")[0]: line for line in _compared("large_credits", seen)}
+    lines = {line.what.split(": ")[1].split(",")[0]: line for line in compared("large_credits", seen)}
 
     assert lines["CPU seconds per million rows"].holds == UNKNOWN
     line = lines["CPU seconds of the observer's threads (driver"]
@@ -67,7 +67,7 @@ def test_noise_leaves_the_budget_of_cpu_seconds_open_only_near_it(again, attache
         return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds, 0.0), 0.0, {}, 0.0)] * 3
 
     seen = {BARE: runs(10.0), AGAIN: runs(again), ATTACHED: runs(attached)}
-    lines = {line.what.split(": ")[1].split(",")[0]: line for line in _compared("large_credits", seen)}
+    lines = {line.what.split(": ")[1].split(",")[0]: line for line in compared("large_credits", seen)}
 
     assert lines["CPU seconds per million rows"].holds == holds
 
