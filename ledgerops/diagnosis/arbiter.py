@@ -1,42 +1,32 @@
 """Which cause a harmed query suffers from: the one whose saving ends the harm, or is a third of a batch.
 
 A saving is the time that a typical batch would take less without the cause. Where no saving is enough, the load is more
-than the resources can process: rules that are `residual` say so.
+than the resources can process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.harm import Harm
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE, WORTH_SHARE
-from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Finding
-from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
-from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.baseline import OVER_RATIO
+
+LOAD = "input-overload"  # holds where no cause would save enough of a batch
+ALONE = "long-batches"  # holds where nothing else was found
 
 
-def typical_seconds(view: QueryView) -> float | None:
-    """The median duration of the newest three batches, after the warm-up where there are such; None before any."""
-    newest = view.baseline.recent or view.batches[-RECENT_BATCHES:]
-    return median(batch.duration for batch in newest) if newest else None
-
-
-def arbitrate(
-    findings: Sequence[Finding], rules: Mapping[str, Rule], harm: Harm | None
-) -> tuple[list[Finding], Mapping[str, str]]:
+def arbitrate(findings: Sequence[Finding], harm: Harm | None) -> tuple[list[Finding], Mapping[str, str]]:
     """The findings that remain beside the cause with the largest saving, and by slug why others were left out."""
-    others = [each for each in findings if not rules[each.rule].fallback]
-    findings = others or findings
-    saving = [each for each in findings if each.saving_seconds is not None and not rules[each.rule].residual]
-    enough = [each for each in saving if _enough(each.share or 0.0, harm)]
+    findings = [each for each in findings if each.rule != ALONE] or findings
+    enough = [each for each in findings if each.saving_seconds is not None and _enough(each.share or 0.0, harm)]
     if not enough:
         return list(findings), {}
     best = max(enough, key=lambda each: each.share or 0.0)
     because = f"{best.rule} takes {duration(best.saving_seconds)} of a batch, and without that the query would keep up"
-    left_out = {each.rule: because for each in findings if rules[each.rule].residual}
+    left_out = {each.rule: because for each in findings if each.rule == LOAD}
     return [each for each in findings if each.rule not in left_out], left_out
 
 

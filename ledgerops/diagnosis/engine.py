@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
-from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
+from ledgerops.diagnosis.arbiter import arbitrate, outweighed
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
@@ -62,7 +62,7 @@ class Diagnoser:
         self._run_rules(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
         held = [finding for finding, _ in self._held.values()]
         muted = [finding for finding in held if is_muted(self.muted, finding.rule, view.query)]
-        findings, left_out = arbitrate([each for each in held if each not in muted], self._by_slug, harm(view))
+        findings, left_out = arbitrate([each for each in held if each not in muted], harm(view))
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
@@ -102,7 +102,7 @@ class Diagnoser:
         """Holds what the rules find now, and drops findings that were last seen longer ago than they may linger."""
         seen = set()
         resting = view.history.idle_since is not None and view.run.running_seconds is None
-        harmed, seconds = harm(view) is not None, typical_seconds(view)
+        harmed = harm(view) is not None
         for rule in self.rules:
             if (long_over and not rule.outlives) or (resting and not rule.at_rest):
                 continue
@@ -117,7 +117,6 @@ class Diagnoser:
                 key = (rule.slug, finding.component.kind, finding.component.name)
                 earlier = self._held.get(key)
                 since = earlier[0].since if earlier else min(view.now, finding.began or view.now)
-                share = None if finding.share is None else _share(finding.share)
                 whole = replace(
                     finding,
                     evidence=tuple(each for each in finding.evidence if not as_expected(each.value, each.expected))
@@ -126,8 +125,7 @@ class Diagnoser:
                     severity=_severity(finding, rule, harmed),
                     since=since,
                     confidence=_share(finding.confidence),
-                    share=share,
-                    saving_seconds=_saving(rule, finding, share, seconds),
+                    share=None if finding.share is None else _share(finding.share),
                 )
                 self._held[key] = (whole, view.now)
                 seen.add(key)
@@ -171,13 +169,6 @@ class Diagnoser:
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
         return replace(with_largest_part(finding, view), severity=worst, ruled_out=tuple(ruled_out))
-
-
-def _saving(rule: Rule, finding: Finding, share: float | None, seconds: float | None) -> float | None:
-    """Seconds that a typical batch would take less, where the rule says them or the share of a batch."""
-    if finding.saving_seconds is not None:
-        return finding.saving_seconds
-    return seconds * share if rule.saves and share is not None and seconds else None
 
 
 def _severity(finding: Finding, rule: Rule, harmed: bool) -> Severity:

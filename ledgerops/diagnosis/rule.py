@@ -20,8 +20,6 @@ class Rule:
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
     `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
     that has nothing to read. What `needs_harm` is only worth knowing while nothing suffers: its severity is then info.
-    A `residual` rule holds only where no cause would save enough of a batch, a `fallback` where nothing else was found.
-    The share of a finding is one of a batch's time, so that it is a saving, unless `saves` is False.
     """
 
     slug: str
@@ -34,9 +32,6 @@ class Rule:
     outlives: bool = False
     at_rest: bool = False
     needs_harm: bool = False
-    residual: bool = False
-    fallback: bool = False
-    saves: bool = True
 
     @property
     def title(self) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.diagnosis.arbiter import arbitrate
+from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.harm import Harm
-from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import Component, Finding
 from tests.diagnosis.conftest import stage
 
+CAUSE_SLUGS = {cause.slug for cause in CAUSES}
+
 
 def found(rule, share=None):
-    saving = None if share is None or not BY_SLUG[rule].saves else 10.0 * share
+    saving = 10.0 * share if share is not None and rule in CAUSE_SLUGS else None
     return Finding("", Component("query", "q"), (), rule=rule, share=share, saving_seconds=saving)
 
 
 def standing(ratio, *findings):
-    kept, left_out = arbitrate(findings, BY_SLUG, Harm("behind", ratio, 0.0) if ratio else None)
+    kept, left_out = arbitrate(findings, Harm("behind", ratio, 0.0) if ratio else None)
     return [each.rule for each in kept], left_out
 
 

@@ -90,6 +90,7 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
             confidence=min(0.95, 0.5 + 0.4 * seconds / batch.duration),
             began=batch.started,
             share=min(1.0, seconds / batch.duration),
+            saving_seconds=seconds,
         )
 
 

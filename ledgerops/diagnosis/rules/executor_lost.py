@@ -111,5 +111,4 @@ RULE = Rule(
     acquit=acquit,
     linger=30.0,
     needs_harm=True,
-    saves=False,  # the batches after it need not be as long
 )

@@ -153,13 +153,4 @@ def acquit(view: QueryView) -> str | None:
     return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
 
 
-RULE = Rule(
-    "input-overload",
-    "warning",
-    check,
-    __doc__,
-    ("falling-behind", "trigger-overrun"),
-    acquit,
-    residual=True,
-    saves=False,
-)
+RULE = Rule("input-overload", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit)

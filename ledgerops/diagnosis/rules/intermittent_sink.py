@@ -76,6 +76,11 @@ class Stalls(NamedTuple):
         return median(each.duration for each in self.slow) - self.usual
 
     @property
+    def lost(self) -> float:
+        """Seconds of all slow ones beyond the usual."""
+        return sum(batch.duration - self.usual for batch in self.slow)
+
+    @property
     def far(self) -> bool:
         """Whether each is so long that a third would come late."""
         durations = [each.duration for each in self.slow]
@@ -123,7 +128,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=confidence(len(found.events), MIN_EVENTS),
         began=found.events[0].started,
         at_most="critical" if view.trigger.interval else "info",  # nobody was promised a rhythm
-        share=min(1.0, sum(b.duration - found.usual for b in found.slow) / sum(b.duration for b in found.batches)),
+        share=min(1.0, found.lost / sum(batch.duration for batch in found.batches)),
+        saving_seconds=found.lost / len(found.batches),
     )
 
 
@@ -152,14 +158,10 @@ def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
 def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
         return Stalls(batches, 0.0, [], [])
-    usual = median([b.duration for b in batches])
+    usual, rows = median([b.duration for b in batches]), max(1.0, median([b.rows for b in batches]))
     least = max(FAR_TIMES * usual, usual + LONG_SECONDS, OVER_RATIO * interval)
-    if all(batch.duration <= least for batch in batches):
-        return Stalls(batches, usual, [], [])
-    rows = max(1.0, median([b.rows for b in batches]))
-    slow = [
-        batch for batch in batches if batch.duration > max(least, CLEAR_TIMES * usual * max(1.0, batch.rows / rows))
-    ]
+    long = [batch for batch in batches if batch.duration > least]
+    slow = [batch for batch in long if batch.duration > CLEAR_TIMES * usual * max(1.0, batch.rows / rows)]
     first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
     return Stalls(batches, usual, slow, first)
 
@@ -187,7 +189,7 @@ def _collected(view: QueryView, found: Stalls) -> bool:
         return False
     first = {each.executor_id: each.gc_seconds for each in samples[0].executors}
     grown = [each.gc_seconds - first[each.executor_id] for each in samples[-1].executors if each.executor_id in first]
-    return max(grown, default=0.0) >= MOSTLY * sum(each.duration - found.usual for each in found.slow)
+    return max(grown, default=0.0) >= MOSTLY * found.lost
 
 
 def _waiting_share(view: QueryView, found: Stalls) -> float:

@@ -48,4 +48,4 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule("long-batches", "info", check, __doc__, fallback=True)
+RULE = Rule("long-batches", "info", check, __doc__)

@@ -203,4 +203,4 @@ def acquit(view: QueryView) -> str | None:
     return None
 
 
-RULE = Rule("rate-limited", "warning", check, __doc__, ("input-overload", "falling-behind"), acquit, saves=False)
+RULE = Rule("rate-limited", "warning", check, __doc__, ("input-overload", "falling-behind"), acquit)

@@ -73,7 +73,6 @@ RULE = Rule(
     __doc__,
     ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
     acquit,
-    saves=False,
     linger=0.0,
     outlives=True,
     at_rest=True,

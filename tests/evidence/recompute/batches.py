@@ -118,6 +118,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
                 "slow_batch_excess_seconds": median_of(each.seconds for each in slow) - usual,
                 "slow_batch_spacing_seconds": median_of(b.start - a.start for a, b in pairwise(firsts)),
                 "waiting_share_of_excess": idle_share(tape, slow, window, usual),
+                "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
             }
 
 
@@ -492,6 +493,8 @@ FORMULAS: Mapping[str, Formula] = {
         _operator(tape, batch).get("numRowsRemoved", 0) for batch in tape.steady if batch.id != _storm(tape).id
     ),
     "state_removal_wall_seconds": _removal_wall,
+    "eviction-storm: saving_seconds": _removal_wall,
+    "intermittent-sink: saving_seconds": _of_stalls("saving_seconds"),
     "eviction-storm: batch_seconds": lambda tape: _storm(tape).seconds,
     "state_snapshot_lag_batches": lambda tape: float(tape.newest.id + 1 - _uploaded(tape)),
     "state_snapshot_age_seconds": _snapshot_age,

@@ -166,10 +166,8 @@ def idle_share(tape: Tape, slow: Sequence[Batch], window: Sequence[Batch], usual
 
 
 def _saving(tape: Tape) -> float:
-    """Of a cause the seconds of its parts beyond the usual; of another rule its share of the newest batches."""
+    """The seconds of a cause's parts beyond the usual."""
     rule = tape.finding["rule"]
-    if rule not in OWNED:
-        return median_of(batch.seconds for batch in tape.steady[-3:] or tape.run[-3:]) * float(tape.finding["share"])
     found, (always, grown, born) = profile(tape), OWNED[rule]
     if found.usual is None:
         return max(0.0, found.excess([*always, *born]) - NORMAL.get(rule, 0.0))
