@@ -1,13 +1,6 @@
 """The profile of a batch: which batches are compared, and where the time of a typical one goes, now and usually.
 
-One choice of batches: `now` are the newest five settled batches whose tasks are known, of a query that owes time those
-that outlast its interval; `usual` are the newest five batches of its healthy past with tasks, if it has one. A part's
-seconds are the median of its shares in these batches, scaled so that all parts add up to the median batch.
-
-What others took away: where something else has the cores (`facts.contention`), work takes `stretch` times as long.
-Tasks that computed for C seconds waited for cores for at most C x (stretch - 1); of other parts contention takes the
-growth, at most (stretch - 1) times the usual time, and without a past (1 - 1 / stretch) of what wants a core. Where
-other queries have the slots, it takes what a batch waits longer for its stages to begin.
+docs/verdict.md says which batches, how a part's seconds come from them, and what contention takes of each part.
 """
 
 from __future__ import annotations

@@ -76,11 +76,6 @@ class Baseline:
         """The newest RECENT_BATCHES steady batches, or fewer where the run has not so many yet."""
         return self.steady[-RECENT_BATCHES:]
 
-    @property
-    def recent_since(self) -> float | None:
-        """When the first of RECENT_BATCHES steady batches began, in epoch seconds; None before there are so many."""
-        return self.recent[0].started if len(self.recent) == RECENT_BATCHES else None
-
     @cached_property
     def durations(self) -> Sequence[float]:
         """Seconds of the settled batches, the shortest first."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.facts.contention import contention, cpu_use, first_batch, pressure
+from ledgerops.diagnosis.facts.contention import contention, cpu_use, pressure
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
@@ -117,25 +117,6 @@ def test_late_queries_that_all_wait_for_a_service_leave_the_cores_free(history):
     late = [neighbour(view, 999, f"late{n}", heavy=asleep) for n in range(3)]
 
     assert contention(beside(looked_at(view, busy=0.2), *late)) is None
-
-
-@pytest.mark.parametrize(
-    ("case", "sample", "machine", "told"),
-    [
-        pytest.param({}, {"cpu_pressure_ratio": 0.97}, {}, True, id="it waits for cores"),
-        pytest.param({"running": 12.0}, {"cpu_pressure_ratio": 0.97}, {}, False, id="it has only begun"),
-        pytest.param({"running": None}, {"cpu_pressure_ratio": 0.97}, {}, False, id="no batch runs"),
-        pytest.param({}, {"cpu_pressure_ratio": 0.3}, {}, False, id="hardly anything waits"),
-        pytest.param({}, {}, {}, False, id="nothing says whether anything waits"),
-        pytest.param({}, {"cpu_pressure_ratio": 0.97}, {"driver_jvm": 1.8}, False, id="the driver uses the cores"),
-    ],
-)
-def test_a_first_batch_without_end_on_a_full_machine(history, case, sample, machine, told):
-    view = pressed(looked_at(history(**{"warm": 0, "running": 60.0} | case), **{"driver_jvm": 0.1} | machine), **sample)
-    held = first_batch(view)
-
-    assert (held is not None) is told
-    assert held is None or held.summary.endswith("; the first batch has run for 60 s")
 
 
 def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(history):

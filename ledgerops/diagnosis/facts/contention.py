@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour, slots_taken
 from ledgerops.diagnosis.harm import examined, harm, judged
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Host, Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
@@ -178,17 +177,6 @@ def _by_processes(view: QueryView) -> Contention | None:
         return None
     words = _words(use, pressed)
     return Contention("other_processes", OTHER, stretch, _since(view), words, tuple(evidence), of_tasks)
-
-
-def first_batch(view: QueryView) -> Contention | None:
-    """The same while the first batch runs: it takes long in any case, and how long on a free machine is not known."""
-    use, pressed, running = cpu_use(view), pressure(view), view.run.unfinished_seconds or 0.0
-    if view.last is not None or use is None or pressed is None or running <= VERY_LONG_SECONDS:
-        return None
-    if use.busy < MIN_BUSY_SHARE or use.others_share < MOSTLY:
-        return None
-    words = f"{_words(use, pressed)}; the first batch has run for {duration(running)}"
-    return Contention("other_processes", OTHER, 1.0, view.now - running, words, (*_of_machine(use), pressed))
 
 
 def _by_crowd(view: QueryView) -> Contention | None:

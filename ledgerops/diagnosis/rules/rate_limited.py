@@ -93,20 +93,18 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(LAG.name, held.lag, "seconds", f"<= {MIN_LAG_SECONDS:g}", view.now),
             *held.profile.stretches,
         ),
-        (
-            Remedy(
-                f"raise {named} to about {better:,} and start the query again",
-                "more rows in a batch hardly make it longer: it would keep up",
-                safe=False,
-                settings=(Setting(held.option, better),),
-            ),
-        ),
+        (_raise(held.option, better, "more rows in a batch hardly make it longer: it would keep up", named),),
         confidence=confidence(held.needed, held.cap),
         began=view.baseline.steady[-CAP_BATCHES].started,
         share=held.share,
         batches=held.profile.batches,
         usual_batches=held.profile.usual_batches,
     )
+
+
+def _raise(option: str, better: int, why: str, named: str = "") -> Remedy:
+    action = f"raise {named or option} to about {better:,} and start the query again"
+    return Remedy(action, why, safe=False, settings=(Setting(option, better),))
 
 
 def _rounded(needed: float, cap: int) -> int:
@@ -144,14 +142,7 @@ def _unread(view: QueryView) -> Iterator[Finding]:
             Evidence(age, wait.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
             Evidence(longer, wait.last - wait.first, "seconds", "0", at),
         ),
-        (
-            Remedy(
-                f"raise {option} to about {better:,} and start the query again",
-                "batches end well within the interval: there is time for more files",
-                safe=False,
-                settings=(Setting(option, better),),
-            ),
-        ),
+        (_raise(option, better, "batches end well within the interval: there is time for more files"),),
         confidence=confidence(wait.last, MIN_LAG_SECONDS),
         began=wait.since,
         share=wait.share,
