@@ -20,7 +20,6 @@ from docs.site import messages, problems  # noqa: E402
 
 # pages of the site <- files of the repository outside docs/
 OUTSIDE = {
-    "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "security-policy.md": "SECURITY.md",
