@@ -29,7 +29,7 @@ RESERVED = {
     "guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md", "security-policy.md",
 }  # fmt: skip
 # what makes room for a wide table
-WIDE = ("metrics.md", "config.md", "performance.md", "diagnosis.md")
+WIDE = ("metrics.md", "config.md", "performance.md", "ledger-performance.md", "diagnosis.md")
 HIDDEN = {"index.md": ["navigation", "toc"], **{page: ["toc"] for page in WIDE}}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
@@ -29,12 +30,16 @@ from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, read, sa
 
 
 class Part(NamedTuple):
-    """One section of the page: `make` is module:function, which yields lines."""
+    """One section of a page: `make` is module:function, which yields lines.
+
+    What `demo` measures is the demonstration: its jobs, sources and load generator.
+    """
 
     name: str
     make: str
     title: str
     text: str
+    demo: bool = False
 
 
 PARTS = (
@@ -75,6 +80,7 @@ PARTS = (
         "There are at least four rounds, then more until the noise cannot change the verdict, for at most 150 seconds "
         "a job from Kafka and 60 from the embedded source. Figures still fall from round to round while the JIT "
         "compiles, so they are higher than those of a job that runs for long.",
+        demo=True,
     ),
     Part(
         "growth", "growth:growth", "Growth of the observer's cost",
@@ -103,11 +109,13 @@ PARTS = (
     ),
     Part(
         "source", "source:source", "The embedded source", "Through a windowed count, saturated, on two cores.",
+        demo=True,
     ),
     Part(
         "producer", "producer:producer", "The load generator compared with kafka-producer-perf-test",
         "A real broker on the same two cores. The tool repeats lines of a file, without keys; the generator creates "
         "every record and its key while it sends. Above 1 the generator is faster, or needs more CPU.",
+        demo=True,
     ),
     Part(
         "outage", "outage:outage", "A zone's outage",
@@ -129,6 +137,7 @@ PARTS = (
         "views", "views:views", "The Yahoo streaming benchmark",
         "All rows are available at the start. With Kafka, the broker runs on the same two cores and every row is JSON "
         "that is parsed and checked. CPU includes driver, JVM and Python workers, but not the broker.",
+        demo=True,
     ),
     Part(
         "profile", "profile:profile", "Where the observer's time goes",
@@ -145,15 +154,49 @@ SOAK = Part(
     "noise.\n\n![What the soak measured, over time](soak.svg)",
 )  # fmt: skip
 
-PAGE = """# Performance
-
-Measured by `make bench` on a shared machine, so compare ratios and not rates. The noise floor compares two groups of
-identical runs in the same interleaved series (± half of its range over the rounds). A budget that is missed by less
-than that counts as neither held nor broken ("{unknown}"). To measure one section again, run
-`python -m load.bench --only NAME --write docs/performance.md`. Sections from before 2026-11-22 14:00 UTC were measured
-with version 0.1.0.
+HOW = """Measured by `make bench` on a shared machine, so compare ratios and not rates. Each section says when and with
+which version it was measured; `python -m load.bench --only NAME --write docs/performance.md` measures it again. The
+noise floor compares two groups of identical runs in the same interleaved series (±: half the 90 % interval of their
+median, in sections from before 2026-11-22 14:35 UTC half of their range). A budget that is missed by less than that
+counts as neither held nor broken ("{unknown}").
 
 """
+PAGE = """# Performance
+
+What it costs to observe queries. What the jobs, sources and load generator of the demonstration reach is on [a page of
+its own](ledger-performance.md).
+
+{answer}
+"""
+DEMO = "ledger-performance.md"  # beside the page
+DEMO_PAGE = """# Performance of the demonstration
+
+What the jobs, sources and load generator of the demonstration reach, beside PySpark, Flink SQL and Kafka's own tool.
+None of them is needed to observe a query; what that costs is on [Performance](performance.md).
+
+"""
+OBSERVER_THREADS = "CPU seconds of the observer's threads"
+# question -> part and how a line of it begins: what answers it on top of the page
+ANSWERS = (
+    ("What it costs", (("overhead", "callback in the listener's thread"), ("overhead", "Python driver's memory"))),
+    (
+        "How it grows",
+        (
+            ("growth", "an event with 1, 10, 50, 100 queries: mean"),
+            ("growth", "50 queries at a batch a second"),
+            ("core", "memory of the observer, 50 queries"),
+        ),
+    ),
+    (
+        "What it was tested to",
+        (
+            ("many", "500 queries at a batch every 10 s"),
+            ("core", "scrape, 50 queries"),
+            ("fleet", "500 drivers of 20 queries"),
+            ("soak", "changes and scrapes"),
+        ),
+    ),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -178,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for measured in found:
         print(f"{measured.part}\n\n{table(measured.lines)}")
     if args.write or args.page:
-        (args.write or args.page).write_text(page(args.kept), "utf-8")
+        write_pages(args.write or args.page, args.kept)
     print(verdict(found))
     if failed:
         print(f"not measured: {', '.join(failed)}", file=sys.stderr)
@@ -186,9 +229,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(line.holds == NO for measured in found for line in measured.lines) else 0
 
 
+def write_pages(file: Path, kept: Path) -> None:
+    """Writes the page of everything that was kept, and beside it that of the demonstration."""
+    file.write_text(page(kept), "utf-8")
+    file.with_name(DEMO).write_text(demo_page(kept), "utf-8")
+
+
 def page(kept: Path) -> str:
-    """The page of everything that was kept."""
-    return PAGE.format(unknown=UNKNOWN) + "\n".join(_sections(kept))
+    """The page of what it costs to observe, with an answer on top."""
+    found = _read(kept, demo=False)
+    return PAGE.format(answer=answer(found)) + HOW.format(unknown=UNKNOWN) + "\n".join(_sections(found))
+
+
+def demo_page(kept: Path) -> str:
+    """The page of what the demonstration reaches."""
+    return DEMO_PAGE + HOW.format(unknown=UNKNOWN) + "\n".join(_sections(_read(kept, demo=True)))
+
+
+def answer(found: Mapping[Part, Measured]) -> str:
+    """Three questions, each with lines of the sections below, word by word; without what was never measured."""
+    by_name = {part.name: (part, measured.lines) for part, measured in found.items()}
+    rows = _observer_share(found)
+    for question, wanted in ANSWERS:
+        for name, begins in wanted:
+            part, lines = by_name.get(name, (SOAK, []))
+            fitting = [line for line in lines if line.what.startswith(begins)][:1]
+            rows += [f"| {question} | {line.what} | {line.figure} | {_section(part)} |\n" for line in fitting]
+    return f"| question | what | measured | section |\n| --- | --- | --- | --- |\n{''.join(rows)}" if rows else ""
+
+
+def _section(part: Part) -> str:
+    """A link to it on the same page."""
+    anchor = re.sub(r"[^a-z0-9 -]", "", part.title.lower()).replace(" ", "-")
+    return f"[{part.title}](#{anchor})"
+
+
+def _observer_share(found: Mapping[Part, Measured]) -> list[str]:
+    """The least and the most that the observer's threads take, over all jobs that were measured."""
+    measured = [(part, line) for part, each in found.items() for line in each.lines if OBSERVER_THREADS in line.what]
+    if not measured:
+        return []
+    shares = [float(line.figure.split()[0]) * 100 - 100 for _, line in measured]
+    figure = f"{min(shares):.2f} to {max(shares):.2f} % of a bare run's"
+    what = f"{OBSERVER_THREADS}, {len(shares)} kinds of job"
+    return [f"| {ANSWERS[0][0]} | {what} | {figure} | {_section(measured[0][0])} |\n"]
 
 
 def verdict(found: Iterable[Measured]) -> str:
@@ -204,16 +288,18 @@ def verdict(found: Iterable[Measured]) -> str:
     )
 
 
-def _sections(kept: Path) -> Iterator[str]:
-    found = {part.name: measured for part in (*PARTS, SOAK) if (measured := read(kept, part.name)) is not None}
+def _read(kept: Path, demo: bool) -> dict[Part, Measured]:
+    parts = (part for part in (*PARTS, SOAK) if part.demo == demo)
+    return {part: measured for part in parts if (measured := read(kept, part.name)) is not None}
+
+
+def _sections(found: Mapping[Part, Measured]) -> Iterator[str]:
     yield f"{_wrapped(verdict(found.values()))}.\n"
-    for part in (*PARTS, SOAK):
-        if part.name in found:
-            measured = found[part.name]
-            command = f"load.bench --only {part.name}" if part.make else f"load.bench.{part.name}"
-            took = f"{measured.seconds:.0f} s, " if measured.seconds else ""
-            made = f"`python -m {command}`: {took}{measured.at}; {measured.machine}"
-            yield f"## {part.title}\n\n{_wrapped(part.text)}\n\n{_wrapped(made)}\n\n{table(measured.lines)}"
+    for part, measured in found.items():
+        command = f"load.bench --only {part.name}" if part.make else f"load.bench.{part.name}"
+        took = f"{measured.seconds:.0f} s, " if measured.seconds else ""
+        made = f"`python -m {command}`: {took}{measured.at}; {measured.machine}"
+        yield f"## {part.title}\n\n{_wrapped(part.text)}\n\n{_wrapped(made)}\n\n{table(measured.lines)}"
 
 
 def _wrapped(text: str) -> str:

@@ -184,7 +184,7 @@ def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Fla
         )
     Measured("soak", at, samples[-1].at, machine(), lines).write(KEPT)
     page.with_name("soak.svg").write_text(picture(samples), "utf-8")
-    page.write_text(__main__.page(KEPT), "utf-8")
+    __main__.write_pages(page, KEPT)
 
 
 def picture(samples: Sequence[Sample]) -> str:

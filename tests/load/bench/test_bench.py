@@ -1,10 +1,12 @@
 import importlib
 import inspect
+import re
 
 import pytest
 
-from load.bench.__main__ import PARTS, main, page, verdict
-from load.bench.lines import NO, UNKNOWN, YES, Line, Measured
+from load.bench.__main__ import DEMO, PARTS, demo_page, main, page, verdict
+from load.bench.lines import KEPT, NO, UNKNOWN, YES, Line, Measured, read
+from tests.paths import ROOT
 
 
 def kept(folder, part="growth", *lines):
@@ -30,6 +32,44 @@ def test_a_section_has_its_command_its_time_and_its_figures(tmp_path):
     assert "PrometheusServlet" not in text
 
 
+def test_a_page_begins_with_what_it_costs_how_that_grows_and_what_was_tried(tmp_path):
+    share = "attached: CPU seconds of the observer's threads (driver)"
+    kept(tmp_path, "overhead", Line(f"`a`, {share}", "1.0169 of a bare run's"), Line("throughput", "1.0"))
+    kept(tmp_path, "jobs", Line(f"`b`, {share}", "1.0080 of a bare run's"))
+    kept(tmp_path, "soak", Line("changes and scrapes", "3 starts"))
+
+    assert re.findall(r"^\| What .*", page(tmp_path).partition("## Overhead")[0], re.MULTILINE) == [
+        "| What it costs | CPU seconds of the observer's threads, 2 kinds of job | 0.80 to 1.69 % of a bare run's | "
+        "[Overhead on a windowed job](#overhead-on-a-windowed-job) |",
+        "| What it was tested to | changes and scrapes | 3 starts | [Soak](#soak) |",
+    ]
+
+
+def test_what_was_never_measured_is_no_answer(tmp_path):
+    assert "| question |" not in page(kept(tmp_path, "profile", Line("an event", "1 ms")))
+
+
+def test_the_answers_are_lines_of_the_figures_that_are_kept():
+    answered = page(KEPT).partition("## ")[0]
+
+    assert answered.count("| What it costs |") == 3
+    assert answered.count("| How it grows |") == 3 and answered.count("| What it was tested to |") == 4
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part.demo], ids=lambda part: part.name)
+def test_what_the_demonstration_reaches_has_a_page_of_its_own(tmp_path, part):
+    kept(tmp_path, part.name, Line("a", "1"))
+
+    assert f"## {part.title}\n" in demo_page(tmp_path) and part.title not in page(tmp_path)
+
+
+def test_both_pages_are_those_of_the_figures_and_each_section_says_its_version():
+    written = (ROOT / "docs" / "performance.md").read_text("utf-8"), (ROOT / "docs" / DEMO).read_text("utf-8")
+
+    assert written == (page(KEPT), demo_page(KEPT))
+    assert all("ledgerops 0." in found.machine for part in PARTS if (found := read(KEPT, part.name)))
+
+
 def test_the_verdict_counts_what_holds_and_names_what_does_not():
     lines = [Line("a", "", holds=YES), Line("b", "", holds=NO), Line("c", "", holds=UNKNOWN), Line("d", "")]
 
@@ -42,4 +82,5 @@ def test_only_a_broken_budget_makes_the_exit_code(tmp_path, capsys, holds, code)
 
     assert main(["--page", str(tmp_path / "page.md"), "--kept", str(tmp_path / "kept")]) == code
     assert (tmp_path / "page.md").read_text().startswith("# Performance\n")
+    assert (tmp_path / DEMO).read_text().startswith("# Performance of the demonstration\n")
     assert "growth" in capsys.readouterr().out
