@@ -249,12 +249,14 @@ def demo_page(kept: Path) -> str:
 def answer(found: Mapping[Part, Measured]) -> str:
     """Three questions, each with lines of the sections below, word by word; without what was never measured."""
     by_name = {part.name: (part, measured.lines) for part, measured in found.items()}
-    rows = _observer_share(found)
+    rows: list[str] = []
     for question, wanted in ANSWERS:
+        answers = [] if rows else _observer_share(found)
         for name, begins in wanted:
             part, lines = by_name.get(name, (SOAK, []))
-            fitting = [line for line in lines if line.what.startswith(begins)][:1]
-            rows += [f"| {question} | {line.what} | {line.figure} | {_section(part)} |\n" for line in fitting]
+            answers += [(line.what, line.figure, part) for line in lines if line.what.startswith(begins)][:1]
+        for n, (what, figure, part) in enumerate(answers):
+            rows.append(f"| {'' if n else question} | {what} | {figure} | {_section(part)} |\n")
     return f"| question | what | measured | section |\n| --- | --- | --- | --- |\n{''.join(rows)}" if rows else ""
 
 
@@ -264,15 +266,14 @@ def _section(part: Part) -> str:
     return f"[{part.title}](#{anchor})"
 
 
-def _observer_share(found: Mapping[Part, Measured]) -> list[str]:
+def _observer_share(found: Mapping[Part, Measured]) -> list[tuple[str, str, Part]]:
     """The least and the most that the observer's threads take, over all jobs that were measured."""
     measured = [(part, line) for part, each in found.items() for line in each.lines if OBSERVER_THREADS in line.what]
-    if not measured:
-        return []
     shares = [float(line.figure.split()[0]) * 100 - 100 for _, line in measured]
+    if not shares:
+        return []
     figure = f"{min(shares):.2f} to {max(shares):.2f} % of a bare run's"
-    what = f"{OBSERVER_THREADS}, {len(shares)} kinds of job"
-    return [f"| {ANSWERS[0][0]} | {what} | {figure} | {_section(measured[0][0])} |\n"]
+    return [(f"{OBSERVER_THREADS}, {len(shares)} kinds of job", figure, measured[0][0])]
 
 
 def verdict(found: Iterable[Measured]) -> str:

@@ -52,8 +52,12 @@ def test_what_was_never_measured_is_no_answer(tmp_path):
 def test_the_answers_are_lines_of_the_figures_that_are_kept():
     answered = page(KEPT).partition("## ")[0]
 
-    assert answered.count("| What it costs |") == 3
-    assert answered.count("| How it grows |") == 3 and answered.count("| What it was tested to |") == 4
+    assert [line.split(" | ")[0] for line in answered.splitlines() if line.startswith("| ")] == [
+        "| question", "| ---",
+        "| What it costs", "| ", "| ",
+        "| How it grows", "| ", "| ",
+        "| What it was tested to", "| ", "| ", "| ",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part.demo], ids=lambda part: part.name)
