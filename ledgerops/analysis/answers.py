@@ -14,6 +14,7 @@ from typing import Any
 from ledgerops.analysis.inputs import open_source
 from ledgerops.analysis.session import Investigation
 from ledgerops.common.format import clean, counted
+from ledgerops.diagnosis.do_first import section
 from ledgerops.diagnosis.report import figures_of, text, timeline_lines
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import on_call
@@ -50,10 +51,7 @@ class Answers:
     def diagnosis(self, query: str | None = None, at: str | None = None) -> str:
         """Root causes with evidence, the next step and what was ruled out."""
         found = self._document(query, at)
-        lines = text(found).splitlines()
-        rules = dict.fromkeys(cause["rule"] for each in found["queries"] for cause in each["root_causes"])
-        lines += [f"first step for {rule}: {CAUSE_TEXTS[rule].action}" for rule in rules if rule in CAUSE_TEXTS]
-        return fit(lines)
+        return fit(text(found).splitlines())
 
     def timeline(self, query: str | None = None) -> str:
         """What began and ended when, and what followed from it."""
@@ -117,7 +115,7 @@ class Answers:
     def rule(self, slug: str) -> str:
         """What a rule means, how bad it is, and how it belongs to other rules."""
         rule = _known(slug, BY_SLUG, "rule")
-        lines = [f"{slug} ({rule.severity}): {CAUSE_TEXTS[slug].summary}", f"first step: {CAUSE_TEXTS[slug].action}"]
+        lines = [f"{slug} ({rule.severity}): {CAUSE_TEXTS[slug].summary}", *_do_first(slug)]
         lines += [f"explains: {', '.join(rule.explains)}"] if rule.explains else []
         causes = [each.slug for each in RULES if slug in each.explains]
         lines += [f"is explained by: {', '.join(causes)}"] if causes else []
@@ -125,7 +123,8 @@ class Answers:
 
     def runbook(self, slug: str) -> str:
         """Meaning, impact, diagnosis and mitigation of a rule."""
-        return fit(on_call(_known(slug, BY_SLUG, "rule").runbook).strip().splitlines())
+        runbook = on_call(_known(slug, BY_SLUG, "rule").runbook)
+        return fit([*runbook.strip().splitlines(), *_do_first(slug)])
 
     def metric(self, name: str, query: str | None = None) -> str:
         """What a metric says, and its newest values."""
@@ -154,6 +153,10 @@ def fit(lines: Iterable[str]) -> str:
         kept += 1
     cut = [] if kept == len(whole) else [f"({len(whole) - kept} more lines are left out; ask for one query)"]
     return "\n".join([*whole[:kept], *cut])
+
+
+def _do_first(rule: str) -> list[str]:
+    return ["Do first:", *section(rule).splitlines()]
 
 
 def _known(name: str, entries: Mapping[str, Any], kind: str) -> Any:

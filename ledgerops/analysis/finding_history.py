@@ -46,7 +46,7 @@ class FindingPeriod:
     times: int = 1  # how often it came, short gaps left out
     by: dict[str, int] = field(default_factory=dict)  # root cause that explained it -> in how many verdicts
     rooted: int = 0  # in how many verdicts it was a root cause itself
-    root: Finding | None = None  # as reported as a root cause when it was surest, with what was ruled out
+    root: Finding | None = None  # as reported as a root cause at its worst, with what was ruled out
     with_run: bool = False  # it ended because its run had ended
 
     @property
@@ -88,7 +88,7 @@ class QueryFindingHistory:
             for key, period in held.items():
                 if key[0] == root.rule:
                     period.rooted += 1
-                    if period.root is None or root.confidence >= period.root.confidence:
+                    if period.root is None or _urgency(root) >= _urgency(period.root):
                         period.root = root
                     _raise(period, root.severity)
                 elif key[0] in root.explains:
@@ -141,6 +141,12 @@ class FindingHistory:
 
 def _gravity(verdict: Verdict) -> tuple[int, int, float]:
     return -verdict.health, len(verdict.findings), sum(cause.confidence for cause in verdict.root_causes)
+
+
+def _urgency(root: Finding) -> tuple[int, bool, float]:
+    """The worst moment of a cause, then one at which rows were about to be lost, then the surest."""
+    prevents = any(step.prevents for step in root.remedies[:1])
+    return SEVERITIES.index(root.severity), prevents, root.confidence
 
 
 def _note(changes: list[Change], at: float, value: str) -> None:

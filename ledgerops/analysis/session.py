@@ -16,8 +16,9 @@ from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.engine import ENDED_SECONDS
+from ledgerops.diagnosis.facts.silent_input import UNNAMED
 from ledgerops.diagnosis.muting import read_muted
-from ledgerops.diagnosis.report import document, finding_document
+from ledgerops.diagnosis.report import ENDED_BY_ITSELF, document, finding_document
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES, Finding
@@ -212,6 +213,7 @@ class Investigation:
             for period in self.finding_history.queries[query].periods
             if not period.causes
         ]
+        periods = [each for each in periods if not any(_is_precise(other, each) for other in periods)]
         found = [self._incident(period, moment) for period in periods]
         return sorted(found, key=_gravity)
 
@@ -236,13 +238,23 @@ class Investigation:
             "since": format_instant(period.began),
             "until": format_instant(until),
             "seconds": round(max(0.0, until - period.began), 3),
-            "ended": held if period.until is None or period.with_run else "by itself",
+            "ended": held if period.until is None or period.with_run else ENDED_BY_ITSELF,
         }
 
     def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
         findings = self.finding_history.queries.get(query)
         periods = findings.periods if findings else ()
         return [each for each in periods if each.until is not None and each.until >= since]
+
+
+def _is_precise(other: FindingPeriod, vague: FindingPeriod) -> bool:
+    """Whether another period is the same trouble, with the input named that this one could not name."""
+    return (
+        vague.finding.component.name == UNNAMED != other.finding.component.name
+        and (other.query, other.finding.rule) == (vague.query, vague.finding.rule)
+        and other.began <= (vague.until or math.inf)
+        and vague.began <= (other.until or math.inf)
+    )
 
 
 def _gravity(incident: Mapping[str, Any]) -> tuple[int, float, float]:

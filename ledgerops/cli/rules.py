@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import argparse
 from difflib import get_close_matches
+from textwrap import indent
 
+from ledgerops.diagnosis.do_first import section
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import PAGES, on_call
 from ledgerops.errors import UserError
@@ -17,6 +20,12 @@ from ledgerops.errors import UserError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("slug", nargs="?", metavar="RULE", help="the rule whose runbook to print")
+
+
+def _runbook(rule: Rule) -> str:
+    """The runbook with what to do first below its title."""
+    title, _, body = on_call(rule.runbook).strip().partition("\n")
+    return f"{title}\n\nDo first:\n{indent(section(rule.slug), '    ')}{body}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         near = get_close_matches(args.slug, BY_SLUG, n=1)
         raise UserError(f"no rule {args.slug!r}; {f'did you mean {near[0]}?' if near else 'see ledgerops rules'}")
     print(f"{found.slug} ({found.severity})")
-    print(on_call(found.runbook).strip())
+    print(_runbook(found))
     if found.explains:
         print(f"Explains: {', '.join(found.explains)}.")
     print(f"Its page, with how each number is computed: {PAGES}/{found.slug}.md")

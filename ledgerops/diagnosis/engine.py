@@ -74,6 +74,7 @@ class Diagnoser:
         folded = {slug for explained in reach.values() for slug in explained}
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
         roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
+        roots = self._prevented(sorted(roots, key=_rank))
         status = _status(view, findings)
         self._note_ended({root.rule: root for root in roots if root.severity != "info"}, now)
         return Verdict(
@@ -81,7 +82,7 @@ class Diagnoser:
             at=now,
             status=status,
             health=_health(findings, status),
-            root_causes=tuple(sorted(roots, key=_rank)),
+            root_causes=tuple(roots),
             findings=tuple(findings),
             ended=tuple(self._ended),
             forecast=Forecast() if brief else forecast(view, self.freshness),
@@ -140,6 +141,21 @@ class Diagnoser:
         everything = {rule.slug for rule in self.rules}
         between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
         return {rule.slug for rule in self.rules if rule.slug in between and self._acquittal(rule, view) is not None}
+
+    def _prevented(self, roots: Sequence[Finding]) -> list[Finding]:
+        """The root causes in their order; those before an urgent one begin with the step that prevents the loss.
+
+        The cause that explains most stays the cause, but what it takes to repair it may be more time than is left.
+        """
+        urgent = next((root for root in roots if self._by_slug[root.rule].urgent and root.remedies), None)
+        if urgent is None:
+            return list(roots)
+        step = replace(urgent.remedies[0], why=urgent.summary, prevents=urgent.rule)
+        before = roots.index(urgent)
+        return [
+            replace(root, remedies=(step, *root.remedies)) if place < before else root
+            for place, root in enumerate(roots)
+        ]
 
     def _acquittal(self, rule: Rule, view: QueryView) -> str | None:
         """Why a rule is not the cause; None when it cannot tell, or raises."""

@@ -8,11 +8,13 @@ from typing import Any
 
 from ledgerops.common import format
 from ledgerops.common.format import clean
+from ledgerops.diagnosis.place import place
 from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, proof, unit_of
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 VERSION = 1
+ENDED_BY_ITSELF = "by itself"  # of an incident; others end with their run or the source
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
 STYLES = {  # style -> parameters of the terminal's escape sequence
     "critical": "1;31",
@@ -87,6 +89,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
                 "why": each.why,
                 "command": each.command,
                 "safe": each.safe,
+                "prevents": each.prevents,
                 "settings": [setting._asdict() for setting in each.settings],
             }
             for each in finding.remedies
@@ -126,6 +129,8 @@ def text(
     lines between words at the width of a terminal, as many lines as that takes; None leaves them whole.
     """
     incidents = [each for each in document.get("incidents", ()) if _at_least(each["severity"], lowest)]
+    notes = [] if verbose else [each for each in incidents if _is_note(each)]
+    incidents = [each for each in incidents if each not in notes]
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
     lines: list[Line] = [line for each in incidents for line in (*_cause(each, each, document["at"], verbose), [])]
     written = False
@@ -144,7 +149,7 @@ def text(
         lines += [_muted(each) for each in query.get("muted", ()) if _at_least(each["severity"], lowest)]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
-    lines += [[], _sum_up(document, lowest), *_lately(document)]
+    lines += [*_noted(notes), [], _sum_up(document, lowest, verbose), *_lately(document)]
     if columns is not None:
         lines = [part for line in lines for part in _broken(line, columns)]
     if colour:
@@ -230,9 +235,7 @@ def figures_of(query: Mapping[str, Any]) -> str:
 
 def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose: bool) -> Iterator[Line]:
     """What happened, the first step, the numbers that prove it, since when, what was ruled out, the runbook."""
-    component = cause["component"]
-    detail = f" ({clean(component['detail'])})" if component["detail"] else ""
-    where = f"{component['kind']} {clean(component['name'])}{detail}" if component["kind"] != "query" else ""
+    where = place(cause["component"])
     yield [
         (f"  {cause['severity']} {cause['rule']}", cause["severity"]),
         (f"  {clean(query['query'])}{', ' + where if where else ''}", "strong"),
@@ -242,9 +245,9 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
         yield _labelled("do first", _step(remedy, verbose))
         if remedy["command"]:
             yield _labelled("command", remedy["command"])
+    for remedy in cause["remedies"][1 : None if verbose else 2 if _prevents_loss(cause) else 1]:
+        yield _labelled("then", _step(remedy, verbose))
     if verbose:
-        for remedy in cause["remedies"][1:]:
-            yield _labelled("then", _step(remedy, verbose))
         yield _labelled("evidence", "; ".join(_quoted(each) for each in cause["evidence"]))
     elif why := proof(cause["evidence"]):
         yield _labelled("why", clean(why))
@@ -255,6 +258,11 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     if cause["ruled_out"]:
         yield _labelled("ruled out", _ruled_out(cause["ruled_out"], verbose))
     yield _labelled("runbook", f"ledgerops rules {cause['rule']}")
+
+
+def _prevents_loss(cause: Mapping[str, Any]) -> bool:
+    """Whether the first step only gains the time to remove the cause."""
+    return any(remedy.get("prevents") for remedy in cause["remedies"][:1])
 
 
 def _step(remedy: Mapping[str, Any], verbose: bool) -> str:
@@ -322,10 +330,10 @@ def _heading(incident: Mapping[str, Any]) -> str:
     return f"incident at {format.instant(began)}, {until}, {format.counted(queries, 'query', 'queries')}"
 
 
-def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
+def _sum_up(document: Mapping[str, Any], lowest: Severity, verbose: bool) -> Line:
     queries = document["queries"]
     if "incidents" in document:
-        return _sum_up_incidents(document, lowest)
+        return _sum_up_incidents(document, lowest, verbose)
     counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
@@ -344,6 +352,18 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]
 
 
+def _is_note(incident: Mapping[str, Any]) -> bool:
+    """Whether an incident did no harm and was over before its source ended: nobody has to do anything about it."""
+    return (incident["severity"], incident["ended"]) == ("info", ENDED_BY_ITSELF)
+
+
+def _noted(notes: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    """Incidents without harm that are over, in a line."""
+    if notes:
+        named = dict.fromkeys(f"{each['rule']} ({clean(each['query'])})" for each in notes)
+        yield [(f"harmless, and over by itself: {', '.join(named)} (-v tells more)", "faint")]
+
+
 def _lately(document: Mapping[str, Any]) -> Iterator[Line]:
     """What ended in the last hour, in a line."""
     ended = [f"{clean(e['query'])} ({e['rule']}, until {e['until'][11:16]})" for e in document.get("ended_lately", ())]
@@ -351,9 +371,13 @@ def _lately(document: Mapping[str, Any]) -> Iterator[Line]:
         yield [(f"ended in the last hour: {', '.join(ended)}", "faint")]
 
 
-def _sum_up_incidents(document: Mapping[str, Any], lowest: Severity) -> Line:
+def _sum_up_incidents(document: Mapping[str, Any], lowest: Severity, verbose: bool) -> Line:
     counted = f"{format.counted(len(document['queries']), 'query', 'queries')} until {format.instant(document['at'])}"
-    incidents = [each for each in document["incidents"] if _at_least(each["severity"], lowest)]
+    incidents = [
+        each
+        for each in document["incidents"]
+        if _at_least(each["severity"], lowest) and (verbose or not _is_note(each))
+    ]
     if not incidents:
         return [(f"{counted}: nothing found", "healthy")]
     by_query: dict[str, list[str]] = {}

@@ -20,6 +20,7 @@ class Rule:
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
     `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
     that has nothing to read. What `needs_harm` is only worth knowing while nothing suffers: its severity is then info.
+    What an `urgent` rule finds cannot be undone: its first step comes before those of other causes.
     """
 
     slug: str
@@ -32,6 +33,7 @@ class Rule:
     outlives: bool = False
     at_rest: bool = False
     needs_harm: bool = False
+    urgent: bool = False
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from ledgerops.metrics.cause_texts import BY_PART, CauseText, text_of
+from ledgerops.metrics.first_steps import sentence
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.finding import Finding, Status, Verdict
 
@@ -18,13 +19,14 @@ def _described(verdict: Verdict) -> Series:
 
 
 def _text(cause: Finding, verdict: Verdict) -> CauseText:
-    """The texts of a cause; of a symptom with the largest part of a batch and its step, where it is known."""
-    text = text_of(cause.rule)
+    """The texts of a cause: the first step that the finding has, and of a symptom the largest part of a batch."""
+    summary, action = text_of(cause.rule)
+    if cause.remedies and cause.remedies[0].general:
+        action = sentence(cause.remedies[0].general)
     largest = max(verdict.attribution, key=lambda each: each.seconds, default=None)
-    if cause.rule not in BY_PART or largest is None or not cause.remedies:
-        return text
-    step = cause.remedies[0].action
-    return CauseText(text.summary, f"Largest part of a batch: {largest.part}. {step[:1].upper()}{step[1:]}.")
+    if cause.rule in BY_PART and largest is not None:
+        summary = f"{summary} Largest part: {largest.part.replace('_', ' ')}."
+    return CauseText(summary, action)
 
 
 FINDING: Metric[Verdict] = Metric(

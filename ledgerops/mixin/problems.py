@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ledgerops.diagnosis import do_first
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
-from ledgerops.metrics.cause_texts import FAMILIES, text_of
+from ledgerops.metrics.cause_texts import FAMILIES
 from ledgerops.mixin.alerts import ALERTS, FRESHNESS, SYMPTOMS
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import lines
@@ -29,7 +30,7 @@ what `ledgerops diagnose` names, and `ledgerops rules RULE` prints its page; the
 - In the checks `QUERY` and `APP` stand for the labels `query` and `app` of the query. Where two applications run a
   query of the same name, add `app="APP"` to each selector.
 """
-FAMILY_OF = {slug: family for family, entries in FAMILIES.items() for slug, _, _ in entries}
+FAMILY_OF = {slug: family for family, entries in FAMILIES.items() for slug in entries}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,11 @@ class Problem:
 
     @property
     def first(self) -> str:
-        """The first safe step."""
-        return text_of(self.rule.slug).action if self.rule else _first_sentence(self.runbook)
+        """The first safe step, as Markdown: one sentence, or a list by the kind of query."""
+        if self.rule is None:
+            return f" {_first_sentence(self.runbook)}"
+        steps = do_first.section(self.rule.slug).rstrip()
+        return f"\n\n{steps}\n\n**Its names:**" if steps.startswith("- ") else f" {steps}"
 
     @property
     def severity(self) -> Severity:
@@ -99,7 +103,7 @@ def _row(problem: Problem) -> str:
 def _page(problem: Problem) -> str:
     body = runbook_body(problem.runbook, problem.slug)
     return (
-        f"{HEAD}# {problem.title}\n\n{problem.says}\n\n**Do first:** {problem.first}\n\n{_facts(problem)}\n{body}\n"
+        f"{HEAD}# {problem.title}\n\n{problem.says}\n\n**Do first:**{problem.first}\n\n{_facts(problem)}\n{body}\n"
         f"{_alert(problem.alert)}{evidence_list(problem.runbook)}"
     )
 

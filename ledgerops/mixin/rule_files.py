@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import cause, lines, remembered
@@ -80,10 +81,18 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     return {
         "summary": alert.summary,
         "description": alert.description,
-        **({"root_cause": cause(site)} if alert.names_cause else {}),
+        **_root_cause(alert, site),
         "runbook_url": f"{site.runbooks}/{alert.problem}.md",
         "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
     }
+
+
+def _root_cause(alert: Alert, site: Site) -> Mapping[str, str]:
+    """What the query suffers from most; of a cause's own alert that cause, with the step that fits the query."""
+    if alert.of_cause:
+        unknown = f"Do first: {text_of(str(alert.rule)).action} ({alert.rule})"
+        return {"root_cause": cause(site, f'rule="{alert.rule}"', unknown)}
+    return {"root_cause": cause(site)} if alert.names_cause else {}
 
 
 def rule_files(site: Site) -> Mapping[str, str]:

@@ -56,14 +56,20 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to do, valid for this query. `safe` = changes nothing that cannot be undone; `settings` are what it
-    sets at the next start, where it is that kind of step."""
+    """One thing to do, valid for this query.
+
+    `safe` = can be undone, and loses and repeats no row; `settings` are what it sets at the next start, where it is
+    that kind of step. `general` is a first step without names and numbers of the query, one of `metrics.first_steps`;
+    `prevents` the rule whose loss it prevents, where that is not the cause's own.
+    """
 
     action: str
     why: str
     command: str | None = None
     safe: bool = True
     settings: tuple[Setting, ...] = ()
+    general: str = ""
+    prevents: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, Diagnoser
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
@@ -120,6 +120,46 @@ def test_independent_causes_are_kept_apart_and_ranked_by_their_share_in_the_trou
 
     assert [root.rule for root in verdict.root_causes] == ["late-data", "slow-sink", "key-skew", "slow-source"]
     assert [root.explains for root in verdict.root_causes] == [(), *[("trigger-overrun",)] * 3]
+
+
+def found(slug, action, severity="critical", share=None, urgent=False):
+    def check(seen: QueryView) -> Iterator[Finding]:
+        evidence = (Evidence("x", 1.0, "count", "0", seen.now),)
+        where, step = Component("query", seen.query), Remedy(action, "it helps")
+        yield Finding(f"{slug} it is", where, evidence, (step,) if action else (), share=share)
+
+    return Rule(slug, severity, check, "Meaning", urgent=urgent)
+
+
+def test_what_prevents_a_loss_is_done_before_what_removes_the_cause_which_stays_the_cause():
+    cap = found("rate-limited", "raise the cap", share=0.6)
+    deleted = found("retention-risk", "raise the retention", urgent=True)
+    late = found("late-data", "find the producer", severity="warning")
+    first, second, third = Diagnoser((late, deleted, cap))(view()).root_causes
+
+    assert [first.rule, second.rule, third.rule] == ["rate-limited", "retention-risk", "late-data"]
+    assert [(each.action, each.why, each.prevents) for each in first.remedies] == [
+        ("raise the retention", "retention-risk it is", "retention-risk"),
+        ("raise the cap", "it helps", None),
+    ]
+    assert [each.action for each in second.remedies] == ["raise the retention"]
+    assert [each.action for each in third.remedies] == ["find the producer"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(found("retention-risk", "raise the retention"), id="it can be undone"),
+        pytest.param(found("data-loss", "", urgent=True), id="nothing is known that prevents it"),
+        pytest.param(found("data-loss", "raise the retention", share=0.9, urgent=True), id="it comes first anyway"),
+    ],
+)
+def test_other_causes_keep_their_own_first_step(other):
+    roots = Diagnoser((other, found("rate-limited", "raise the cap", share=0.6)))(view()).root_causes
+
+    assert [[each.action for each in root.remedies] for root in roots if root.rule == "rate-limited"] == [
+        ["raise the cap"]
+    ]
 
 
 def test_a_finding_keeps_its_beginning_and_lingers_for_a_while():

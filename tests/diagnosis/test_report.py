@@ -38,7 +38,7 @@ def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
 
     assert report.text(document) == (
         "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2 min\n"
-        "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)\n"
+        "  critical key-skew  daily_counts, the shuffle by customer_id\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
         "    do first:  salt the key [risky]\n"
         "    command:   echo salt\n"
@@ -50,6 +50,36 @@ def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
         "\n"
         "2 queries at 2026-09-21 14:13:20 UTC: 1 with findings: daily_counts (key-skew)\n"
     )
+
+
+def test_beside_a_step_that_only_prevents_a_loss_the_step_that_removes_the_cause_is_shown():
+    keep = Remedy("raise retention.ms now", "rows will be deleted in 4 s", prevents="retention-risk")
+    risky = replace(SKEW, remedies=(keep, *SKEW.remedies))
+    text = report.text(report.document([replace(SICK, root_causes=(risky,))], NOW, "a recording"))
+
+    assert "    do first:  raise retention.ms now\n    then:      salt the key [risky]\n    why:" in text
+
+
+def incident(severity, ended, rule="slow-sink"):
+    told = report.finding_document(replace(SKEW, rule=rule, severity=severity))
+    return told | {"query": "q", "until": told["since"], "seconds": 60.0, "ended": ended}
+
+
+def test_what_did_no_harm_and_is_over_is_one_line_that_v_explains():
+    found = report.document([replace(WELL, query="q")], NOW, "a recording")
+    found["incidents"] = [incident("info", "by itself"), incident("info", "by itself", "long-batches")]
+
+    text = report.text(found)
+    assert text.splitlines()[1] == "harmless, and over by itself: slow-sink (q), long-batches (q) (-v tells more)"
+    assert "do first" not in text and text.endswith(": nothing found\n")
+    assert report.text(found, verbose=True).count("do first") == 2
+
+
+def test_other_incidents_are_told_in_full():
+    found = report.document([replace(WELL, query="q")], NOW, "a recording")
+    found["incidents"] = [incident("info", "with the run"), incident("warning", "by itself")]
+
+    assert report.text(found).count("do first") == 2 and "harmless" not in report.text(found)
 
 
 def test_all_of_it_is_shown_where_it_is_asked_for():

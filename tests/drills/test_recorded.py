@@ -7,11 +7,13 @@ import re
 
 import pytest
 
+from ledgerops.diagnosis.facts.known_failures import KNOWN
 from ledgerops.diagnosis.proof import proof
 from ledgerops.diagnosis.report import finding_document
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.scoring.score import score
+from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, ONE_LONG_BATCH
 from tests.diagnosis.contradictions import contradictions
 from tests.drills.saved import NAMES, bundle, numbers, verdicts
 from tests.evidence.numbers import blind, wrong
@@ -63,6 +65,32 @@ def test_a_number_that_is_told_does_not_read_as_what_is_expected(name):
     }
 
     assert [each for each in told if (same := SAID.search(each)) and same["value"] == same["limit"]] == []
+
+
+@drills
+def test_the_first_step_is_one_that_is_written_for_the_cause_and_can_be_undone(name):
+    known = {step.general for steps in FIRST_STEPS.values() for step in steps.values()}
+    known |= {*BY_LARGEST_PART.values(), ONE_LONG_BATCH, *(known.first_step.action for known in KNOWN)}
+    roots = [root for verdict in verdicts(name) for root in verdict.root_causes]
+
+    assert {root.rule for root in roots if not root.remedies} == set()
+    assert {(root.rule, root.remedies[0].action) for root in roots if root.remedies[0].general not in known} == set()
+    assert {(root.rule, root.remedies[0].action) for root in roots if not root.remedies[0].safe} == set()
+
+
+def test_rows_that_are_about_to_be_deleted_are_kept_before_the_cap_is_raised():
+    """The cap stays the root cause, as the drill's truth has it."""
+    steps = {
+        tuple(step.action for step in root.remedies)
+        for verdict in verdicts("rate-limited")
+        for root in verdict.root_causes[:1]
+        if root.rule == "rate-limited" and any(each.rule == "retention-risk" for each in verdict.findings)
+    }
+
+    assert len(steps) > 1  # the number grows with the backlog
+    for keep, cap in steps:
+        assert keep == "raise retention.ms of transactions now, and retention.bytes if it is set"
+        assert cap.startswith("raise maxOffsetsPerTrigger to about ")
 
 
 def test_every_drill_has_a_recording():

@@ -11,6 +11,7 @@ from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
 from ledgerops.common import format
+from ledgerops.diagnosis.place import place
 from ledgerops.diagnosis.proof import amount, confidence
 from ledgerops.diagnosis.report import relative
 from ledgerops.version import __version__
@@ -43,6 +44,7 @@ def _environment() -> Environment:
         "counted": format.counted,
         "duration": format.duration,
         "instant": format.instant,
+        "place": place,
         "percent": lambda share: f"{share:.0%}",
         "relative": relative,
         "words": lambda name: name.replace("_", " "),

@@ -20,10 +20,12 @@ Mitigation: make the trigger interval longer if results may be that old: fewer b
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component
 
-STORAGE = Remedy(
-    "check the storage of the checkpoint: latency of small writes, throttling, free space",
+STORAGE = first_step(
+    "checkpoint-slow",
+    GENERAL,
     "two small files are written for each batch; more cores do not help",
 )
 

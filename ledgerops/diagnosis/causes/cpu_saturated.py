@@ -17,10 +17,12 @@ Mitigation: move the other processes, or give the driver cores that nothing else
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.facts.context import ANY
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component
 
-FIND = Remedy(
-    "find the processes and move them, or give the driver cores of its own",
+FIND = first_step(
+    "cpu-saturated",
+    GENERAL,
     "the query can only use the cores that they leave free",
     command="top -o %CPU",
 )

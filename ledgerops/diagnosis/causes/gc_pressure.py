@@ -21,6 +21,7 @@ from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
@@ -33,7 +34,7 @@ OFF_HEAP = Remedy(
     "needs a new one",
     safe=False,
 )
-LOOK = Remedy("look at the heap after a collection, in the executors' log or the Spark UI", "what stays there fills it")
+LOOK = first_step("gc-pressure", GENERAL, "what stays there fills it")
 
 
 def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.model.observed_metrics import HotKey
@@ -32,7 +33,7 @@ SALT = Remedy(
     "only splitting the key spreads its rows over several tasks",
     safe=False,
 )
-LOOK = Remedy("find the hot key, and see whether it is a default value", "a key stays in one task")
+LOOK = first_step("key-skew", GENERAL, "a key stays in one task")
 NO_USE = Remedy(
     "do not add cores or shuffle partitions to fix this",
     "a key stays in one task, and the checkpoint fixes the partitions of a stateful query",

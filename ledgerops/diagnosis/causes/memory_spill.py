@@ -21,6 +21,7 @@ from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
@@ -35,7 +36,7 @@ MORE_TASKS = Remedy(
     "each task then holds fewer rows at once; this query has no state that fixes their number",
     safe=False,
 )
-LOOK = Remedy("compare the rows of a batch with the memory of a task", "a batch that is large for once spills for once")
+LOOK = first_step("memory-spill", GENERAL, "a batch that is large for once spills for once")
 
 
 def _spilling(found: Profile) -> StageSummary | None:

@@ -18,6 +18,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
@@ -37,9 +38,11 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
         settings=(Setting("spark.scheduler.mode", "FAIR"),),
     )
     return (
-        Remedy(
-            f"look at the batches of {who}: limit what it reads in a batch (maxOffsetsPerTrigger)",
+        first_step(
+            "noisy-neighbour",
+            GENERAL,
             "this query would keep up if it had the cores",
+            query=who,
         ),
         apart if interval and longest > interval else pools,
     )

@@ -19,11 +19,13 @@ from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
-LOOK = Remedy(
-    "find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
+LOOK = first_step(
+    "python-bound",
+    GENERAL,
     "workers that use little CPU wait for a service; one call per row is slow on any number of cores",
 )
 VECTORISE = Remedy(

@@ -18,11 +18,13 @@ from ledgerops.diagnosis.batch_parts import STALL
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
-DISK = Remedy(
-    "check the disk of spark.local.dir (`iostat -x`), and move other work away from it",
+DISK = first_step(
+    "rocksdb-stall",
+    GENERAL,
     "RocksDB stalls writes while flushes and compactions wait for the disk",
 )
 BUFFERS = Remedy(

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
@@ -54,7 +55,8 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
             safe=False,
             settings=(Setting("spark.locality.wait", "0s"),),
         )
-    return again, Remedy("do not add executors to fix this", "the existing ones are idle")
+    look = first_step("scheduler-skew", GENERAL, "one that has cores and gets no tasks is where to look")
+    return look, again, Remedy("do not add executors to fix this", "the existing ones are idle")
 
 
 CAUSE = Cause(

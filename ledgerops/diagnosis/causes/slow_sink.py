@@ -22,13 +22,15 @@ from ledgerops.diagnosis.facts.context import ANY, function_computes, function_p
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
 LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
 
-IN_DRIVER = Remedy(
-    "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process",
+IN_DRIVER = first_step(
+    "slow-sink",
+    "sink function",
     "the driver's Python computes meanwhile, so it is the function and not the target",
 )
 
@@ -57,14 +59,10 @@ CAUSE = Cause(
         happened="{seconds} of a batch of {batch} pass in {place} while no task computes{files}",
         first={
             "small files": COMPARE,
-            ANY: Remedy("time one write at the target of the sink", "more cores do not help while the write waits"),
+            ANY: first_step("slow-sink", ANY, "more cores do not help while the write waits"),
             "sink function": IN_DRIVER,
-            "sink kafka": Remedy(
-                "check the request latency of the broker that is written to", "a batch ends with its slowest send"
-            ),
-            "sink table": Remedy(
-                "time one commit to the table, and look for other writers of it", "a conflict makes it begin again"
-            ),
+            "sink kafka": first_step("slow-sink", "sink kafka", "a batch ends with its slowest send"),
+            "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),
         },
         then=(LARGER,),
     ),

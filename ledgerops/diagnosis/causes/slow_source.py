@@ -20,23 +20,27 @@ from ledgerops.diagnosis.facts.context import ANY, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.profile import Profile
-from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.metrics.first_steps import first_step
+from ledgerops.model.finding import Component, Evidence
 from ledgerops.signals.query_view import QueryView
 
 WORDS = Words(
     happened="{seconds} of a batch of {batch} pass waiting for the source",
     first={
-        ANY: Remedy("time one request to the source", "more cores do not help while the query waits for it"),
-        "source kafka": Remedy(
-            "check the broker's request latency, its quotas for this client, and the network to it",
+        ANY: first_step("slow-source", ANY, "more cores do not help while the query waits for it"),
+        "source kafka": first_step(
+            "slow-source",
+            "source kafka",
             "more cores do not help while the query waits for the source",
         ),
-        "source files": Remedy(
-            "count the files in the folder of the source, and time one listing of it",
+        "source files": first_step(
+            "slow-source",
+            "source files",
             "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
         ),
-        "source table": Remedy(
-            "count the versions and files that the table has gained since the position of the query",
+        "source table": first_step(
+            "slow-source",
+            "source table",
             "each batch reads the log of the table from there",
         ),
     },

@@ -21,14 +21,13 @@ from typing import NamedTuple
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-REPAIR = Remedy(
-    "repair how the producer chooses the partition", "only one task reads a partition, however many cores there are"
-)
+REPAIR = first_step("source-partition-skew", GENERAL, "only one task reads a partition, however many cores there are")
 
 
 class Heaviest(NamedTuple):

@@ -22,12 +22,14 @@ from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.facts.state_cost import off_heap
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-PLACE = Remedy(
-    "time the writing of a 1 MB file to the checkpoint folder, and move the folder to a faster file system",
+PLACE = first_step(
+    "state-commit-slow",
+    GENERAL,
     "each batch waits until its state is saved there; more cores do not help",
 )
 ONLY_CHANGES = Remedy(

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
@@ -69,9 +70,9 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     executor, why = _executor(view, found), "a stage ends only with its slowest task"
     if executor is None:
-        return (Remedy("find out on which executor and for which partition it happens", why),)
+        return (first_step("straggler", GENERAL, why),)
     return (
-        Remedy(f"check the machine of executor {executor}", why),
+        first_step("straggler", "executor", why, executor=f"executor {executor}"),
         Remedy(
             "set spark.speculation=true at the next start",
             "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",

@@ -26,6 +26,7 @@ from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import sink_name
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
@@ -83,21 +84,29 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     shuffle = (Setting(SHUFFLE, few),)
     if _of_delta(view, found):
         return (
-            Remedy(
-                f"set {SNAPSHOT} to {cores} and start the query again",
+            first_step(
+                "too-many-tasks",
+                GENERAL,
                 f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that",
                 settings=(Setting(SNAPSHOT, cores),),
+                setting=SNAPSHOT,
+                number=f"{cores}",
             ),
         )
     if _of_source(found):
         return (
-            Remedy(
-                f"read the source in at most {few} partitions",
+            first_step(
+                "too-many-tasks",
+                "source",
                 "each of its partitions is a task, however few its rows",
+                number=f"{few}",
             ),
         )
     if view.run.stateful and not view.plan.temporary_checkpoint:
         return (
+            first_step(
+                "too-many-tasks", "stateful", "only a new checkpoint, or state that is repartitioned, has fewer"
+            ),
             Remedy(
                 f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state",
                 "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
@@ -106,10 +115,13 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
             ),
         )
     return (
-        Remedy(
-            f"set {SHUFFLE} to {few} or fewer and start the query again",
+        first_step(
+            "too-many-tasks",
+            GENERAL,
             "two or three tasks per core keep all cores busy",
             settings=shuffle,
+            setting=SHUFFLE,
+            number=f"{few} or fewer",
         ),
     )
 

@@ -41,11 +41,10 @@ def _known(
     action: str,
     why: str,
     *,
-    safe: bool = True,
     cured: bool = False,
     lost: bool = False,
 ) -> Known:
-    return Known(name, re.compile(pattern), happened, Remedy(action, why, safe=safe), cured, lost)
+    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), cured, lost)
 
 
 KNOWN = (
@@ -167,9 +166,8 @@ KNOWN = (
         "table-replaced",
         r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
         "the source table was dropped and created again; the checkpoint belongs to the old one",
-        "restore the old table, or start with a new checkpoint after you know which rows of the new table were read",
-        "positions of the old table mean nothing in the new one",
-        safe=False,
+        "find out who replaced the table and whether the old one can be restored, and keep the checkpoint",
+        "positions of the old table mean nothing in the new one: a new checkpoint repeats or skips rows",
     ),
     _known(
         "table-gone",
@@ -184,9 +182,8 @@ KNOWN = (
         r"ProvisionedThroughputExceededException|LimitExceededException|SlowDownException|Slow Down|ServerBusyException"
         r"|TooManyRequestsException|ThrottlingException",
         "the service refuses requests because there are too many of them",
-        "count the consumers of this stream or store, and lengthen the trigger interval",
-        "each batch asks once for each shard or folder; fewer batches and fewer consumers ask less often",
-        safe=False,
+        "count the consumers of this stream or store, and compare their requests with its limit",
+        "each batch asks once for each shard or folder; a longer trigger interval and fewer consumers ask less often",
     ),
     _known(
         "disk-full",
@@ -194,16 +191,14 @@ KNOWN = (
         "a disk is full",
         "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir",
         "the batch that failed is repeated at the next start; nothing that was committed is lost",
-        safe=False,
     ),
     _known(
         "out-of-memory",
         r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY)_OUT_OF_MEMORY|\bMemoryError\b"
         r"|[Kk]illed by YARN for exceeding|OOMKilled",
         "a process ran out of memory",
-        "find out which process it was (driver, executor, Python worker), and give it more memory",
-        "the batch is repeated with the same rows and fails again with the same memory",
-        safe=False,
+        "find out which process it was: driver, executor or Python worker",
+        "with the same memory the batch fails again; give that process more, or each batch fewer rows",
     ),
     _known(
         "credential-expired",
@@ -221,7 +216,6 @@ KNOWN = (
         "the query's user has no permission for what the exception names",
         "compare the permissions of that user with those of yesterday, and grant what is missing",
         "the query resumes where it stopped",
-        safe=False,
     ),
     _known(
         "missing-column",
@@ -244,7 +238,6 @@ KNOWN = (
         "files of the checkpoint are missing or damaged",
         "stop everything that deletes files of the checkpoint, and restore them from a copy",
         "a new checkpoint would lose the state and repeat or lose rows",
-        safe=False,
     ),
     _known(
         "unreachable",

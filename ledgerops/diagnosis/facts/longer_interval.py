@@ -2,6 +2,7 @@
 
 from math import ceil
 
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import TRIGGER_SECONDS, Remedy, Setting
 
 ROOM = 1.5  # times the batch, so that it ends well within the interval
@@ -10,8 +11,10 @@ ROOM = 1.5  # times the batch, so that it ends well within the interval
 def longer_interval(batch_seconds: float, why: str = "") -> Remedy:
     """Sets the interval to whole seconds in which a batch that takes so long has room."""
     seconds = ceil(ROOM * batch_seconds)
-    return Remedy(
-        f"set the trigger interval to {seconds} s or more, if results may be that old",
+    return first_step(
+        "small-batch-overhead",
+        GENERAL,
         why or "fewer, larger batches pay the fixed cost of a batch less often",
         settings=(Setting(TRIGGER_SECONDS, seconds),),
+        seconds=f"{seconds} s",
     )

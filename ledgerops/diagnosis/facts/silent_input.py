@@ -16,6 +16,8 @@ from ledgerops.signals.query_view import QueryView
 BRANCH_SECONDS = 30.0  # between watermark and rows, beyond the delay, where no input is silent
 BRANCH_BATCHES = 8
 
+UNNAMED = "one input of the query"  # where nothing tells which
+
 
 class Silent(NamedTuple):
     """The input that stops the watermark."""
@@ -95,4 +97,4 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
     which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""
     name = "event_time_advance_seconds" if stall.never else "watermark_behind_rows_seconds"
     evidence = Evidence(name, stall.ahead, "seconds", f"< {BRANCH_SECONDS:g}", stall.batches[-1].ended)
-    return Silent("input", "one input of the query", "", f"{which}, which passes on no newer rows,", evidence)
+    return Silent("input", UNNAMED, "", f"{which}, which passes on no newer rows,", evidence)

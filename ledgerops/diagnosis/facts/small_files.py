@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ledgerops.common.format import counted, size
+from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -13,8 +14,9 @@ from ledgerops.signals.query_view import QueryView
 MIN_FILES = 20.0  # a batch: a few small files are what little data needs
 MAX_FILE_BYTES = 1e6  # below it opening a file takes longer than reading it
 
-COMPARE = Remedy(
-    "compare the files of a batch with the tasks that write and with the values of partitionBy",
+COMPARE = first_step(
+    "slow-sink",
+    "small files",
     "each task writes a file for each partition of the table for which it has rows",
 )
 WRITE_FEWER = Remedy(

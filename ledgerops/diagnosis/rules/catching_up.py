@@ -27,8 +27,9 @@ from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
@@ -72,7 +73,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"backlog clears in about {duration(seconds)}{why}",
         Component("query", view.query),
         tuple(evidence),
-        (Remedy("wait until the backlog is processed", "it dates from before the start of the query, and shrinks"),),
+        (first_step("catching-up", GENERAL, "it dates from before the start of the query, and shrinks"),),
         confidence=CLEAR,
         began=view.batches[0].started,
     )

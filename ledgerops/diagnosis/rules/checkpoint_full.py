@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import QueryView
@@ -44,8 +45,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query, "checkpoint"),
         (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),),
         (
-            Remedy(
-                "free space in the storage of the checkpoint or raise its quota, then start the query again",
+            first_step(
+                "checkpoint-full",
+                GENERAL,
                 "nothing is lost: the checkpoint has the offsets to resume from",
             ),
             Remedy(

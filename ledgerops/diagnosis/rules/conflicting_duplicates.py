@@ -24,6 +24,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
@@ -56,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("conflicting_batches", float(len(found)), "count", "0", at),
         ),
         (
-            Remedy("ask the producer which copy is right", "the rows do not show it"),
+            first_step("conflicting-duplicates", GENERAL, "the rows do not show it"),
             Remedy(
                 "exclude these ids from reports and payments until then",
                 "keeping the first, the last or both is wrong for some of them",

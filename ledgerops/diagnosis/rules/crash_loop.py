@@ -27,6 +27,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.memo import once
@@ -69,8 +70,9 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
         ),
         (
-            Remedy(
-                "stop what restarts the query, then repair what the exception names",
+            first_step(
+                "crash-loop",
+                GENERAL,
                 "each start repeats the same batch with the same rows and fails again"
                 if same > 1
                 else "another start fails again while the cause remains",

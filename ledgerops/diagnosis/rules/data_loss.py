@@ -32,13 +32,12 @@ from collections.abc import Iterator
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts.deleted_offsets import LOSS, Gap, Skipped, deleted_gaps, gaps_in_text, skipped_batch
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 LINGER_SECONDS = 600.0  # the query may continue at once, but the rows stay lost
-READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no longer has them")
-RAISE_RETENTION = Remedy("raise the retention of the topic", "otherwise the next pause of the query loses rows again")
 CONTINUE = Remedy(
     "start the query once with failOnDataLoss = false so that it continues",
     "the checkpoint keeps the state; a new checkpoint would lose it too",
@@ -73,8 +72,7 @@ def _passed_over(skipped: Skipped) -> Finding:
             Evidence("batch_offsets", float(skipped.offsets), "offsets", "as many as rows", at),
         ),
         (
-            READ_AGAIN,
-            RAISE_RETENTION,
+            _stop_the_loss(topic),
             Remedy(
                 "start the query with failOnDataLoss = true",
                 "it then fails when rows are missing instead of continuing silently",
@@ -99,7 +97,21 @@ def _unread(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findin
     else:
         evidence = (*evidence, Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at))
     return Finding(
-        what, component, evidence, (READ_AGAIN, CONTINUE if failed else RAISE_RETENTION), confidence=0.95, began=at
+        what,
+        component,
+        evidence,
+        (_stop_the_loss(component.detail), *([CONTINUE] if failed else [])),
+        confidence=0.95,
+        began=at,
+    )
+
+
+def _stop_the_loss(topic: str | None) -> Remedy:
+    return first_step(
+        "data-loss",
+        GENERAL,
+        "a longer retention takes effect at once; the topic no longer has what was deleted",
+        topic=topic or "the topic",
     )
 
 
@@ -123,5 +135,13 @@ def _unnamed(view: QueryView) -> Told:
 
 
 RULE = Rule(
-    "data-loss", "critical", check, __doc__, ("query-failed",), linger=LINGER_SECONDS, outlives=True, at_rest=True
+    "data-loss",
+    "critical",
+    check,
+    __doc__,
+    ("query-failed",),
+    linger=LINGER_SECONDS,
+    outlives=True,
+    at_rest=True,
+    urgent=True,
 )

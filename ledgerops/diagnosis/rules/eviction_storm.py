@@ -28,6 +28,7 @@ from statistics import median
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
@@ -38,6 +39,7 @@ MIN_TIMES_USUAL_ROWS = 10.0  # removed rows over those of other batches
 MIN_REMOVAL_SHARE = 0.5  # of the batch
 MIN_TIMES_TOO_LONG = 2.0  # over the interval, and over the usual time: a smaller spike does no harm
 MIN_SPIKE_SECONDS = 3.0  # over the usual time
+WAIT = first_step("eviction-storm", GENERAL, "the rows of one step of the watermark are removed once")
 SPREAD = Remedy(
     "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
     "rows that expire in one step of the watermark are removed in one batch; more cores help only up to the number of "
@@ -86,7 +88,7 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
                 Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", at),
                 Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", at),
             ),
-            (SPREAD,),
+            (WAIT, SPREAD),
             confidence=min(0.95, 0.5 + 0.4 * seconds / batch.duration),
             began=batch.started,
             share=min(1.0, seconds / batch.duration),

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.query_view import QueryView
@@ -33,10 +34,8 @@ FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the 
 MIN_BEFORE = 3  # batches before the loss, which show how long one took
 RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
-MEMORY_REMEDY = Remedy(
-    "raise spark.executor.memoryOverhead at the next start",
-    "the reason names memory; Python workers and RocksDB use memory outside the heap",
-    safe=False,
+MEMORY_REMEDY = first_step(
+    "executor-lost", "memory", "the reason names memory; Python workers and RocksDB use memory outside the heap"
 )
 
 
@@ -71,9 +70,11 @@ def _where(executor: RemovedExecutor) -> str:
 
 
 def _check_machine(host: str | None) -> Remedy:
-    return Remedy(
-        f"check the executor's machine{f', {host},' if host else ''} on the page of the cluster manager",
+    return first_step(
+        "executor-lost",
+        GENERAL,
         "Spark repeats the lost tasks; a machine that does not come back must be replaced",
+        executor=f"the executor, {host}," if host else "the executor",
     )
 
 

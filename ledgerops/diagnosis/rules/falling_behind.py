@@ -40,8 +40,9 @@ from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
 
@@ -92,8 +93,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query),
         evidence,
         (
-            Remedy(
-                "remove the named root cause",
+            first_step(
+                "falling-behind",
+                GENERAL,
                 "a backlog shrinks only when more rows are processed than arrive",
             ),
         ),

@@ -43,9 +43,10 @@ from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
@@ -87,7 +88,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s",
         Component("query", view.query, worst.what),
         tuple(evidence),
-        (Remedy("remove the named root cause", "results catch up only when more rows are processed than arrive"),),
+        (first_step("freshness-breach", GENERAL, "one of them is what makes results old"),),
         confidence=confidence(worst.seconds, limit),
     )
 

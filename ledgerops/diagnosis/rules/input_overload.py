@@ -48,6 +48,7 @@ from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -112,7 +113,7 @@ def _became_slower(view: QueryView, ratio: float) -> bool:
 
 def _remedies(view: QueryView, batch_seconds: float) -> tuple[Remedy, ...]:
     return (
-        Remedy("ask the producer whether the load is intended; spread or reduce it", "fewer rows or more cores help"),
+        first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"),
         more_tasks(view, batch_seconds),
     )
 

@@ -17,6 +17,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -41,7 +42,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         + (": once for each action on the batch in foreachBatch" if in_function else ""),
         Component("source", name),
         (Evidence("times_read", float(times[name]), "count", "1", view.now),),
-        (PERSIST if in_function else READ_ONCE,),
+        (COUNT_ACTIONS, PERSIST) if in_function else (READ_ONCE,),
         confidence=0.9,
     )
 
@@ -51,9 +52,11 @@ PERSIST = Remedy(
     "the source is then read and computed once, and each further action reads the kept rows",
     safe=False,
 )
-READ_ONCE = Remedy(
-    "look for several scans of the topic in the plan, and read it once",
-    "a union or a join of a stream with itself reads its source once for each side",
+COUNT_ACTIONS = first_step(
+    "input-recomputed", "sink foreach_batch", "each of them reads and computes the rows again, unless they are kept"
+)
+READ_ONCE = first_step(
+    "input-recomputed", GENERAL, "a union or a join of a stream with itself reads its source once for each side"
 )
 
 RULE = Rule("input-recomputed", "info", check, __doc__)

@@ -29,7 +29,8 @@ from statistics import median
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.head_table import MIN_POINTS
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
@@ -73,7 +74,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
                 Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
             ),
-            (Remedy(f"check the producer of {topic}", "the query has read all available rows; none arrive"),),
+            (first_step("input-stopped", GENERAL, "the query has read all available rows; none arrive", topic=topic),),
             confidence=confidence(silent, limit),
             began=last,
             at_most="critical" if going_on else "info",  # whoever sends may simply have nothing to send

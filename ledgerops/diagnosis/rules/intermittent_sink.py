@@ -43,6 +43,7 @@ from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, LOOKBACK_BATCHES, MOSTLY
 from ledgerops.diagnosis.profile import split_of
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO
@@ -119,8 +120,9 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MOSTLY:g}", at),
         ),
         (
-            Remedy(
-                "check the target of the sink at the times of the slow writes: slow log, locks, throttling",
+            first_step(
+                "intermittent-sink",
+                GENERAL,
                 "more cores do not help while the write waits",
             ),
             Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),

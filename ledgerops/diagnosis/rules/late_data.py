@@ -31,6 +31,7 @@ from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import jump
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
@@ -86,8 +87,9 @@ def _wrong(batches: Sequence[Progress]) -> Misread | None:
 def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None) -> tuple[Remedy, ...]:
     if wrong is not None:
         return (
-            Remedy(
-                "check the column of withWatermark: how a missing time and the unit of the number are read",
+            first_step(
+                "late-data",
+                "misread",
                 "an event time of 1970 is a wrong value and no late row; more lateness does not help",
             ),
             Remedy("find the producer of these rows", "the dropped rows are lost for this query"),
@@ -95,7 +97,7 @@ def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None
     seconds = ceil(delay + lateness) if delay is not None and lateness is not None else None
     enough = f", at least {seconds} s" if seconds is not None else ""
     return (
-        Remedy("find the producer that sends late", "the dropped rows are lost for this query"),
+        first_step("late-data", GENERAL, "the dropped rows are lost for this query"),
         Remedy(
             f"allow more lateness with withWatermark{enough}",
             "only if rows may legitimately be that late; state grows in proportion",

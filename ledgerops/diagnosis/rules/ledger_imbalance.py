@@ -26,6 +26,7 @@ from decimal import Decimal
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
@@ -58,12 +59,13 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("rows_booked", float(total), "rows", "as many as leave", at),
         ),
         (
-            Remedy("stop the query and all readers of its output", "each further batch adds wrong results", safe=False),
-            Remedy(
-                "compare the output with what was sent: ledgerops verify",
+            first_step(
+                "ledger-imbalance",
+                GENERAL,
                 "it lists the rows that are lost, repeated or changed",
                 command="ledgerops verify FOLDER",
             ),
+            Remedy("stop the query until the reason is known", "each further batch adds wrong results", safe=False),
         ),
         confidence=0.99 if len(wrong) >= CERTAIN_UNBALANCED else 0.9,
         began=wrong[0][0].ended,

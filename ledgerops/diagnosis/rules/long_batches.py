@@ -25,6 +25,7 @@ from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.confidence import UNSURE
 from ledgerops.diagnosis.limits import LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
@@ -44,6 +45,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{'batches run back to back and take' if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
         Component("query", view.query),
         (Evidence("batch_seconds_median", seconds, "seconds", f"< {LONG_SECONDS:g}", at),),
+        (first_step("long-batches", GENERAL, "its cause is there"),),
         confidence=UNSURE,
     )
 

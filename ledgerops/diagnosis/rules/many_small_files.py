@@ -24,13 +24,11 @@ from collections.abc import Iterator
 from ledgerops.diagnosis.facts.context import sink_name
 from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRITE_FEWER, small_files
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
-COMPACT = Remedy(
-    "compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)",
-    "readers open every file; compacting changes no row",
-)
+COMPACT = first_step("many-small-files", GENERAL, "readers open every file; compacting changes no row")
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -34,6 +35,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query, "checkpoint"),
         (Evidence("temporary_checkpoint", 1.0, "count", "0", view.now),),
         (
+            first_step("no-checkpoint", GENERAL, "the first start with a checkpoint does not know what was read"),
             Remedy(
                 "set the option checkpointLocation to a folder that survives the driver",
                 "a restart then goes on with the next batch and keeps the state",

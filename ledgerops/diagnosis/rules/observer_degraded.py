@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
@@ -91,7 +92,7 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
         f"this driver has reported nothing for {duration(seconds)}, so the state of its queries is unknown",
         Component("observer", "ledgerops", "worker"),
         (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
-        (Remedy("check whether the driver process still runs", "the findings shown are those of its last report"),),
+        (first_step("observer-degraded", "silent", "the findings shown are those of its last report"),),
         confidence=0.8,
         began=at,
     )
@@ -136,12 +137,10 @@ def _began(records: Sequence[Observer], failing: Sequence[str]) -> float:
 
 def _remedy(failing: Sequence[str]) -> Remedy:
     if {"tasks", "host"} & set(failing):
-        return Remedy("check that the Spark UI answers, and the setting ui_url", "tasks and executors are read there")
+        return first_step("observer-degraded", "tasks", "tasks and executors are read there")
     if failing:
-        return Remedy("search the driver's log for lines from ledgerops", "the reason of a failure is logged once")
-    return Remedy(
-        "raise the trigger interval of queries with very short ones", "each batch takes the worker some milliseconds"
-    )
+        return first_step("observer-degraded", GENERAL, "the reason of a failure is logged once")
+    return first_step("observer-degraded", "worker", "each batch takes the worker some milliseconds")
 
 
 RULE = Rule("observer-degraded", "warning", check, __doc__, at_rest=True)

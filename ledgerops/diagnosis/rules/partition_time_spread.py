@@ -29,6 +29,7 @@ from typing import NamedTuple
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition
@@ -68,8 +69,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
-            Remedy(
-                "bring the partitions to the same time: let the slow partition catch up, or balance the load",
+            first_step(
+                "partition-time-spread",
+                GENERAL,
                 "the watermark follows the most advanced partition",
             ),
             Remedy(

@@ -27,17 +27,19 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, user_code
 from ledgerops.diagnosis.facts.known_failures import explain
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import QueryView
 
+REPAIR = first_step("query-failed", GENERAL, "the query fails again while the cause remains")
 WITH_CHECKPOINT = Remedy(
-    "repair what the exception names, then start the query with the same checkpoint",
+    "then start the query with the same checkpoint",
     "it resumes with the batch that failed; a new checkpoint would repeat or lose rows",
     safe=False,
 )
 WITHOUT_CHECKPOINT = Remedy(
-    "repair what the exception names, then start the query with a checkpointLocation",
+    "then start the query with a checkpointLocation",
     "it has none, so this start does not resume where the query failed; the next one will",
     safe=False,
 )
@@ -75,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         + _stopped_others(view, ended),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),
-        (again,) if failure is None else (failure.first_step, again),
+        (REPAIR if failure is None else failure.first_step, again),
         confidence=1.0,
         began=ended.at,
     )
@@ -95,8 +97,9 @@ def _vanished(view: QueryView, ended: Ended) -> Finding:
         Component("query", view.query, "vanished"),
         (Evidence("seconds_without_a_sign", max(0.0, ended.at - seen), "seconds", "a report of its end", ended.at),),
         (
-            Remedy(
-                "check whether the Spark server of the query still runs, and read the end of its log",
+            first_step(
+                "query-failed",
+                "vanished",
                 "a server that is killed or runs out of memory reports nothing",
             ),
         ),

@@ -27,7 +27,8 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.context import function_place, sink_kind
+from ledgerops.diagnosis.facts.context import function_place
+from ledgerops.diagnosis.facts.dump import dump
 from ledgerops.diagnosis.facts.hang import first_batch_moves, limits
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
@@ -105,29 +106,6 @@ def _usual(view: QueryView) -> str:
     return f"; the usual is {duration(usual)}" if usual is not None else ""
 
 
-def _dump(view: QueryView) -> Remedy:
-    """Where to look, by what is known to hang: a task, the function of foreachBatch, or the driver."""
-    running = view.history.running
-    if running is not None and (running.tasks or 0) > (running.tasks_done or 0):
-        return Remedy(
-            "take a thread dump of the executor that runs the task (Spark UI, page Executors), and if it waits for "
-            "Python, of that worker",
-            "the dump shows what the task waits for; a restart destroys it",
-            command="py-spy dump --pid PID_OF_THE_WORKER",
-        )
-    if sink_kind(view) == "foreach_batch":
-        return Remedy(
-            "see where the function of foreachBatch waits in the driver's Python process",
-            "no task runs, so the batch waits for that function; a restart destroys what it shows",
-            command="py-spy dump --pid PID_OF_THE_DRIVER",
-        )
-    return Remedy(
-        "take a thread dump of the driver's JVM",
-        "the dump shows what the batch waits for; a restart destroys it",
-        command="jstack PID_OF_THE_DRIVER",
-    )
-
-
 def _finding(
     view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float, at_most: Severity = "critical"
 ) -> Finding:
@@ -138,11 +116,13 @@ def _finding(
         summary,
         Component("query", view.query, phase),
         tuple(quoted),
-        (_dump(view), RESTART),
+        (dump(view), RESTART),
         confidence=0.9 if view.baseline.usual_duration is not None else 0.7,
         began=since,
         at_most=at_most,
     )
 
 
-RULE = Rule("query-stuck", "critical", check, __doc__, ("freshness-breach",), linger=0.0, at_rest=True)
+RULE = Rule(
+    "query-stuck", "critical", check, __doc__, ("freshness-breach", "trigger-overrun"), linger=0.0, at_rest=True
+)

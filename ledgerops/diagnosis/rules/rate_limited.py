@@ -45,6 +45,7 @@ from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
 from ledgerops.diagnosis.facts.table_wait import table_wait
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.history import backlog
@@ -93,7 +94,14 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(LAG.name, held.lag, "seconds", f"<= {MIN_LAG_SECONDS:g}", view.now),
             *held.profile.stretches,
         ),
-        (_raise(held.option, better, "more rows in a batch hardly make it longer: it would keep up", named),),
+        (
+            _raise(
+                held.option,
+                better,
+                "more rows in a batch hardly make it longer: it would keep up, unless the sink needs the cap",
+                named,
+            ),
+        ),
         confidence=confidence(held.needed, held.cap),
         began=view.baseline.steady[-CAP_BATCHES].started,
         share=held.share,
@@ -103,8 +111,10 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _raise(option: str, better: int, why: str, named: str = "") -> Remedy:
-    action = f"raise {named or option} to about {better:,} and start the query again"
-    return Remedy(action, why, safe=False, settings=(Setting(option, better),))
+    limit = f" to about {better:,}"
+    return first_step(
+        "rate-limited", GENERAL, why, option=named or option, limit=limit, settings=(Setting(option, better),)
+    )
 
 
 def _rounded(needed: float, cap: int) -> int:

@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.retention import MAX_HEADROOM_SHARE, MAX_SECONDS_TO_LOSS, MIN_SHRINK_RATIO, risks, worst
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import HEADROOM, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -73,18 +74,22 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _keep_topic(topic: str) -> Remedy:
-    return Remedy(
-        f"raise retention.ms of {topic} now, and retention.bytes if it is set",
+    return first_step(
+        "retention-risk",
+        GENERAL,
         "this takes effect at once and needs no restart of the query",
+        topic=topic,
         command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
         f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
     )
 
 
 def _keep_table(table: str) -> Remedy:
-    return Remedy(
-        f"raise delta.logRetentionDuration of {table} now; for Iceberg stop expire_snapshots",
+    return first_step(
+        "retention-risk",
+        "table",
         "without the version or snapshot that it reads next the query cannot go on with its checkpoint",
+        table=table,
     )
 
 
@@ -95,4 +100,5 @@ RULE = Rule(
     runbook=__doc__,
     linger=5.0,  # headroom does not come and go with single batches
     at_rest=True,
+    urgent=True,
 )

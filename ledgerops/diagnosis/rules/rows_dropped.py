@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -44,8 +45,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("operator", found.operator),
         (*found.evidence, Evidence("rows_dropped_since_began", ever, "rows", "0", found.at)),
         (
+            first_step("rows-dropped", GENERAL, "its rows are lost for this query"),
             Remedy(
-                "remove the named cause, then process the affected time range again with fresh state",
+                "remove the cause, then process the affected time range again with fresh state",
                 "the dropped rows are in no output; the input may still have them",
                 safe=False,
             ),

@@ -31,6 +31,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import LIKELY, UNSURE
 from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MAX_FORECAST_SECONDS, MIN_FULLNESS, MIN_RISE_SHARE, creep
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -57,6 +58,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("window_seconds", found.window, "seconds", "the observed time", at),
         ),
         (
+            first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"),
             Remedy(
                 "raise the limit on the rows of a batch at the next start"
                 if found.by != BY_INTERVAL
@@ -64,7 +66,6 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "above the limit the backlog grows as long as the load lasts",
                 safe=False,
             ),
-            Remedy("ask the producer how far the load will rise", "only more capacity or fewer rows help"),
         ),
         confidence=LIKELY if found.window >= LONG_WINDOW_SECONDS else UNSURE,
         began=found.began,

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.source_silence import silences
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -43,8 +44,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("source", ",".join(names) or view.query, asked.error if asked is not None else None),
         tuple(each for silence in found for each in silence.evidence),
         (
-            Remedy(
-                "bring back the broker, or the network to it",
+            first_step(
+                "source-unreachable",
+                GENERAL,
                 "the query continues by itself unless it has failed already",
             ),
             Remedy(

@@ -37,6 +37,7 @@ from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_room import fills_little, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -88,8 +89,9 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
         Component("operator", operator.name),
         (*evidence, *(limit.evidence(newest.ended) if limit else ())),
         (
-            Remedy(
-                "find the input that stops the watermark, and get the watermark moving",
+            first_step(
+                "state-growth",
+                GENERAL,
                 "the operator removes a row only when the watermark has passed it",
             ),
         ),
@@ -124,9 +126,10 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
             *limit.evidence(newest.ended),
         ),
         (
+            first_step("state-growth", "steady", "the state grows steadily until rows are removed from it"),
             Remedy(
-                "bound the state with a watermark or a time to live; until then, give it more memory",
-                "the state grows steadily until rows are removed from it",
+                "bound the state with a watermark or a time to live",
+                "only then are rows removed from it; this needs a new checkpoint",
                 safe=False,
             ),
         ),

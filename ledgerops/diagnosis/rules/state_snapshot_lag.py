@@ -26,7 +26,8 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -55,8 +56,9 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("state_snapshot_age_seconds", age, "seconds", f"< {MIN_AGE_SECONDS:g}", view.last.ended),
             ),
             (
-                Remedy(
-                    "search the executors' logs for failed maintenance, and set maintenanceInterval back to 60s",
+                first_step(
+                    "state-snapshot-lag",
+                    GENERAL,
                     "a snapshot is due after 10 changes and is uploaded by the next maintenance",
                     command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
                 ),

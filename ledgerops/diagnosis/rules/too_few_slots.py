@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.model.finding import CORES, Component, Evidence, Finding, Remedy, Setting
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import CORES, Component, Evidence, Finding, Setting
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import QueryView
 
@@ -40,9 +41,11 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("task_slots", float(slots), "count", f">= {tasks}", running.at),
         ),
         (
-            Remedy(
-                f"start the application with {counted(tasks, 'core')} or more",
+            first_step(
+                "too-few-slots",
+                GENERAL,
                 "a task of this mode keeps its core until the next checkpoint",
+                cores=counted(tasks, "core"),
                 settings=(Setting(CORES, tasks),),
             ),
         ),

@@ -32,6 +32,7 @@ from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -59,7 +60,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {middle:.1f}", at),
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
         ),
-        (longer_interval(middle),),
+        (first_step("trigger-overrun", GENERAL, "its cause is there"), longer_interval(middle)),
         confidence=LIKELY,
         began=time.since,
     )

@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting, Severity
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
@@ -49,8 +50,10 @@ BOUND_STATE = Remedy(
     safe=False,
     settings=(Setting(DELAY_SECONDS, None),),
 )
-SET_TIMEOUT = Remedy(
-    "find out in the function which keys are finished, and call state.remove() for them",
+HOW_LONG = first_step("unbounded-state", GENERAL, "that is the bound it needs, and the time that is left to set it")
+SET_TIMEOUT = first_step(
+    "unbounded-state",
+    "no timeout",
     "nothing else removes them: the operator was started without a timeout",
 )
 
@@ -121,7 +124,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         f"{why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
-        (SET_TIMEOUT, BOUND_STATE) if planned else (BOUND_STATE,),
+        (SET_TIMEOUT, BOUND_STATE) if planned else (HOW_LONG, BOUND_STATE),
         confidence=0.7 if has_watermark else 0.9,
         began=first.started,
         at_most=_severity(view, daily_bytes) if planned else "warning",

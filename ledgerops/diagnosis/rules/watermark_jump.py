@@ -33,6 +33,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import CLEAR, confidence
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.partitions import read_by_partition
@@ -100,16 +101,18 @@ def _remedies(found: Jump, delay: float) -> tuple[Remedy, ...]:
     before = "from before the first such row" if found.batch is None else f"from before batch {found.batch.batch_id}"
     if found.misread is not None:
         return (
-            Remedy(
-                "check the unit of the number that becomes the event time",
+            first_step(
+                "watermark-jump",
+                "misread",
                 "a number is read as seconds: `timestamp_millis` reads milliseconds",
                 command="df.withColumn('event_time', F.timestamp_millis('event_time_ms'))",
             ),
             Remedy(f"run again {before} with fresh state", "the watermark is in the checkpoint", safe=False),
         )
     return (
+        first_step("watermark-jump", GENERAL, "the offsets of the batch say where its rows came from"),
         Remedy(
-            "filter out rows dated ahead of the clock before withWatermark, and correct the producer's clock",
+            "filter out rows dated ahead of the clock before withWatermark",
             "the newest event time of any row moves the watermark for all rows",
             command='df.where("event_time <= current_timestamp() + INTERVAL 1 MINUTE")',
             safe=False,

@@ -40,16 +40,13 @@ from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
 from ledgerops.diagnosis.facts.silent_input import Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
-CLOCK_OR_COLUMN = Remedy(
-    "compare the event time of new rows with the clock: check the producers' clock and the column",
-    "the watermark follows the newest event time",
-)
-NEWEST_PRODUCER = Remedy(
-    "find the producer that sent the newest rows, and compare its clock with those of the others",
-    "the watermark follows the newest event time, and only older rows arrive",
+CLOCK_OR_COLUMN = first_step("watermark-stalled", "clock", "the watermark follows the newest event time")
+NEWEST_PRODUCER = first_step(
+    "watermark-stalled", "newest", "the watermark follows the newest event time, and only older rows arrive"
 )
 
 
@@ -74,9 +71,11 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
         Component(silent.kind, silent.name, f"has the lowest watermark{silent.alias}"),
         tuple(_evidence(found, silent)),
         (
-            Remedy(
-                f"find out why {name} sends nothing new; have its producer send a heartbeat row",
+            first_step(
+                "watermark-stalled",
+                GENERAL,
                 "the watermark of the query is the lowest of its inputs' watermarks",
+                input=name,
             ),
             Remedy(
                 "restart the query with the policy max, if results without that input are better than none",

@@ -23,8 +23,9 @@ def ticket(rule: Rule) -> Alert:
         expression=lambda site: of_rule(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
         summary=text.summary,
-        description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. Do first: {text.action}",
+        description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}.",
         rule=rule.slug,
+        of_cause=True,
         cases=(
             Case("fires", "it is named", {series: "1x20"}, 240, True),
             Case("stays quiet", "another cause is named", {'ledgerops_root_cause{rule="another"}': "1x20"}, 240, False),

@@ -105,11 +105,11 @@ def interval(site: Site, like: str) -> str:
     return f"({worst(site, 'ledgerops_trigger_interval_seconds')} or 0 * ({like}))"
 
 
-def cause(site: Site) -> str:
-    """Template text with the root cause and what to do first, asked of Prometheus when the alert is sent."""
-    selector = site.series("ledgerops_root_cause_info", 'rank="1"', "query=%q", "app=%q").replace('"', '\\"')
+def cause(site: Site, which: str = 'rank="1"', unknown: str = "No cause is known yet.") -> str:
+    """Template text with a root cause and what to do first, asked of Prometheus when the alert is sent."""
+    selector = site.series("ledgerops_root_cause_info", which, "query=%q", "app=%q").replace('"', '\\"')
     return (
         f'{{{{ with printf "max by (rule, summary, action) ({selector})" $labels.query $labels.app | query }}}}'
         "{{ range . }}{{ .Labels.summary }} Do first: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
-        "{{ else }}No cause is known yet.{{ end }}"
+        f"{{{{ else }}}}{unknown}{{{{ end }}}}"
     )

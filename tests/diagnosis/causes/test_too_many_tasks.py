@@ -32,7 +32,7 @@ ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the 
         pytest.param(
             True,
             {"stateful": True},
-            "start with a new checkpoint and spark.sql.shuffle.partitions=6, or repartition the state",
+            "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
             id="state",
         ),
         pytest.param(
@@ -48,7 +48,8 @@ def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first)
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), plan=plan))
 
     assert finding.remedies[0].action == first
-    assert finding.remedies[0].settings == ((("spark.sql.shuffle.partitions", 6),) if shuffle else ())
+    assert finding.remedies[0].safe
+    assert finding.remedies[-1].settings == ((("spark.sql.shuffle.partitions", 6),) if shuffle else ())
     assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
 
 

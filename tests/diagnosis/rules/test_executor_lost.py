@@ -30,7 +30,7 @@ def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history
     [finding] = RULE.check(lost(history(seconds=[5] * 6), "heartbeat timed out", names=("1", "2")))
 
     assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
-    assert finding.remedies[0].action.startswith("check the executor's machine")
+    assert finding.remedies[0].action.startswith("check the machine of the executor")
 
 
 def test_the_machine_to_check_is_named(history):
@@ -39,7 +39,9 @@ def test_the_machine_to_check_is_named(history):
 
     assert finding.summary == f"1 executor was lost in the last 5 min (3 on 10.0.0.12): {reason}"
     assert finding.component.detail == f"3 on 10.0.0.12: {reason}"
-    assert finding.remedies[0].action == "check the executor's machine, 10.0.0.12, on the page of the cluster manager"
+    assert (
+        finding.remedies[0].action == "check the machine of the executor, 10.0.0.12, on the page of the cluster manager"
+    )
 
 
 @pytest.mark.parametrize(

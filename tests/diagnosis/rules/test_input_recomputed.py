@@ -27,7 +27,9 @@ def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_cou
     assert finding.summary == (
         "each batch reads its rows of transactions 2 times: once for each action on the batch in foreachBatch"
     )
-    assert finding.remedies[0].action.startswith("persist() the batch")
+    look, persist = finding.remedies
+    assert look.action == "count the actions on the batch in the function of foreachBatch"
+    assert persist.action.startswith("persist() the batch") and not persist.safe
     assert [batch.rows for batch in seen.batches] == [1000, 1000, 1000]
 
 

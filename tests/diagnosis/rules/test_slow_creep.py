@@ -36,7 +36,8 @@ def test_a_cap_may_be_what_gets_full(history):
     [finding] = RULE.check(view)
 
     assert "of the rows allowed per batch; at this rate" in finding.summary
-    assert finding.remedies[0].action == "raise the limit on the rows of a batch at the next start"
+    assert finding.remedies[0].action == "ask the producer how far the load will rise"
+    assert finding.remedies[1].action == "raise the limit on the rows of a batch at the next start"
 
 
 def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):

@@ -1,0 +1,48 @@
+"""The first steps of a rule as its runbook lists them: for which queries, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledgerops.diagnosis.facts.known_failures import KNOWN
+from ledgerops.diagnosis.symptom import PARTS, SYMPTOMS
+from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, ONE_LONG_BATCH, sentence
+
+OTHERWISE = "otherwise"
+
+
+class Step(NamedTuple):
+    """`where` is a clause without a capital; "" for a step that is the only one."""
+
+    where: str
+    text: str  # a sentence
+
+
+def do_first(rule: str) -> list[Step]:
+    """In the order in which they are looked for: what is special before what is general."""
+    steps = FIRST_STEPS[rule]
+    special = [*_special(rule), *(Step(each.where, each.general) for name, each in steps.items() if name != GENERAL)]
+    general = steps[GENERAL]
+    last = Step(general.where or (OTHERWISE if special else ""), general.general)
+    return [Step(each.where, sentence(each.text)) for each in (*special, last)]
+
+
+def _special(rule: str) -> Iterator[Step]:
+    if rule == "query-failed":
+        yield from (Step(known.happened, known.first_step.action) for known in KNOWN)
+    if rule in SYMPTOMS:
+        running = FIRST_STEPS["query-stuck"][GENERAL].general
+        yield Step("a batch runs for far longer than usual", running)
+        yield Step("one batch took far longer than usual", ONE_LONG_BATCH)
+        yield from (Step(f"the largest part is {PARTS[part][0]}", step) for part, step in BY_LARGEST_PART.items())
+
+
+def section(rule: str) -> str:
+    """As Markdown, without a heading."""
+    steps = do_first(rule)
+    if len(steps) == 1 and not steps[0].where:
+        return f"{steps[0].text}\n"
+    return "".join(
+        f"- {each.where[:1].upper()}{each.where[1:]}: {each.text[:1].lower()}{each.text[1:]}\n" for each in steps
+    )

@@ -1,0 +1,38 @@
+"""The first step for a batch that does not end: where to look, by what is known to hang."""
+
+from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Remedy
+from ledgerops.signals.query_view import QueryView
+
+
+def dump(view: QueryView) -> Remedy:
+    """A task, the function of `foreachBatch`, the driver, or how to find out which."""
+    running = view.history.running
+    if running is None or running.tasks is None:
+        return first_step(
+            "query-stuck",
+            GENERAL,
+            "py-spy shows what a Python process waits for, jstack a JVM; a restart destroys it",
+            command="py-spy dump --pid PID",
+        )
+    if running.tasks > (running.tasks_done or 0):
+        return first_step(
+            "query-stuck",
+            "tasks",
+            "the dump shows what the task waits for; a restart destroys it",
+            command="py-spy dump --pid PID_OF_THE_WORKER",
+        )
+    if sink_kind(view) == "foreach_batch":
+        return first_step(
+            "query-stuck",
+            "sink function",
+            "no task runs, so the batch waits for that function; a restart destroys what it shows",
+            command="py-spy dump --pid PID_OF_THE_DRIVER",
+        )
+    return first_step(
+        "query-stuck",
+        "driver",
+        "no task runs, so the batch waits for the driver; a restart destroys what the dump shows",
+        command="jstack PID_OF_THE_DRIVER",
+    )

@@ -1,0 +1,305 @@
+"""The first thing to do about each cause, defined once, by context.
+
+Terminal, live page, HTML report, page message, alert, metric, `ledgerops rules` and runbook all say the step that is
+written here. A first step is safe: it can be undone, and loses and repeats no row. What is riskier comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ledgerops.model.finding import Remedy, Setting
+
+GENERAL = ""  # the context of a step that fits wherever no other does
+
+
+class FirstStep(NamedTuple):
+    """A step, with names and numbers of a query in braces; `words` stand for these where no query is known.
+
+    `where` says in the runbook which queries it is for.
+    """
+
+    text: str
+    where: str = ""
+    words: Mapping[str, str] = {}
+
+    @property
+    def general(self) -> str:
+        """The step without names and numbers of a query: one of a fixed vocabulary."""
+        return self.text.format_map(self.words)
+
+
+_WAITING_SINK = "time one write at the target of the sink"
+_TOPIC = {"topic": "the topic"}
+_SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
+
+FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
+    # symptoms; which part of a batch takes longest decides where it is known: BY_LARGEST_PART
+    "falling-behind": {GENERAL: FirstStep("find out which part of a batch takes longest")},
+    "freshness-breach": {
+        GENERAL: FirstStep("compare the lag of the partitions, and the watermark with the clock"),
+        "event time": FirstStep("compare the watermark with the event time of each input", "its batches are in time"),
+        "rows": FirstStep(
+            "compare the time in the rows with the time of their arrival", "its batches are in time, no watermark"
+        ),
+    },
+    "trigger-overrun": {GENERAL: FirstStep("find out which part of a batch takes longest")},
+    "long-batches": {GENERAL: FirstStep("find out which part of a batch takes longest")},
+    "query-stuck": {
+        GENERAL: FirstStep(
+            "see in the Spark UI whether a task of the batch runs: dump its Python worker or executor, else the driver"
+        ),
+        "driver": FirstStep("take a thread dump of the driver's JVM", "no task runs"),
+        "tasks": FirstStep(
+            "take a thread dump of the executor that runs the task, and if it waits for Python, of that worker",
+            "a task runs",
+        ),
+        "sink function": FirstStep(
+            "see where the function of foreachBatch waits in the driver's Python process", "`foreachBatch`, no task"
+        ),
+    },
+    "query-failed": {
+        GENERAL: FirstStep("read the exception in the driver's log, and repair what it names"),
+        "vanished": FirstStep(
+            "check whether the Spark server of the query still runs, and read the end of its log", "it vanished"
+        ),
+    },
+    "crash-loop": {GENERAL: FirstStep("stop what restarts the query, then repair what the exception names")},
+    "rows-dropped": {GENERAL: FirstStep("find out which producer sends late or future-dated rows")},
+    "retention-risk": {
+        GENERAL: FirstStep("raise retention.ms of {topic} now, and retention.bytes if it is set", "Kafka", _TOPIC),
+        "table": FirstStep(
+            "raise delta.logRetentionDuration of {table} now; for Iceberg stop expire_snapshots",
+            "a table",
+            {"table": "the table"},
+        ),
+    },
+    "data-loss": {
+        GENERAL: FirstStep(
+            "raise the retention of {topic} so that no more is lost, then look for another copy of the rows",
+            words=_TOPIC,
+        ),
+    },
+    # input
+    "input-overload": {
+        GENERAL: FirstStep("ask the producer whether the load is intended; spread or reduce it"),
+    },
+    "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
+    "rate-limited": {
+        GENERAL: FirstStep(
+            "raise {option}{limit} and start the query again", words={"option": "the limit of the source", "limit": ""}
+        ),
+    },
+    "source-partition-skew": {GENERAL: FirstStep("repair how the producer chooses the partition")},
+    "slow-source": {
+        GENERAL: FirstStep("time one request to the source"),
+        "source kafka": FirstStep(
+            "check the broker's request latency, its quotas for this client, and the network to it", "Kafka"
+        ),
+        "source files": FirstStep("count the files in the folder of the source, and time one listing of it", "files"),
+        "source table": FirstStep(
+            "count the versions and files that the table has gained since the position of the query", "a table"
+        ),
+    },
+    "source-unreachable": {GENERAL: FirstStep("bring back the broker, or the network to it")},
+    "input-stopped": {GENERAL: FirstStep("check the producer of {topic}", words=_TOPIC)},
+    "input-recomputed": {
+        GENERAL: FirstStep("look for several scans of the topic in the plan, and read it once"),
+        "sink foreach_batch": FirstStep(
+            "count the actions on the batch in the function of foreachBatch", "`foreachBatch`"
+        ),
+    },
+    "catching-up": {GENERAL: FirstStep("wait until the backlog is processed")},
+    # work
+    "slow-sink": {
+        GENERAL: FirstStep(_WAITING_SINK),
+        "sink function": FirstStep(
+            "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python "
+            "process",
+            "`foreachBatch`, the driver's Python computes",
+        ),
+        "sink kafka": FirstStep("check the request latency of the broker that is written to", "Kafka"),
+        "sink table": FirstStep("time one commit to the table, and look for other writers of it", "a table"),
+        "small files": FirstStep(
+            "compare the files of a batch with the tasks that write and with the values of partitionBy",
+            "a table, many small files",
+        ),
+    },
+    "intermittent-sink": {
+        GENERAL: FirstStep("check the target of the sink at the times of the slow writes: slow log, locks, throttling"),
+    },
+    "python-bound": {
+        GENERAL: FirstStep("find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers")
+    },
+    "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
+    "straggler": {
+        GENERAL: FirstStep("find out on which executor and for which partition it happens"),
+        "executor": FirstStep(
+            "check the machine of {executor}", "one executor is slow", {"executor": "the slow executor"}
+        ),
+    },
+    "scheduler-skew": {GENERAL: FirstStep("compare the tasks and cores of the executors in the Spark UI")},
+    "small-batch-overhead": {
+        GENERAL: FirstStep(
+            "set the trigger interval to {seconds} or more, if results may be that old",
+            words={"seconds": "twice a batch"},
+        ),
+    },
+    "too-many-tasks": {
+        GENERAL: FirstStep("set {setting} to {number} and start the query again", "no state", words=_SETTING),
+        "stateful": FirstStep(
+            "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
+            "with state",
+        ),
+        "source": FirstStep(
+            "read the source in at most {number} partitions", "the source has them", {"number": "as many as cores"}
+        ),
+    },
+    # event time
+    "late-data": {
+        GENERAL: FirstStep("find the producer that sends late"),
+        "misread": FirstStep(
+            "check the column of withWatermark: how a missing time and the unit of the number are read",
+            "the times are misread",
+        ),
+    },
+    "watermark-stalled": {
+        GENERAL: FirstStep(
+            "find out why {input} sends nothing new; have its producer send a heartbeat row",
+            words={"input": "one input of the query"},
+        ),
+        "clock": FirstStep(
+            "compare the event time of new rows with the clock: check the producers' clock and the column",
+            "event time stands",
+        ),
+        "newest": FirstStep(
+            "find the producer that sent the newest rows, and compare its clock with those of the others",
+            "only older rows arrive",
+        ),
+    },
+    "watermark-jump": {
+        GENERAL: FirstStep("find the producer whose clock is ahead, and correct it"),
+        "misread": FirstStep("check the unit of the number that becomes the event time", "the times are misread"),
+    },
+    "partition-time-spread": {
+        GENERAL: FirstStep(
+            "bring the partitions to the same time: let the slow partition catch up, or balance the load"
+        ),
+    },
+    # state
+    "unbounded-state": {
+        GENERAL: FirstStep("find out how long results need a row of the state, and when memory or disk will be full"),
+        "no timeout": FirstStep(
+            "find out in the function which keys are finished, and call state.remove() for them",
+            "a function without a timeout",
+        ),
+    },
+    "state-growth": {
+        GENERAL: FirstStep("find the input that stops the watermark, and get the watermark moving"),
+        "steady": FirstStep("give the state more memory until it is bounded", "the watermark advances"),
+    },
+    "state-commit-slow": {GENERAL: FirstStep("time the writing of a small file to the checkpoint folder")},
+    "rocksdb-stall": {
+        GENERAL: FirstStep("check the disk of spark.local.dir (`iostat -x`), and move other work away from it")
+    },
+    "eviction-storm": {GENERAL: FirstStep("wait until the batch has removed its rows, and see when it comes again")},
+    "state-snapshot-lag": {
+        GENERAL: FirstStep("search the executors' logs for failed maintenance, and restore maintenanceInterval")
+    },
+    # resources
+    "gc-pressure": {GENERAL: FirstStep("look at the heap after a collection, in the executors' log or the Spark UI")},
+    "memory-spill": {GENERAL: FirstStep("compare the rows of a batch with the memory of a task")},
+    "cpu-saturated": {GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own")},
+    "noisy-neighbour": {
+        GENERAL: FirstStep(
+            "look at the batches of {query}: limit what it reads in a batch (maxOffsetsPerTrigger)",
+            words={"query": "the other query"},
+        ),
+    },
+    "too-few-slots": {
+        GENERAL: FirstStep("start the application with {cores} or more", words={"cores": "a core for each task"})
+    },
+    "executor-lost": {
+        GENERAL: FirstStep(
+            "check the machine of {executor} on the page of the cluster manager", words={"executor": "the executor"}
+        ),
+        "memory": FirstStep("raise spark.executor.memoryOverhead at the next start", "the reason names memory"),
+    },
+    "checkpoint-slow": {
+        GENERAL: FirstStep("check the storage of the checkpoint: latency of small writes, throttling, free space")
+    },
+    "checkpoint-full": {
+        GENERAL: FirstStep("free space in the storage of the checkpoint or raise its quota, then start the query again")
+    },
+    "many-small-files": {
+        GENERAL: FirstStep("compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)")
+    },
+    "no-checkpoint": {GENERAL: FirstStep("decide what the next start must not skip or repeat")},
+    # ledger
+    "conflicting-duplicates": {GENERAL: FirstStep("ask the producer which copy is right")},
+    "ledger-imbalance": {GENERAL: FirstStep("stop what reads the output, then compare it with what was sent")},
+    # self
+    "observer-degraded": {
+        GENERAL: FirstStep("search the driver's log for lines from ledgerops"),
+        "tasks": FirstStep("check that the Spark UI answers, and the setting ui_url", "tasks or executors fail"),
+        "worker": FirstStep("raise the trigger interval of queries with very short ones", "the observer is too slow"),
+        "silent": FirstStep("check whether the driver process still runs", "the driver reports nothing"),
+    },
+}
+
+# of a symptom without a cause, by the part of a batch that takes longest
+BY_LARGEST_PART: Mapping[str, str] = {
+    "latest_offset": "time one request to the source",
+    "get_batch": "time one listing of the source",
+    "query_planning": "look for what made the plan of the query long, or trigger less often",
+    "wal_commit": "time one write to the checkpoint",
+    "commit_offsets": "time one write to the checkpoint",
+    "driver_before": "take a thread dump of the driver during a batch, and see what it does before its first task",
+    "driver_between": "take a thread dump of the driver during a batch, and see what it does between its tasks",
+    "driver_waits": "see where the function of foreachBatch waits: `py-spy dump --pid PID` on the driver's Python",
+    "after_tasks": _WAITING_SINK,
+    "source_wait": "time one read of the source",
+    "sink_wait": _WAITING_SINK,
+    "many_tasks": "compare the number of tasks of a batch with the cores",
+    "few_rows": "compare the number of tasks of a batch with its rows",
+    "state_stall": "check the disk of spark.local.dir",
+    "spill": "compare the rows of a batch with the memory of a task",
+    "uneven_keys": "find the hot key",
+    "uneven_source": "compare the rows of the partitions",
+    "uneven_task": "find out on which executor it runs",
+    "uneven_executors": "compare the tasks of the executors",
+    "other_queries": "look at the batches of the other queries",
+    "other_processes": "find the processes that use the CPU",
+    "launch": "compare the number of tasks of a batch with the cores",
+    "python": "find the function that takes longest in the Spark UI, page SQL",
+    "gc": "look at the heap after a collection, in the executors' log or the Spark UI",
+    "state_commit": "compare the number of shuffle partitions with the cores",
+    "state_update": "see how many rows the state holds, and whether a watermark or a time to live removes any",
+    "shuffle": "see in the Spark UI what the stages write and read",
+    "cpu": "compare the tasks of a batch with the cores, and ask whether the load is intended",
+    "waiting": "take a thread dump of an executor during a batch",
+    "tasks_unknown": "see in the Spark UI which stage of a batch takes longest",
+    "unattributed": "look for pauses of the driver's JVM",
+}
+ONE_LONG_BATCH = "find the long batch in the Spark UI, and the stage or the pause that took its time"
+
+
+def first_step(
+    rule: str,
+    context: str,
+    why: str,
+    *,
+    command: str | None = None,
+    settings: Sequence[Setting] = (),
+    **values: str,
+) -> Remedy:
+    """The first step of a rule in a context, with the names and numbers of a query."""
+    step = FIRST_STEPS[rule][context]
+    action = step.text.format_map({**step.words, **values})
+    return Remedy(action, why, command, settings=tuple(settings), general=step.general)
+
+
+def sentence(step: str) -> str:
+    """A step as a sentence: with a capital and a full stop."""
+    return f"{step[:1].upper()}{step[1:]}."
