@@ -100,11 +100,6 @@ FILE_AGE: Metric[QueryView] = Metric(
     labels=("source", "kind"),
     read=lambda view: _of_partitions(view.lag.file_ages),
 )
-DRAIN: Metric[QueryView] = Metric(
-    "ledgerops_backlog_drain_seconds",
-    "Seconds until the backlog is gone at the current rates; absent when unknown or never.",
-    read=lambda view: _known(view.capacity.drain_seconds),
-)
 HEADROOM: Metric[QueryView] = Metric(
     "ledgerops_retention_headroom_seconds",
     "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
@@ -139,7 +134,6 @@ METRICS = (
     QUERY_LAG,
     FILES,
     FILE_AGE,
-    DRAIN,
     HEADROOM,
     QUERY_HEADROOM,
     REACHABLE,

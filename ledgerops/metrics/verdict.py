@@ -76,4 +76,9 @@ PARTS: Metric[Verdict] = Metric(
     labels=("part",),
     read=lambda verdict: {(each.part,): each.seconds for each in verdict.attribution},
 )
-METRICS = (FINDING, ROOT_CAUSE, ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE, HEALTH, STATUS, PARTS)
+DRAIN: Metric[Verdict] = Metric(
+    "ledgerops_backlog_drain_seconds",
+    "Seconds until the backlog is gone at the current rates; absent when unknown, and while the query falls behind.",
+    read=lambda verdict: {} if verdict.forecast.drain_seconds is None else {(): verdict.forecast.drain_seconds},
+)
+METRICS = (FINDING, ROOT_CAUSE, ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE, HEALTH, STATUS, PARTS, DRAIN)

@@ -55,7 +55,7 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "rates": _rates(view),
         "backlog": view.lag.unread_offsets,
         "unread": _unread(view) if runs else None,
-        "drain_seconds": _rounded(view.capacity.drain_seconds) if runs else None,
+        "drain_seconds": _rounded(verdict.forecast.drain_seconds) if verdict and runs else None,
         "lag_seconds": _rounded(view.lag_seconds) if runs else None,
         "busy_ratio": _current_rate(view, view.trigger.busy_ratio),
         "pressure_ratio": _current_rate(view, view.capacity.pressure_ratio),
@@ -251,10 +251,11 @@ def _growth(earlier: int | None, later: int | None, gap: float | None, rows_per_
 
 
 def _merged(points: Sequence[Point]) -> Sequence[Point]:
-    """At most SERIES_POINTS: neighbours are merged into one, by the mean of the rates and the maximum of the rest."""
-    size = math.ceil(len(points) / SERIES_POINTS)
-    if size <= 1:
+    """At most SERIES_POINTS: neighbours are merged, but the newest, by the mean of rates or the maximum."""
+    if len(points) <= SERIES_POINTS:
         return points
+    *points, newest = points  # which the page also says in words
+    size = math.ceil(len(points) / (SERIES_POINTS - 1))
     merge: tuple[Callable[[Sequence[float]], float], ...] = (max, _mean, _mean, _mean, max, max, max, max)
     return [
         tuple(
@@ -262,7 +263,7 @@ def _merged(points: Sequence[Point]) -> Sequence[Point]:
             for how, column in zip(merge, zip(*points[start : start + size], strict=True), strict=True)
         )
         for start in range(0, len(points), size)
-    ]
+    ] + [newest]
 
 
 def _mean(values: Sequence[float]) -> float:
