@@ -46,6 +46,9 @@ def test_the_report_names_the_cause_and_sums_up(capsys):
     assert "\x1b" not in out
 
 
+REMEDY = {"action", "why", "command", "safe", "prevents", "settings"}
+
+
 def test_the_document_has_the_promised_form(capsys):
     assert main(["diagnose", "--from", CRASH, "--json"]) == 1
 
@@ -55,7 +58,7 @@ def test_the_document_has_the_promised_form(capsys):
     assert set(crashes) >= {"query", "status", "health", "root_causes", "findings", "forecast"}
     assert set(crashes["root_causes"][0]) == KEYS
     assert set(crashes["root_causes"][0]["evidence"][0]) == {"name", "value", "unit", "expected", "at"}
-    assert set(crashes["root_causes"][0]["remedies"][0]) == {"action", "why", "command", "safe", "settings"}
+    assert set(crashes["root_causes"][0]["remedies"][0]) == REMEDY
     assert set(crashes["forecast"]) == {"drain_seconds", "seconds_to_slo_breach"}
 
 

@@ -20,7 +20,7 @@ from ledgerops.model.head_table import offsets_read_at
 from ledgerops.runtime.replay import JUDGED, Replay
 from ledgerops.runtime.snapshot import snapshot_query
 from ledgerops.runtime.status import SERIES, query_status
-from tests.drills.saved import NAMES, recording
+from tests.drills.saved import NAMES, bundle
 from tests.paths import RECORDED, needed_data
 
 MOMENTS = 8  # of a recording
@@ -137,7 +137,7 @@ def _raised(name: str, error: Exception) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_places_say_the_same_figures_of_a_drill(name):
-    assert list(disagreements(str(recording(name)))) == []
+    assert list(disagreements(str(bundle(name).recording))) == []
 
 
 @pytest.mark.parametrize("place", [str(path) for pattern in OTHERS for path in sorted(RECORDED.glob(pattern))])

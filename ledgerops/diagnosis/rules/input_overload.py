@@ -40,7 +40,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.common.format import duration
+from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
@@ -52,7 +52,7 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO
+from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
@@ -77,8 +77,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     late = f"results will be {view.freshness:g} s late in {duration(breach)}"
     soon = late if breach else "results are already too late"
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed; "
-        f"{soon}",
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed, "
+        f"in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; {soon}",
         _component(view),
         (
             Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.processed:,.0f}", at),

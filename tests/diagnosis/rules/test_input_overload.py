@@ -16,7 +16,8 @@ def test_arrival_above_what_is_worked_off_is_found(history):
     [finding] = RULE.check(history(**CAPPED))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 1 min 40 s"
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
+        "results will be 60 s late in 1 min 40 s"
     )
 
 
@@ -24,7 +25,8 @@ def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
     [finding] = RULE.check(history(**HEAVY))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 72 s"
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
+        "results will be 60 s late in 72 s"
     )
 
 
@@ -36,7 +38,8 @@ def test_where_the_source_reports_no_heads_what_was_read_had_arrived(history):
     [finding] = RULE.check(without_heads(history(**HEAVY)))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 72 s"
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
+        "results will be 60 s late in 72 s"
     )
 
 
