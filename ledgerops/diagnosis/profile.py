@@ -158,11 +158,12 @@ def _chosen(view: QueryView) -> Sequence[Split]:
     """The batches of `now`, oldest first: with tasks where these are known of enough, else the newest without."""
     late, settled = harm.late_batches(view), view.baseline.settled
     owes = late is not settled
-    for batches in (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:]):
+    searched = (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:])
+    for batches in searched if _tasks(view) else ():
         found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
         if len(found) >= _needed(view):
             return found
-    newest = late if owes else [batch for batch in settled if batch.rows > 0]
+    newest = late if owes else _with_rows(view)
     alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > VERY_LONG_SECONDS]
     if not newest and alone:
         return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
@@ -174,17 +175,20 @@ def _needed(view: QueryView) -> int:
 
     Such a batch is proof enough, and waiting for a second one would take too long.
     """
-    settled = [batch for batch in view.baseline.settled if batch.rows > 0]
+    settled = _with_rows(view)
     if len(settled) >= MIN_BATCHES:
         return MIN_BATCHES
     long = bool(settled) and settled[0].duration > VERY_LONG_SECONDS
     return 1 if long or growth.growth(view) is not None else MIN_BATCHES
 
 
+@once
+def _with_rows(view: QueryView) -> Sequence[Progress]:
+    return [batch for batch in view.baseline.settled if batch.rows > 0]
+
+
 def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:
     found, known = list[Split](), _tasks(view)
-    if with_tasks and not known:
-        return found
     for batch in newest_first:
         tasks = known.get(batch.batch_id) if with_tasks else None
         if batch.duration > 0 and (not with_tasks or tasks is not None):

@@ -105,16 +105,14 @@ def _growing_batches(view: QueryView) -> Growth | None:
     The batch that runs now counts with the time it has run, as soon as that is long enough to say something; until
     then what the batches before it proved still holds.
     """
-    interval = view.trigger.interval or 0.0
+    interval, running = view.trigger.interval or 0.0, view.run.unfinished_seconds
     if not view.batches or view.batches[-1].rows == 0:
         return None
+    if running is None and view.batches[-1].duration < interval:
+        return None  # its rows took longer to come
     settled = view.baseline.settled[-SERIES_BATCHES:]
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
-    times = [
-        Turn(batch.started, batch.duration, head_table.offsets_read_at(batch))
-        for batch in (settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :])
-    ]
-    running = view.run.unfinished_seconds
+    times = _turns(settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :])
     if running is not None:
         ended = view.history.ended
         began = max((ended.at if ended is not None else view.now) - running, view.batches[-1].ended)
@@ -136,7 +134,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
         return None
     if view.trigger.interval and view.baseline.usual:
         return None  # the interval and the batches that kept it say more
-    turns = [Turn(batch.started, batch.duration, head_table.offsets_read_at(batch)) for batch in batches]
+    turns = _turns(batches)
     interval = view.trigger.interval or 0.0
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-SHOWN_BATCHES:]
@@ -171,6 +169,10 @@ class Turn(NamedTuple):
         if self.asked is None or before.asked is None:
             return self.began - before.began
         return self.asked - before.asked
+
+
+def _turns(batches: Sequence[Progress]) -> list[Turn]:
+    return [Turn(batch.started, batch.duration, head_table.offsets_read_at(batch)) for batch in batches]
 
 
 def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> Growth | None:
