@@ -8,8 +8,7 @@ from math import prod
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, MIN_PEAK_SHARE, file_wait
-from ledgerops.diagnosis.facts.table_wait import table_wait
+from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, MIN_PEAK_SHARE, unread
 from ledgerops.diagnosis.limits import CLEAR_TIMES, NOISE_SHARE, SHOWN_BATCHES, VERY_LONG_SECONDS
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
@@ -90,9 +89,8 @@ def _growing_backlog(view: QueryView) -> Growth | None:
 
 def _waiting(view: QueryView) -> Growth | None:
     """Files of a folder or commits of a table wait for longer and longer."""
-    files, commits = file_wait(view), table_wait(view)
-    wait = files or commits
-    return wait and Growth("files" if files else "commits", wait.since, wait.batches, wait.first, wait.last, wait.last)
+    wait = unread(view)
+    return wait and Growth(wait.form, wait.since, wait.batches, wait.first, wait.last, wait.last)
 
 
 def _head(batch: Progress) -> int:

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS
+from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG

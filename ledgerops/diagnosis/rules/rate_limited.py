@@ -41,15 +41,13 @@ from typing import NamedTuple
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.file_wait import MIN_LAG_SECONDS, file_wait
-from ledgerops.diagnosis.facts.table_wait import table_wait
+from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.history import backlog
-from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
@@ -126,15 +124,14 @@ def _rounded(needed: float, cap: int) -> int:
 
 def _unread(view: QueryView) -> Iterator[Finding]:
     """Files or commits of a table wait for longer and longer although batches have room for more of them."""
-    grown, files = growth.growth(view), file_wait(view)
-    wait, options = files or table_wait(view), caps(view.plan.rate_limits)
+    grown, wait = growth.growth(view), unread(view)
     interval, latest = view.trigger.interval, view.baseline.steady[-CAP_BATCHES:]
-    if grown is None or wait is None or not options or not interval or len(latest) < CAP_BATCHES:
+    if grown is None or wait is None or not wait.option or not interval or len(latest) < CAP_BATCHES:
         return
     seconds, at = median(batch.duration for batch in latest), latest[-1].ended
-    if grown.form not in ("files", "commits") or seconds > ROOM_SHARE * interval:
+    if grown.form != wait.form or seconds > ROOM_SHARE * interval:
         return
-    option, cap = (files.option, files.cap) if files else (options[0].option, options[0].value)
+    files, option, cap = wait.form == "files", wait.option, wait.cap
     # a reader of a table moves on by this share of the time that passes; with a cap as many times higher it would just
     # keep up, and the backlog must go, too
     pace = 1.0 if files else 1 - min(0.9, wait.share)

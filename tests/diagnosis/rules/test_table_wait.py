@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledgerops.diagnosis.facts.table_wait import table_wait
+from ledgerops.diagnosis.facts.unread import unread
 from ledgerops.diagnosis.rules.falling_behind import RULE as FALLING_BEHIND
 from ledgerops.diagnosis.rules.rate_limited import RULE as RATE_LIMITED
 from ledgerops.model.records import TableRead, Tables
@@ -64,7 +64,7 @@ def test_a_cap_that_binds_is_named_with_the_number_to_set(history):
 def test_others_do_not_fall_behind(history, waits, case):
     view = reads(history, waits, **case)
 
-    assert table_wait(view) is None
+    assert unread(view) is None
     assert [*FALLING_BEHIND.check(view), *RATE_LIMITED.check(view)] == []
 
 

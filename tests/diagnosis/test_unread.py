@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.file_wait import file_wait
+from ledgerops.diagnosis.facts.unread import unread
 from tests.diagnosis.landing import every, reads
 
 
@@ -19,7 +19,7 @@ def at_random(seconds: float, seed: int = 1) -> list[float]:
 
 
 def test_files_that_arrive_faster_than_the_cap_allows_wait_longer_and_longer():
-    wait = file_wait(reads(every(1.25)))
+    wait = unread(reads(every(1.25)))
 
     assert (wait.source, wait.option, wait.cap) == ("FileStreamSource", "maxFilesPerTrigger", 1)
     assert wait.share == pytest.approx(1 - 1.25 / 2)
