@@ -34,38 +34,15 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
-from statistics import median
-from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.limits import MOSTLY
+from ledgerops.diagnosis.facts.result_age import catches_up, too_old
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
-from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.model.head_table import offsets_read_at
-from ledgerops.model.history import backlog
-from ledgerops.model.observed_metrics import OBSERVATION
-from ledgerops.model.records import Progress
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.trigger import ALIGNMENT_SECONDS
-
-MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
-NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-NEWEST_PACE_BATCHES = 6  # over which the rate of shrinking is taken
-
-
-class Age(NamedTuple):
-    """One measure of how old results are."""
-
-    what: str  # name of the evidence
-    seconds: float
-    words: str  # of the summary, before the seconds
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -77,12 +54,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     limit = view.freshness + 2 * (interval or 0.0)
     if view.now - view.batches[0].started < limit:
         return
-    ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
-    worst = max((age for age in ages if age.seconds > limit), key=lambda age: age.seconds, default=None)
-    if worst is None or _catches_up(view, limit):
+    ages = too_old(view, limit)
+    worst = max(ages, key=lambda age: age.seconds, default=None)
+    if worst is None or catches_up(view, limit):
         return
     at = view.now
-    evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
+    evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages]
     evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
     yield Finding(
         f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s",
@@ -91,94 +68,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         (first_step("freshness-breach", GENERAL, "one of them is what makes results old"),),
         confidence=confidence(worst.seconds, limit),
     )
-
-
-def _catches_up(view: QueryView, limit: float) -> bool:
-    """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
-    series = growth.lefts(view.batches)
-    sizes = [left for _, left in series]
-    most = max(sizes, default=0)
-    if most == 0 or sizes[-1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
-        return False
-    if growth.piled_up_before(sizes):
-        return True
-    (first, before), (last, left) = series[-NEWEST_PACE_BATCHES:][0], series[-1]
-    gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
-    return gone > 0 and left / gone <= limit
-
-
-def _waiting(view: QueryView) -> Age | None:
-    """The age of the oldest row left in the source, if each of the latest batches left rows there."""
-    lag = view.lag.seconds
-    if lag is None or any(not backlog(batch) for batch in view.batches[-RECENT_BATCHES:]):
-        return None
-    return Age(LAG.name, lag, "the oldest unread row has waited")
-
-
-def _delay(view: QueryView) -> Age | None:
-    """Age of the oldest row of the running batch; else the least that it was at the end of the newest two batches."""
-    newest = view.baseline.steady[-RECENT_BATCHES:]
-    running, interval = view.history.running, view.trigger.interval or 0.0
-    if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
-        since = _since(newest[-1], running.since, interval)
-        return Age("result_delay_seconds", view.now - since, "results are late by")
-    if len(newest) < RECENT_BATCHES or any(batch.rows == 0 for batch in newest):
-        return None
-    delay = min(later.ended - _since(earlier, later.started, interval) for earlier, later in pairwise(newest))
-    return Age("result_delay_seconds", delay, "results are late by")
-
-
-def _since(before: Progress, started: float, interval: float) -> float:
-    """Since when the oldest row of a batch may have waited: if the batch started on time, since the batch before it
-    asked for its offsets; after a pause without rows, since it would have been due."""
-    at_its_turn = started <= before.ended + interval + ALIGNMENT_SECONDS
-    asked = offsets_read_at(before)
-    return asked if at_its_turn else max(asked, started - interval)
-
-
-def _observed(view: QueryView, limit: float) -> Age | None:
-    """The median age of the rows of the latest batches, if rows were recent once in this run: else it is a replay."""
-    if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
-        return None
-    newest = [age for batch in view.baseline.steady[-RECENT_BATCHES:] if (age := median_age(batch)) is not None]
-    if len(newest) < RECENT_BATCHES or min(newest) <= limit:
-        return None
-    earlier = [age for batch in view.batches[:-RECENT_BATCHES] if (age := median_age(batch)) is not None]
-    if not earlier or min(earlier) > MOSTLY * limit:
-        return None
-    return Age("event_latency_seconds", median(newest), "half of the rows have an event time older than")
-
-
-def median_age(batch: Progress) -> float | None:
-    """Median seconds from event time to the batch, of all rows that `instrument` observed. A few very late rows would
-    move a mean without making the other rows late."""
-    buckets = [0] * (len(EVENT_BOUNDS) + 1)
-    for counts, _ in event_latencies(batch):
-        buckets = [held + more for held, more in zip(buckets, counts, strict=True)]
-    half = sum(buckets) / 2
-    below, floor = 0, 0.0
-    for bound, count in zip(EVENT_BOUNDS, buckets, strict=False):
-        if half > 0 and below + count >= half:
-            return floor + (bound - floor) * (half - below) / count
-        below, floor = below + count, bound
-    return floor if half > 0 else None
-
-
-def _watermark(view: QueryView, limit: float) -> Age | None:
-    """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
-    delay = max(view.plan.watermarks.values(), default=None)
-    newest = view.baseline.steady[-RECENT_BATCHES:]
-    if delay is None or len(newest) < RECENT_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
-        return None
-    behind = [_behind(batch, delay) for batch in newest]
-    earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
-    if not earlier or min(earlier) > MOSTLY * limit or min(behind) <= limit:
-        return None
-    return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
-
-
-def _behind(batch: Progress, delay: float) -> float:
-    return batch.ended - (batch.watermark or 0.0) - delay
 
 
 RULE = Rule("freshness-breach", "critical", check, __doc__)

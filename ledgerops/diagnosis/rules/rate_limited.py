@@ -36,45 +36,26 @@ Evidence:
 from collections.abc import Iterator
 from math import ceil
 from statistics import median
-from typing import NamedTuple
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back, offsets_read
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
-from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
-from ledgerops.model.history import backlog
-from ledgerops.signals.memo import once
-from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of
 
-MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
 FILE_WORDS = "files now wait", FILE_AGE.name, "file_age_growth_seconds"
 COMMIT_WORDS = "the oldest unread commit now waits", "commit_wait_seconds", "commit_wait_growth_seconds"
-SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
-
-
-class Held(NamedTuple):
-    """A query that its rate limit holds back."""
-
-    option: str
-    cap: int  # offsets a batch
-    seconds: float  # of a batch, the median
-    left: int  # offsets
-    lag: float  # seconds
-    needed: float  # offsets a batch with which it would keep up
-    share: float  # of what arrives that the cap does not let in
-    profile: Profile  # that `needed` rests on
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     yield from _unread(view)
-    held = _held(view)
+    held = held_back(view)
     if held is None or view.last is None:
         return
     at, interval, better = view.last.ended, view.trigger.interval, _rounded(held.needed, held.cap)
@@ -85,7 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"took {duration(held.seconds)}{of}, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
-            Evidence("batch_offsets", float(_read(view)[-1]), "offsets", "below the cap", at),
+            Evidence("batch_offsets", float(offsets_read(view)[-1]), "offsets", "below the cap", at),
             Evidence("batch_seconds_median", held.seconds, "seconds", "most of it for rows", at),
             Evidence("backlog_offsets", float(held.left), "offsets", "0", at),
             Evidence("needed_offsets", held.needed, "offsets", f"<= {held.cap:,}", at),
@@ -156,48 +137,12 @@ def _unread(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _read(view: QueryView) -> list[int]:
-    """Offsets that the newest batches read."""
-    return [sum(read_by_partition(batch).values()) for batch in view.baseline.steady[-CAP_BATCHES:]]
-
-
-@once
-def _held(view: QueryView) -> Held | None:
-    """Each batch reads what the cap allows and leaves rows behind, and with a higher cap the query would keep up."""
-    cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
-    if cap is None or len(latest) < CAP_BATCHES:
-        return None
-    found, load = profile(view), growth.load(view)
-    if found is None or load is None or load.arrival <= 0:
-        return None
-    option, limit = cap
-    lefts = [left for batch in latest if (left := backlog(batch)) is not None]
-    if len(lefts) < CAP_BATCHES or min(_read(view)) < MIN_CAP_SHARE * limit:
-        return None
-    span = latest[-1].started - latest[0].started
-    shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
-    lag, interval = view.lag.seconds or 0.0, view.trigger.interval or 0.0
-    if lag < max(MIN_LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON_SECONDS):
-        return None
-    arrival = load.arrival / view.capacity.rows_per_offset
-    for_rows = on_rows(found) / found.duration * median(batch.duration for batch in latest)
-    seconds = median(batch.duration for batch in latest)
-    room = ROOM_SHARE - arrival * for_rows / limit
-    if room <= 0:
-        return None  # the work on the rows alone takes too long: no cap helps
-    needed = max(arrival * (seconds - for_rows) / room, arrival * interval / ROOM_SHARE)
-    if needed <= limit:
-        return None
-    share = max(0.0, 1 - load.processed / load.arrival)
-    return Held(option, limit, seconds, lefts[-1], lag, needed, share, found)
-
-
 def acquit(view: QueryView) -> str | None:
     cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
-    if cap is None or not latest or _held(view) is not None:
+    if cap is None or not latest or held_back(view) is not None:
         return None
-    if max(_read(view)) < MIN_CAP_SHARE * cap[1]:
-        return f"batches read at most {max(_read(view)):,} of the {cap[1]:,} offsets that {cap[0]} allows"
+    if max(offsets_read(view)) < MIN_CAP_SHARE * cap[1]:
+        return f"batches read at most {max(offsets_read(view)):,} of the {cap[1]:,} offsets that {cap[0]} allows"
     return None
 
 
