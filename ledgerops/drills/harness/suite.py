@@ -36,7 +36,7 @@ def perform(
         try:
             outcome = after(case, run(case, out / case.name, seed, 1 if case.heavy else lanes, stop))
         except (UserError, OSError, KeyError) as error:
-            problems[case.name] = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            problems[case.name] = str(error) or type(error).__name__
             outcome = f"could not be run: {problems[case.name]}"
         done.append(case)
         progress = f"{len(done)} of {len(cases)} after {duration(time.monotonic() - began)}"
