@@ -173,7 +173,7 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
     now = time.time()
     alert = Firing(
         "LedgerTest", "firing", "warning", "Test of ledgerops notify.", "No action is needed.",
-        now, None, "test", None, None, {"query": query},
+        now, None, "test", None, None, labels={"query": query},
     )  # fmt: skip
     found = lookup.diagnose(query, "")
     incident = Incident("test", "firing", "", query, (alert,), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -81,6 +82,8 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     return {
         "summary": alert.summary,
         "description": alert.description,
+        "first_step": first_step(alert),
+        **({"rule": alert.rule} if alert.rule else {}),
         **_root_cause(alert, site),
         "runbook_url": f"{site.runbooks}/{alert.problem}.md",
         "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
@@ -93,6 +96,15 @@ def _root_cause(alert: Alert, site: Site) -> Mapping[str, str]:
         unknown = f"Do first: {text_of(str(alert.rule)).action} ({alert.rule})"
         return {"root_cause": cause(site, f'rule="{alert.rule}"', unknown)}
     return {"root_cause": cause(site)} if alert.names_cause else {}
+
+
+def first_step(alert: Alert) -> str:
+    """What to do first where no cause is known: the rule's step, else how the runbook's mitigation begins."""
+    if alert.rule:
+        return text_of(alert.rule).action
+    mitigation = " ".join(alert.runbook.partition("\nMitigation:")[2].split())
+    step = re.split(r"[.:;]\s", mitigation, maxsplit=1)[0].rstrip(".")
+    return f"{step[:1].upper()}{step[1:]}."
 
 
 def rule_files(site: Site) -> Mapping[str, str]:

@@ -26,6 +26,8 @@ class Firing:
     fingerprint: str
     runbook: str | None
     dashboard: str | None
+    first_step: str = ""  # what to do where no cause is known
+    rule: str = ""  # of the diagnosis, that sees the same
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -150,6 +152,8 @@ def _firing(given: object) -> Firing:
         fingerprint=str(given.get("fingerprint") or sorted(labels.items())),
         runbook=_web(annotations.get("runbook_url")),
         dashboard=_web(annotations.get("dashboard_url")),
+        first_step=annotations.get("first_step", ""),
+        rule=annotations.get("rule", ""),
         labels=labels,
     )
 

@@ -106,7 +106,10 @@ def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now:
         lines.append(f"queries: {_listed([each.query for each in queries], incident.cut)}")
     if worst.description and failed is None:
         lines.append(worst.description.removeprefix(f"{incident.query} "))
-    lines += [line.removesuffix(f": {failed}") for line in _causes(queries, diagnoses)]
+    causes = [line.removesuffix(f": {failed}") for line in _causes(queries, diagnoses)]
+    lines += causes
+    if worst.first_step and not any(line.startswith("do first") for line in causes):
+        lines.append(f"do first: {worst.first_step[:1].lower()}{worst.first_step[1:].removesuffix('.')}")
     lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
@@ -177,7 +180,7 @@ def _causes(queries: Sequence[Firing], diagnoses: Mapping[str, Mapping[str, Any]
         causes = list(diagnosis.get("root_causes") or [])[:2]
         if not causes:
             quiet.append(f"status {diagnosis.get('status')}, health {diagnosis.get('health')}")
-        over = worst_over(diagnosis, alert.began)
+        over = worst_over(diagnosis, alert)
         if over is not None and (not causes or _severity(over) > max(map(_severity, causes))):
             causes = [over, *causes][:2]
         for cause in causes:
@@ -218,15 +221,16 @@ def _severity(cause: Mapping[str, Any]) -> int:
     return SEVERITIES.index(cause["severity"])
 
 
-def worst_over(diagnosis: Mapping[str, Any], began: float, ended: float | None = None) -> Mapping[str, Any] | None:
-    """The worst root cause that ended after the trouble of an alert can have begun; of equal ones the newest. With the
-    end of the alert, only one that began before it."""
+def worst_over(diagnosis: Mapping[str, Any], alert: Firing) -> Mapping[str, Any] | None:
+    """The worst root cause that ended after the trouble of an alert can have begun, and began before its end; of equal
+    ones the newest. An alert that sees what a rule sees has only what explains that rule, or the rule itself."""
     found = [
         each
         for each in diagnosis.get("ended_lately", ())
         if (until := parse_instant(each["until"])) is not None
-        and until >= began - MAX_WAIT_SECONDS
-        and (ended is None or (parse_instant(each["since"]) or began) <= ended)
+        and until >= alert.began - MAX_WAIT_SECONDS
+        and (alert.ended is None or (parse_instant(each["since"]) or alert.began) <= alert.ended)
+        and (not alert.rule or alert.rule in (each["rule"], *each["explains"]))
     ]
     return max(found, key=lambda each: (_severity(each), each["until"]), default=None)
 
@@ -261,7 +265,7 @@ def _resolved(
             lines.append(f"gone: {', '.join(gone)}")
         if stays:
             lines.append(f"still active: {', '.join(stays)}")
-    elif diagnosis is not None and (over := worst_over(diagnosis, worst.began, worst.ended)) is not None:
+    elif diagnosis is not None and (over := worst_over(diagnosis, worst)) is not None:
         lines.append(f"it was until {over['until'][11:19]} UTC: {_cause(over)}")
     return lines
 

@@ -131,6 +131,27 @@ def test_what_is_over_comes_before_a_milder_cause_of_now():
     assert [line.split(" (")[0] for line in lines[1:3]] == ["cause until 10:02:00 UTC: query-stuck", "cause: key-skew"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "named"), [("falling-behind", True), ("key-skew", True), ("source-unreachable", False), ("", True)]
+)
+def test_what_is_over_is_named_only_by_an_alert_that_it_explains(rule, named):
+    given = alert()
+    given["annotations"]["rule"] = rule
+    over = {**CAUSE, "until": "2026-03-01T09:59:20Z"}
+    found = compose(parse_webhook(webhook(given)), {**HEALTHY, "ended_lately": [over]}, NOW)
+
+    assert ("cause until 09:59:20 UTC: key-skew" in found.body) is named
+
+
+@pytest.mark.parametrize("diagnosis", [None, HEALTHY], ids=["no diagnosis", "no cause"])
+def test_without_a_cause_the_first_step_is_that_of_the_alert(diagnosis):
+    given = alert()
+    given["annotations"]["first_step"] = "Check that the broker is up."
+
+    assert "\ndo first: check that the broker is up\n" in compose(parse_webhook(webhook(given)), diagnosis, NOW).body
+    assert "the broker is up" not in compose(parse_webhook(webhook(given)), DIAGNOSIS, NOW).body
+
+
 def test_a_cause_of_now_that_is_as_severe_comes_before_what_is_over():
     now = {**DIAGNOSIS, "ended_lately": [{**CAUSE, "rule": "slow-sink", "until": "2026-03-01T10:02:00Z"}]}
 

@@ -8,9 +8,9 @@ import pytest
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.runbook import SECTIONS
 from ledgerops.metrics import METRICS
-from ledgerops.mixin.alerts import ALERTS, CAUSES
+from ledgerops.mixin.alerts import ALERTS, CAUSES, driver_lost
 from ledgerops.mixin.alerts.model import Behaviour
-from ledgerops.mixin.rule_files import FILES, MAX_RULES, groups, texts
+from ledgerops.mixin.rule_files import FILES, MAX_RULES, first_step, groups, texts
 from ledgerops.mixin.site import Site
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.runtime.exposition import TEXT
@@ -99,3 +99,13 @@ def test_groups_are_small_and_quick():
         for group in groups(name, SITE):
             assert len(group["name"]) <= 40 and len(group["rules"]) <= MAX_RULES
             assert SITE.evaluation_seconds <= 60
+
+
+def test_every_alert_has_a_first_step_in_one_sentence():
+    for alert in ALERTS:
+        step = first_step(alert)
+        assert step[:1].isupper() and step.endswith(".") and 10 < len(step) < 120, (alert.name, step)
+
+
+def test_a_driver_that_is_lost_is_started_again_first():
+    assert first_step(driver_lost.ALERT) == "Start the driver again."

@@ -39,7 +39,8 @@ def described(folder, *series):
         [needed("promtool"), "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
     )
     pattern = (
-        r'Labels:\{(.*?)\}\s+Annotations:\{dashboard_url="(.*?)", description="(.*?)", root_cause="(.*?)", runbook'
+        r'Labels:\{(.*?)\}\s+Annotations:\{dashboard_url="(.*?)", description="(.*?)", first_step=".*?", '
+        r'root_cause="(.*?)", runbook'
     )
     return {
         "a" if 'app="a"' in labels else "": (text, cause, link)
