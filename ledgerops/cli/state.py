@@ -106,7 +106,7 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
     _check_version()
     from pyspark.sql import SparkSession
 
-    from ledgerops.ledger.run.spark_session import open_session, output_to
+    from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
 
     at_work = SparkSession.getActiveSession()
     if at_work is not None:
@@ -114,7 +114,7 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
         return
     print("starting Spark to read the state ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="ledgerops-state-") as folder:
-        extra = {"spark.ui.enabled": "false", "spark.local.dir": folder}
+        extra = {"spark.ui.enabled": "false", "spark.local.dir": folder, **quick_start_conf()}
         with output_to(Path(folder) / "spark.log"):
             session = open_session(args.master, args.cores, Path(folder), extra)
         try:
