@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -59,12 +60,15 @@ class Prometheus:
         self._process.stop()
 
 
-class Alertmanager:
-    """The server; what it tells goes to `webhook`. Waits are those of the configuration over thirty."""
+QUICK = {"group_wait": "1s", "group_interval": "2s"}
 
-    def __init__(self, folder: Path, webhook: str, site: Site) -> None:
+
+class Alertmanager:
+    """The server; what it tells goes to `webhook`. `waits` replace those of the configuration."""
+
+    def __init__(self, folder: Path, webhook: str, site: Site, waits: Mapping[str, str] = QUICK) -> None:
         config = yaml.safe_load(alertmanager_file(site))
-        config["route"] |= {"group_wait": "1s", "group_interval": "2s"}
+        config["route"] |= waits
         config["receivers"][0]["webhook_configs"][0]["url"] = webhook
         folder.mkdir(exist_ok=True)
         (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
@@ -75,6 +79,7 @@ class Alertmanager:
             f"--storage.path={folder / 'data'}",
             f"--web.listen-address={self.address}",
             "--cluster.listen-address=",
+            "--web.external-url=http://alertmanager:9093",
         ]
         self._process = Process("Alertmanager", command, folder / "log")
         self._process.wait_until(lambda: answers(f"http://{self.address}/-/ready"), 60)
