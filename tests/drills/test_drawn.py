@@ -178,6 +178,8 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
         < text.index("| 1-1-x")
     )
     assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")
+    sums, folded = text.index("| all faults"), "<summary>The drills one by one</summary>\n\n| drill"
+    assert sums < text.index(folded) < text.index("| 15-1-x") < text.index("</details>") and text.count(folded) == 2
     assert text.endswith("\n\n## Rules\n\nmore\n")
 
 

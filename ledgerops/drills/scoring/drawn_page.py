@@ -8,7 +8,7 @@ from statistics import median
 
 from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
-from ledgerops.drills.scoring.report import table
+from ledgerops.drills.scoring.report import folded, table
 from ledgerops.errors import UserError
 
 SAMPLES = (
@@ -16,21 +16,24 @@ SAMPLES = (
     ("Seeds 1 to 14: seen by the rules", range(1, 15)),
 )
 INTRODUCTION = """\
-`ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops: their source, trigger, sink
-and functions, a fault with its onset and strength, or a healthy peculiarity. Each application runs for a minute or two
-under `ledgerops exec` with Spark's event log enabled. That a fault does harm is verified from the checkpoint and from
-the logs of the application, never from what the diagnosis reads; a drill whose fault did no harm on this machine proves
-nothing and is left out. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its
-recording, and a replay of its event log. A fault without harm, such as slow batches of a query without a trigger that
-still keeps up, must be named at info or above, any other fault at warning or above. Spark's event log does not say the
-trigger interval, and it is not given to the replay with `--trigger`: there, batches that are only longer than their
-interval count as named at info, too. Live answers are those of the rules at the time of the run; recordings and event
-logs are replayed with the current rules.
+`ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops, with a fault or a healthy
+peculiarity. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its recording, and
+a replay of its event log. Recall: named at all. Cause first: named, and the first root cause in most answers from then
+on. From birth: the fault is there from the start of the query; later: it begins after a healthy time. Just, clear and
+gross are the strength of the fault.
+"""
+METHOD = """\
+What is drawn: source, trigger, sink and functions, a fault with its onset and strength, or a healthy peculiarity. Each
+application runs for a minute or two under `ledgerops exec` with Spark's event log enabled. That a fault does harm is
+verified from the checkpoint and from the logs of the application, never from what the diagnosis reads; a drill whose
+fault did no harm on this machine proves nothing and is left out. A fault without harm, such as slow batches of a query
+without a trigger that still keeps up, must be named at info or above, any other fault at warning or above. Spark's
+event log does not say the trigger interval, and it is not given to the replay with `--trigger`: there, batches that are
+only longer than their interval count as named at info, too. Live answers are those of the rules at the time of the run;
+recordings and event logs are replayed with the current rules.
 
-Recall: named at all. Cause first: named, and the first root cause in most answers from then on. Behind: named, but in
-most answers not first. Silent: no finding at warning or above at any time. From birth: the fault is there from the
-start of the query; later: it begins after a healthy time. Just, clear and gross are the strength of the fault. The
-truth is what happened to the query, with the rules in brackets that are accepted as its cause.
+Behind: named, but in most answers not first. Silent: no finding at warning or above at any time. The truth is what
+happened to the query, with the rules in brackets that are accepted as its cause.
 """
 
 
@@ -41,10 +44,16 @@ def section(results: Sequence[CaseResult], note: str = "") -> str:
         some = [result for result in results if result.case.seed in seeds]
         if some:
             ran = ", ".join(str(seed) for seed in sorted({result.case.seed for result in some}))
-            parts += [f"### {title}\n", f"Seeds run: {ran}.\n", sums(some), "", drills(some), ""]
+            parts += [
+                f"### {title}\n",
+                f"Seeds run: {ran}.\n",
+                sums(some),
+                "",
+                folded("The drills one by one", drills(some)),
+            ]
             parts += [note, ""] if note else []
             note = ""
-    return "\n".join(parts)
+    return "\n".join([*parts, folded("How a drawn drill is run and judged", METHOD)])
 
 
 def sums(results: Sequence[CaseResult]) -> str:

@@ -28,11 +28,17 @@ SIGNALS: tuple[tuple[str, tuple[ObservationKind, ...]], ...] = (
 )
 HEAD = """# How often the diagnosis is right
 
-`make drills` breaks real queries on purpose and compares what `ledgerops diagnose` reports with what was done. Each
-drill is a Spark driver of its own that runs queries of the ledger under random names: warm-up and baseline of 45 s,
-then the fault, then the repair. A fault counts from its effect, which is judged from the files of the checkpoint or
-from the workload, never from what the diagnosis reads. The diagnosis sees the recording only. Controls are healthy:
-they must have no finding at warning or above at any time. Only findings at warning or above count.
+Real queries are broken on purpose, and what `ledgerops diagnose` reports is compared with what was done. Drills drawn
+by seed are plain applications; seeds that the rules have never seen say what to expect of applications like these.
+Scripted drills are of the ledger, and the rules were tuned on them: they say that these faults are distinguished on
+this machine, and do not predict other workloads.
+"""
+METHOD = """\
+`make drills` runs the scripted drills. Each is a Spark driver of its own that runs queries of the ledger under random
+names: warm-up and baseline of 45 s, then the fault, then the repair. A fault counts from its effect, which is judged
+from the files of the checkpoint or from the workload, never from what the diagnosis reads. The diagnosis sees the
+recording only. Controls are healthy: they must have no finding at warning or above at any time. Only findings at
+warning or above count.
 
 A drill passes when every fault is found within its deadline (30 s unless the drill says otherwise), in the right place,
 as the first root cause in most verdicts from then to the repair, and without any finding that is not true.
@@ -43,11 +49,7 @@ are no findings.
 
 Light drills run three at a time. If the diagnosis of a fault then also says that other processes use the cores, that is
 true and not counted against it; in controls it is. The recordings are kept in `tests/recorded/drills`. The tests replay
-them, and recompute every number of every finding from them with separate code (`tests/evidence`).
-
-The rules were tuned on recordings of these drills. The score says that these faults are distinguished on this machine.
-It does not predict other workloads.
-"""
+them, and recompute every number of every finding from them with separate code (`tests/evidence`)."""
 
 
 def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> str:
@@ -56,20 +58,19 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
     answers = [baselines.thresholds(drill, bundle) for drill, bundle, _ in done]
     parts = [
         HEAD,
+        "## Scripted drills: the rules were tuned on them\n",
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
-        "## Fixed drills: in-sample result\n",
         _result(report.sums(scored), sum(found.void for _, found in scored), len(problems)),
         "",
-        "## Drills\n",
-        report.by_drill(scored),
-        "",
+        report.folded("How a scripted drill is judged", METHOD),
+        report.folded("The scripted drills one by one", report.by_drill(scored)),
         "## What is not reached, and why\n",
         _missed(done, problems),
         "",
         "## Rules\n",
         "Recall: found in the drills whose fault it must name. Precision: drills in which it was found and true."
         " The times are from effect to finding, and from repair until nothing is found.\n",
-        report.by_rule(scored),
+        report.folded("The rules one by one", report.by_rule(scored)),
         "",
         "## Other diagnosers\n",
         report.compare_baselines(scored, answers),

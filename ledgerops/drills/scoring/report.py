@@ -180,5 +180,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([texts[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *texts[1:]])
 
 
+def folded(summary: str, text: str) -> str:
+    """Markdown that a code host and the site fold; the attribute is the site's."""
+    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n'
+
+
 def _seconds(value: float | None) -> str:
     return "not gone" if value is None else f"{value:.1f} s"
