@@ -20,7 +20,7 @@ from ledgerops.drills.scoring import drawn_page, sections
 from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers
 
 APPLICATIONS = Path(drills.__file__).parent / "applications"
-SEEDS = range(1, 7)
+SEEDS = range(1, 9)
 T0 = 1_790_000_000.0
 
 
@@ -30,8 +30,8 @@ def test_a_seed_gives_the_same_cases_each_time():
     assert cases(3, count=4) == cases(3, count=4)
 
 
-def test_three_seeds_in_a_row_meet_every_fault_and_twenty_healthy_runs():
-    for seeds in (range(1, 4), range(4, 7)):
+def test_four_seeds_in_a_row_meet_every_fault_and_twenty_healthy_runs():
+    for seeds in (range(1, 5), range(5, 9)):
         drawn = [case for seed in seeds for case in cases(seed)]
         assert {case.kind for case in drawn if not case.healthy} == set(FAULTS)
         assert len({case.kind for case in drawn if case.healthy}) == len(HEALTHY) >= 20
@@ -43,7 +43,7 @@ def test_every_case_names_known_rules_and_an_application_that_is_there():
         assert set(case.expected) | set(case.may) <= known
         assert bool(case.expected) is not case.healthy
         assert (APPLICATIONS / f"{case.app}.py").is_file()
-        assert 40 <= case.seconds <= 150
+        assert 30 <= case.seconds <= 150
 
 
 def test_a_case_is_read_back_as_it_was_written(tmp_path):

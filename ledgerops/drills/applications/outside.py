@@ -31,11 +31,11 @@ def now(name, default=0.0):
 def options(**defaults):
     """The command line of every application."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--source", choices=("rate", "files", "kafka"), default="rate")
-    parser.add_argument("--input", default="input", help="folder or topic")
+    parser.add_argument("--source", choices=("rate", "files", "kafka", "delta"), default="rate")
+    parser.add_argument("--input", default="input", help="folder, topic or table")
     parser.add_argument("--second", default="second", help="folder or topic of the second input")
     parser.add_argument("--servers", default="")
-    parser.add_argument("--start", default="latest", help="first offsets of a topic")
+    parser.add_argument("--start", default="latest", help="first offsets of a topic, first version of a table")
     parser.add_argument("--rate", type=int, default=100, help="rows a second of the rate source")
     parser.add_argument("--keys", type=int, default=50)
     parser.add_argument("--hot", type=float, default=0.0, help="share of the rows with the same key (rate source)")
@@ -52,6 +52,10 @@ def options(**defaults):
     parser.add_argument("--name", default="")
     parser.add_argument("--checkpoint", default="checkpoint")
     parser.add_argument("--output", default="output")
+    parser.add_argument("--format", default="parquet", help="of the tables that are written")
+    parser.add_argument("--parts", type=int, default=0, help="values of the column by which a table is partitioned")
+    parser.add_argument("--merge", action="store_true", help="merge rows into a Delta table by their key")
+    parser.add_argument("--gold", default="", help="a table that a second query writes, from that of the first")
     parser.add_argument("--restart", action="store_true", help="start a query again when it fails")
     parser.set_defaults(**defaults)
     return parser.parse_args()
@@ -92,6 +96,11 @@ def _read(spark, opts, place):
         if opts.cap:
             reader = reader.option("maxFilesPerTrigger", opts.cap)
         return reader.json(place)
+    if opts.source == "delta":
+        reader = spark.readStream.format("delta")
+        if opts.start == "latest":
+            reader = reader.option("startingVersion", "latest")
+        return (reader.option("maxFilesPerTrigger", opts.cap) if opts.cap else reader).load(place)
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", opts.servers)
     reader = reader.option("subscribe", place).option("startingOffsets", opts.start)
     if opts.cap:

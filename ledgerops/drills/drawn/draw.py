@@ -1,6 +1,6 @@
 """Draws the cases of a seed: which faults and which healthy runs, and how each of them is made.
 
-The kinds are dealt like cards: three seeds in a row (1 to 3, 4 to 6) meet nearly every kind. Everything else about a
+The kinds are dealt like cards: four seeds in a row (1 to 4, 5 to 8) meet nearly every kind. Everything else about a
 case comes from its seed and number alone.
 """
 
@@ -20,7 +20,7 @@ OFTEN = (
     "late-rows", "planning", "stuck-sink",
 )  # fmt: skip
 HEALTHY_OF_FIVE = 2  # of five cases
-SEEDS_A_ROUND = 3
+SEEDS_A_ROUND = 4
 FAULT_SECONDS = 50.0  # for which a fault lasts, at least
 
 
@@ -64,7 +64,7 @@ def _case(kind: str, pool: Mapping[str, Draw], seed: int, number: int) -> Case:
     options = {"rate": 100, **parts.pop("options", {})}
     rate = parts.pop("load", options["rate"])
     control = dict(parts.pop("control", {}))
-    if source in ("files", "kafka", "ledger"):
+    if source in ("files", "kafka", "delta", "ledger"):
         control.setdefault("load", {"rate": rate})
     if parts.get("two_inputs"):
         control.setdefault("load2", {"rate": rate})

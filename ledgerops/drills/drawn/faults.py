@@ -307,6 +307,60 @@ def broker_down(c: Chance) -> Parts:
     return {**parts, "actions": ((c.onset_seconds, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}
 
 
+TABLE_SECONDS = 5.0  # a commit takes a second, and three where the cores are busy
+
+
+def table_overload(c: Chance) -> Parts:
+    """More rows are committed to a Delta table than the application can process."""
+    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",))
+    rate = 200
+    wait = round(2000 * 1.5 / rate, 2)  # of two tasks at a time: 1.5 is the utilisation at full rate
+    full = round(rate * c.utilisation / 1.5)
+    parts = {"app": "fraud", "expected": ("input-overload",), "options": {"wait": wait}}
+    return {**parts, **c.load({"rate": full // 4}, {"rate": full}), "after": 70.0}
+
+
+def table_cap(c: Chance) -> Parts:
+    """A limit on the files per batch is lower than what is committed to a Delta table."""
+    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",))
+    cap, over = 2, {"just": 1.5, "clear": 2.0, "gross": 4.0}[c.strength]
+    every = TABLE_SECONDS / cap
+    load = c.load({"rate": 50, "every": 2 * every}, {"rate": 50, "every": every / over})
+    parts = {"app": c.pick("warehouse", "counts"), "options": {"cap": cap}, "expected": ("rate-limited",)}
+    return {**parts, **load, "harm": "given", "harm_after": 4 * TABLE_SECONDS, "after": 80.0}
+
+
+def table_conflict(c: Chance) -> Parts:
+    """Another writer adds rows to the Delta table into which each batch is merged."""
+    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",))
+    rival = {"just": 1.0, "clear": 0.5, "gross": 0.2}[c.strength]
+    parts = {"app": "lake", "options": {"merge": True, "format": "delta"}, "expected": ("query-failed",)}
+    return {**parts, "harm": "failure", **c.from_onset(rival={"rate": 100, "every": rival})}
+
+
+def table_small_files(c: Chance) -> Parts:
+    """Each batch writes hundreds of small files to a Delta table with as many partitions."""
+    c.draw(triggers=(TABLE_SECONDS,), onsets=("birth",), sources=("delta",))
+    parts = {"just": 350, "clear": 500, "gross": 700}[c.strength]
+    options = {"parts": parts, "format": "delta"}
+    return {"app": "lake", "options": options, "expected": ("slow-sink",), "load": 300, "may": ("many-small-files",)}
+
+
+def table_vacuumed(c: Chance) -> Parts:
+    """A Delta table is compacted and vacuumed before the query has read its newest files."""
+    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",), onsets=("later",))
+    parts = {"app": c.pick("warehouse", "lake"), "options": {"cap": 1, "format": "delta"}, "harm": "failure"}
+    actions = ((c.onset_seconds, "vacuum", 0.0),)
+    return {**parts, "expected": ("query-failed",), "may": ("rate-limited",), "actions": actions}
+
+
+def table_new_column(c: Chance) -> Parts:
+    """A column is added to the Delta table that the query reads."""
+    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",), onsets=("later",))
+    parts = {"app": c.pick("warehouse", "lake"), "options": {"format": "delta"}, "harm": "failure"}
+    return {**parts, "expected": ("query-failed",), "actions": ((c.onset_seconds, "add_column", 0.0),)}
+
+
 Draw = Callable[[Chance], Parts]
 FAULTS: Mapping[str, Draw] = {
     draw.__name__.replace("_", "-"): draw
@@ -314,5 +368,6 @@ FAULTS: Mapping[str, Draw] = {
         slow_sink, python_udf, key_skew, straggler, too_many_tasks, overload, binding_cap, slow_gateway, late_rows,
         idle_branch, silent_producer, planning, executor_lost, cpu_taken, crash_loop, stuck_sink, heap, slow_broker,
         future_row, unbounded_state, failing, flaky_sink, neighbour, partition_skew, broker_down,
+        table_overload, table_cap, table_conflict, table_small_files, table_vacuumed, table_new_column,
     )
 }  # fmt: skip

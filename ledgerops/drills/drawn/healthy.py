@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledgerops.drills.drawn.faults import Chance, Draw, Parts
+from ledgerops.drills.drawn.faults import TABLE_SECONDS, Chance, Draw, Parts
 
 
 def back_to_back(c: Chance) -> Parts:
@@ -162,12 +162,26 @@ def both_joined(c: Chance) -> Parts:
     return {"app": c.pick("payments", "merged"), "two_inputs": True, "control": {"load": load, "load2": load}}
 
 
+def table_to_table(c: Chance) -> Parts:
+    """One query copies a Delta table to a second, and another one that to a third."""
+    c.draw(triggers=(3 * TABLE_SECONDS,), sources=("delta",))
+    return {"app": "lake", "options": {"format": "delta", "gold": "gold"}, "query": "silver", "seconds": 90.0}
+
+
+def table_compacted(c: Chance) -> Parts:
+    """The Delta table that the query reads is compacted twice, without new rows."""
+    c.draw(triggers=(2 * TABLE_SECONDS,), sources=("delta",))
+    actions = ((30.0, "compact", 0.0), (55.0, "compact", 0.0))
+    return {"app": c.pick("warehouse", "counts", "lake"), "options": {"format": "delta"}, "actions": actions}
+
+
 HEALTHY: Mapping[str, Draw] = {
     draw.__name__.replace("_", "-"): draw
     for draw in (
         back_to_back, back_to_back_heavy, heavy_but_stable, slow_first_batch, state_plateau, twice_the_load, busy_key,
         available_now, long_trigger, graceful_restart, catch_up_after_pause, noisy_machine, idle_source, bursts,
         uneven_partitions, python_with_room, many_tasks_with_room, late_within_delay, two_queries,
-        stopped_by_its_owner, first_backlog, whole_table, ledger_as_shipped, both_joined,
+        stopped_by_its_owner, first_backlog, whole_table, ledger_as_shipped, both_joined, table_to_table,
+        table_compacted,
     )
 }  # fmt: skip

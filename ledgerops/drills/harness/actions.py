@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
+from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.processes import send
 
@@ -57,9 +58,25 @@ def cores_taken(_: Injector, count: float) -> Iterator[None]:
 
 
 Action = Callable[[Injector, float], AbstractContextManager[None]]
+
+
+def on_table(change: Callable[[DeltaTable], None]) -> Action:
+    """What is done once to the Delta table that the application reads."""
+
+    @contextmanager
+    def changed(injector: Injector, _: float = 0.0) -> Iterator[None]:
+        change(injector.table)
+        yield
+
+    return changed
+
+
 ACTIONS: Mapping[str, Action] = {
     "broker_latency": slow_broker,
     "kill_broker": broker_killed,
     "kill_executor": executor_killed,
     "burn_cpu": cores_taken,
+    "add_column": on_table(DeltaTable.add_column),
+    "compact": on_table(DeltaTable.compact),
+    "vacuum": on_table(DeltaTable.vacuum),
 }

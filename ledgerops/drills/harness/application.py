@@ -13,6 +13,7 @@ from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.ledger.run.spark_session import session_conf
 from ledgerops.ledger.run.start import SESSION_CONF
+from ledgerops.ledger.sinks.delta import CONF
 from ledgerops.servers.java import SHORT_LIVED, java_home
 
 APPLICATIONS = Path(__file__).parent.parent / "applications"
@@ -78,12 +79,16 @@ def _conf(case: Case, injector: Injector) -> dict[str, str]:
         from ledgerops.servers import jars
 
         conf["spark.jars"] = ",".join(map(str, jars.connector_jars()))
+    if case.source == "delta":
+        from ledgerops.servers import jars
+
+        conf |= {**CONF, "spark.jars": ",".join(map(str, jars.delta_jars()))}
     return {**conf, **case.conf, **injector.conf}
 
 
 def _options(case: Case, servers: str) -> list[str]:
     given: dict[str, Any] = {**case.options, "checkpoint": "checkpoints", "name": case.query}
-    if case.source in ("rate", "files", "kafka"):
+    if case.source in ("rate", "files", "kafka", "delta"):
         given |= {"source": case.source, "servers": servers, "partitions": case.partitions}
     if case.trigger is not None:
         given["trigger"] = "once" if case.trigger < 0 else f"{round(case.trigger * 1000)} milliseconds"

@@ -11,6 +11,7 @@ import psutil
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.broker import Broker
+from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.errors import UserError
@@ -30,6 +31,7 @@ class Injector:
         self.environ: dict[str, str] = {}  # further variables of the driver
         self.process: psutil.Process  # the driver
         self._broker: Broker | None = None
+        self._table: DeltaTable | None = None
 
     @property
     def broker(self) -> Broker:
@@ -47,6 +49,18 @@ class Injector:
         """Starts a broker, which ends with the drill."""
         self._broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, seed))
         return self._broker
+
+    @property
+    def table(self) -> DeltaTable:
+        """The Delta table that the application reads. Raises UserError without one."""
+        if self._table is None:
+            raise UserError(f"drill {self.drill} has no table")
+        return self._table
+
+    def open_table(self, name: str) -> DeltaTable:
+        """Makes the table that the application reads."""
+        self._table = DeltaTable(self.folder / name)
+        return self._table
 
     @property
     def running(self) -> bool:

@@ -25,6 +25,7 @@ from ledgerops.drills.harness.application import start_application
 from ledgerops.drills.harness.batches import starts
 from ledgerops.drills.harness.bundle import Bundle, empty_folder
 from ledgerops.drills.harness.case import WORDS, Case
+from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.polling import Polling
@@ -180,10 +181,14 @@ class CaseRun:
             senders = self._open_broker()
         elif case.source == "files":
             senders = [to_folder(self.folder / topic) for topic in TOPICS]
+        elif case.source == "delta":
+            senders = [self.tools.open_table(TOPICS[0]).append]
+            if case.options.get("merge"):
+                senders.append(DeltaTable(self.folder / "output").append)
         elif case.source == "ledger":
             rate = outside("load", {}).get("rate", 100)
             (self.folder / "plan.yaml").write_text(PLAN.format(rate=rate), "utf-8")
-        keys = ("load", "load2") if case.two_inputs else ("load",)
+        keys = ("load", "load2") if case.two_inputs else ("load", "rival")
         feeders = [Feeder(outside, key, sender) for key, sender in zip(keys, senders, strict=False)]
         for feeder in feeders:
             self.opened.callback(feeder.close)
