@@ -72,7 +72,7 @@ def test_terminal_live_page_report_and_page_message_say_the_step_of_the_finding(
     status = {"query": "orders", "status": "pressured", "verdict": _finding(cause), "findings": [_finding(cause)]}
     status |= {"batch": None, "state": None, "skew": None, "backlog": None, "drain_seconds": None}
     status |= {"watermark_lag": None, "rates": {"arrival": None, "input": None, "processed": None}}
-    message = compose(parse_webhook(webhook(alert(query="orders"))), query, time.time())
+    message = compose(parse_webhook(webhook(alert(query="orders"))), {"orders": query}, time.time())
 
     assert f"    do first:  {said}\n" in text(found)
     assert f"do first: {said};" in plain_line(status)

@@ -128,7 +128,7 @@ def test_a_page_has_the_first_step_then_four_sections_then_what_is_folded(proble
     read, *folded = page.split('<details markdown="1">')
 
     assert f"# {problem.title}\n" in read and f"Alert: `{problem.alert.name}`" in read
-    assert re.search(r"\*\*Do first:\*\* [A-Z].+\.\n", read)
+    assert re.search(r"\*\*Do first:\*\*(?: [A-Z].+\.\n|\n\n(?:- .+: .+\.\n)+)", read)
     assert (
         re.findall(r"^## (.*)$", page, re.MULTILINE) == list(SECTIONS)
         and "durationMs" not in read.partition("## Diag")[0]
