@@ -64,7 +64,7 @@ class Problem:
     def first(self) -> str:
         """The first safe step, as Markdown: one sentence, or a list by the kind of query."""
         if self.rule is None:
-            return f" {_first_sentence(self.runbook)}"
+            return f" {first_sentence(self.runbook)}"
         steps = do_first.section(self.rule.slug).rstrip()
         return f"\n\n{steps}\n\n**Its names:**" if steps.startswith("- ") else f" {steps}"
 
@@ -164,7 +164,7 @@ def _linked(name: str, slug: str) -> str:
     return f"[`{name}`]({name}.md)" if name in BY_SLUG and name != slug else f"`{name}`"
 
 
-def _first_sentence(runbook: str) -> str:
+def first_sentence(runbook: str) -> str:
     """The first sentence of the section Mitigation."""
     found = re.search(r"^Mitigation: *(.+?\.)(?:\s|$)", runbook, re.MULTILINE | re.DOTALL)
     return _capital(" ".join(found[1].split())) if found else ""

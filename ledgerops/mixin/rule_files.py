@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import cause, lines, remembered
+from ledgerops.mixin.problems import first_sentence
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
 
@@ -100,11 +100,7 @@ def _root_cause(alert: Alert, site: Site) -> Mapping[str, str]:
 
 def first_step(alert: Alert) -> str:
     """What to do first where no cause is known: the rule's step, else how the runbook's mitigation begins."""
-    if alert.rule:
-        return text_of(alert.rule).action
-    mitigation = " ".join(alert.runbook.partition("\nMitigation:")[2].split())
-    step = re.split(r"[.:;]\s", mitigation, maxsplit=1)[0].rstrip(".")
-    return f"{step[:1].upper()}{step[1:]}."
+    return text_of(alert.rule).action if alert.rule else first_sentence(alert.runbook)
 
 
 def rule_files(site: Site) -> Mapping[str, str]:
