@@ -71,9 +71,9 @@ QUERY_BACKLOG: Metric[QueryView] = Metric(
 )
 LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
-    "How long ago the last consumed offset of a partition was its head; 0 when nothing was left. A table is "
-    "one partition: the age of the oldest commit that was not read; so is a source that reports its lag, such as "
-    "Kinesis.",
+    "Age of the oldest unread row of a partition: how long ago the last offset that was read was its newest; 0 when "
+    "everything was read. A table is one partition: the age of the oldest commit that was not read; so is a source "
+    "that reports its lag, such as Kinesis.",
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.unread_since),
     age=True,

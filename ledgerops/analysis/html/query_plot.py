@@ -70,7 +70,7 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
     """One bar a batch, from its start to its end, its phases stacked."""
     bars = thinned_bars([_bar(each) for each in batches])
     used = {style for bar in bars for style, _ in bar.parts}
-    names = {f"p-{name}": name for name in PHASES.values()} | {"p-rest": UNATTRIBUTED}
+    names = {f"p-{style}": phase for phase, style in PHASES.items()} | {"p-rest": UNATTRIBUTED}
     return Panel(
         "batch duration by phase",
         format.duration,
@@ -88,7 +88,7 @@ def _bar(batch: Batch) -> Bar:
     rest = batch.seconds - sum(seconds for _, seconds in parts)
     if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
         parts.append(("p-rest", rest))
-    phases = ", ".join(f"{PHASES.get(name, name)} {format.duration(each)}" for name, each in batch.phases.items())
+    phases = ", ".join(f"{name} {format.duration(each)}" for name, each in batch.phases.items())
     return Bar(
         batch.started,
         batch.ended,

@@ -75,7 +75,13 @@ def _panels(job: JobResult, low: float, high: float) -> Iterator[Panel]:
     age = [point for each, of in known for point in ((each.batch.ended, of.peak), (each.batch.ended, of.left))]
     age = [point for point in age if point[0] <= measured.end] + [(measured.end, measured.final_age)]
     limit = _objective(job.outcomes, ("lag",))
-    yield Panel("lag: age of the oldest unprocessed row", format.duration, 1.0, [Line("lag", "l1", age)], limit=limit)
+    yield Panel(
+        "age of results",
+        format.duration,
+        1.0,
+        [Line("lag", "l1", age)],
+        limit=limit,
+    )
     legs = [
         Line("p99", "l1", [(each.batch.ended, of.p99) for each, of in known]),
         Line("p50", "l2", [(each.batch.ended, of.p50) for each, of in known]),

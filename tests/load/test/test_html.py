@@ -75,7 +75,7 @@ def test_all_plots_are_there_with_axes_and_units(result):
     html = page(result(30_000))
     for title in (
         "rows per second",
-        "lag: age of the oldest unprocessed row",
+        "age of results",
         "latency since the due time",
         "batch duration by phase",
     ):
@@ -89,7 +89,9 @@ def test_the_lag_goes_on_growing_when_no_batch_ends_any_more(result):
     told = result(12_000)
     [job] = told.jobs
     hung = replace(job, measured=replace(job.measured, done=job.measured.done[:-12]))
-    [line] = re.findall(r'class="title">lag: .*?<polyline points="([^"]*)"', job_plot(hung, told.trial.origin), re.S)
+    [line] = re.findall(
+        r'class="title">age of results.*?<polyline points="([^"]*)"', job_plot(hung, told.trial.origin), re.S
+    )
     *_, before, last = (tuple(map(float, point.split(","))) for point in line.split())
     assert last[0] > before[0] + 100
     assert last[1] < before[1] - 30  # upwards
