@@ -332,7 +332,7 @@ def table_cap(c: Chance) -> Parts:
 
 def table_conflict(c: Chance) -> Parts:
     """Another writer adds rows to the Delta table into which each batch is merged."""
-    c.draw(triggers=(TABLE_SECONDS,), sources=("delta",))
+    c.draw(triggers=(3 * TABLE_SECONDS,), sources=("delta",))  # MERGE is several jobs and a commit
     rival = {"just": 1.0, "clear": 0.5, "gross": 0.2}[c.strength]
     parts = {"app": "lake", "options": {"merge": True, "format": "delta"}, "expected": ("query-failed",)}
     return {**parts, "harm": "failure", **c.from_onset(rival={"rate": 100, "every": rival})}
