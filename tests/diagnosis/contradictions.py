@@ -11,6 +11,8 @@ from ledgerops.model.finding import Finding, Verdict
 
 NEED_NO_FINDING = ("healthy", "idle", "starting", "stopped", "catching_up")
 MIN_BUSY_RATIO = 0.5  # of the interval: below it more cores cannot be what a query needs
+WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
+MIN_WAITING_SHARE = 0.6  # of a batch, beyond doubt
 MAX_SUM_ERROR = 0.05  # of a batch, for the parts of its time
 PART_OF_BATCH = re.compile(r"([\d.]+) s of a batch of ([\d.]+) s")
 BELOW_FULL = re.compile(r"\b(?:near|close to|almost)\b[^.;:]*?(\d+)%")
@@ -61,6 +63,9 @@ def contradictions(verdict: Verdict) -> Sequence[str]:
             cores = remedy.action.startswith(MORE) and any(word in remedy.action for word in MACHINES)
             if cores and interval and seconds is not None and seconds < MIN_BUSY_RATIO * interval:
                 found.append(f"{root.rule} asks for cores at {seconds:.1f} of {interval:g} s")
+            waits = sum(part.share for part in verdict.attribution if part.part in WAITING)
+            if cores and waits >= MIN_WAITING_SHARE:
+                found.append(f"{root.rule} asks for cores while tasks wait for {waits:.0%} of a batch")
             if cores and "rate-limited" in causes:
                 found.append(f"{root.rule} asks for cores while the source is capped")
     for finding in verdict.findings:

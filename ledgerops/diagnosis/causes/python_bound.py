@@ -51,7 +51,7 @@ def _workers_wait(view: QueryView) -> bool:
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     if view.trigger.interval and _workers_wait(view):
-        return (LOOK, more_tasks(view, found.duration))
+        return (LOOK, more_tasks(view, found.duration, waits=True))
     return (LOOK, VECTORISE)
 
 

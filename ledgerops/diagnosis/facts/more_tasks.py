@@ -9,6 +9,10 @@ from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
+WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
+MIN_WAITING_SHARE = 0.5  # of a batch
+NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more CPU"
+
 
 def tasks_at_once(view: QueryView) -> int | None:
     """How many tasks of the longest stage run at a time; None where tasks or cores are not known."""
@@ -16,18 +20,26 @@ def tasks_at_once(view: QueryView) -> int | None:
     return min(cores, tasks) if cores and tasks else None
 
 
-def more_tasks(view: QueryView, batch_seconds: float) -> Remedy:
+def tasks_wait(view: QueryView) -> bool:
+    """Whether most of a typical batch passes in tasks that wait: then the cores that there are have room."""
+    found = profile(view)
+    return found is not None and found.now(*WAITING) >= MIN_WAITING_SHARE * found.duration
+
+
+def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:
     """Enough tasks at once for the rows that arrive, with room to spare.
 
     As many times those of now as rows arrive faster than they are processed: a batch that outlasts its interval also
     has the rows of the time that it took, so its length says nothing. Where no rates are known, `batch_seconds` over
     the interval has to do. Cores help only as far as the longest stage has tasks for them: with fewer, its rows must
-    be divided first.
+    be divided first. Tasks that wait (`waits`, or by the profile) need no more cores, but slots to run in.
     """
+    waits = waits or tasks_wait(view)
     cores, tasks, at_once = view.cluster.cores, _tasks(view), tasks_at_once(view)
     if tasks is None or at_once is None:
         partitions = len(view.lag.backlog_by_partition)
         action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
+        action += ", if its tasks use those that they have"
         return Remedy(action, "each source partition is read by one task at a time", safe=False)
     load, interval = growth.load(view), view.trigger.interval or batch_seconds
     overload = (load.ratio if load is not None else None) or batch_seconds / interval
@@ -35,11 +47,13 @@ def more_tasks(view: QueryView, batch_seconds: float) -> Remedy:
     settings = (Setting(CORES, max(needed, cores or 0)),) if needed > (cores or 0) else ()
     if tasks >= needed:
         why = f"{at_once} of the {tasks} tasks of the longest stage run at once"
-        return Remedy(f"give the application {needed} cores", why, safe=False, settings=settings)
+        more = f"let {needed} tasks run at once" if waits else f"give the application {needed} cores"
+        return Remedy(more, f"{why}; {NO_CPU}" if waits else why, safe=False, settings=settings)
     divide = f"divide the rows among {needed} tasks (source partitions, minPartitions or repartition)"
+    slots = f" and let {needed} run at once" if waits else f" and give the application {needed} cores"
     return Remedy(
-        f"{divide} and give the application {needed} cores" if settings else divide,
-        f"the longest stage has {counted(tasks, 'task')} for {counted(cores or 0, 'core')}",
+        f"{divide}{slots}" if settings else divide,
+        f"{NO_CPU}; " * waits + f"the longest stage has {counted(tasks, 'task')} for {counted(cores or 0, 'core')}",
         safe=False,
         settings=(Setting(REPARTITION, needed), *settings),
     )

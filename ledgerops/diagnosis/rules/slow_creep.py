@@ -29,7 +29,15 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import LIKELY, UNSURE
-from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MAX_FORECAST_SECONDS, MIN_FULLNESS, MIN_RISE_SHARE, creep
+from ledgerops.diagnosis.facts.creep import (
+    BY_INTERVAL,
+    MAX_FORECAST_SECONDS,
+    MIN_FULLNESS,
+    MIN_RISE_SHARE,
+    Creep,
+    creep,
+)
+from ledgerops.diagnosis.facts.more_tasks import tasks_wait
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -59,17 +67,22 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"),
-            Remedy(
-                "raise the limit on the rows of a batch at the next start"
-                if found.by != BY_INTERVAL
-                else "give the query more cores before the limit is reached, at most one for each source partition",
-                "above the limit the backlog grows as long as the load lasts",
-                safe=False,
-            ),
+            *_room(view, found),
         ),
         confidence=LIKELY if found.window >= LONG_WINDOW_SECONDS else UNSURE,
         began=found.began,
     )
+
+
+def _room(view: QueryView, found: Creep) -> tuple[Remedy, ...]:
+    """What raises the limit that is reached: no cores for tasks that wait."""
+    why = "above the limit the backlog grows as long as the load lasts"
+    if found.by != BY_INTERVAL:
+        return (Remedy("raise the limit on the rows of a batch at the next start", why, safe=False),)
+    if tasks_wait(view):
+        return ()
+    more = "give the query more cores before the limit is reached, at most one for each source partition"
+    return (Remedy(more, why, safe=False),)
 
 
 RULE = Rule(

@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.retelling import retold
@@ -130,6 +131,15 @@ def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history,
 
     assert finding.remedies[1].action.startswith(action)
     assert dict(finding.remedies[1].settings) == settings
+
+
+@pytest.mark.parametrize(("cpu", "asks"), [pytest.param(0.02, False, id="waits"), pytest.param(0.95, True, id="works")])
+def test_no_cores_are_advised_for_tasks_that_wait(history, cpu, asks):
+    ran = [[stage(records=[500, 500], seconds=[2.7, 2.7], wall=2.7, cpu=cpu)]] * 20
+    remedy = more_tasks(history(stages=ran, **WORK), 3.0)
+
+    assert ("cores" in remedy.action) is asks
+    assert dict(remedy.settings) == {"repartition": 3, "cores": 3}
 
 
 def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_ask_for_more_cores(history):
