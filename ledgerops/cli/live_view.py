@@ -229,7 +229,10 @@ def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:
 
 
 def _remedy(query: Document, width: int, console: Console) -> list[Text]:
-    steps = [Text(f"do first: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
+    first, *others = query["verdict"]["remedies"] or [None]
+    steps = [Text(f"do first: {clean(first['action'])}")] if first else []
+    if first and first.get("prevents") and others:
+        steps.append(Text(f"then: {clean(others[0]['action'])}{'' if others[0]['safe'] else ' [risky]'}"))
     return [line for step in steps for line in _wrapped(step, width, console)]
 
 

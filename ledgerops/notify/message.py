@@ -207,6 +207,9 @@ def _first_step(cause: Mapping[str, Any]) -> list[str]:
         command = f": {remedy['command']}" if remedy.get("command") else ""
         ask = "" if remedy.get("safe") else " (ask the owner before: this changes the job)"
         lines.append(f"do first{ask}: {remedy['action']}{command} ({remedy['why']})")
+    if len(remedies) > 1 and remedies[0].get("prevents"):  # it only gains the time to remove the cause
+        ask = "" if remedies[1].get("safe") else " (ask the owner before: this changes the job)"
+        lines.append(f"then{ask}: {remedies[1]['action']}")
     ruled_out = [each["rule"] for each in cause.get("ruled_out", [])[:MAX_TOLD]]
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")

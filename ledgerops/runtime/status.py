@@ -146,7 +146,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
             for each in finding.evidence
         ],
         "remedies": [
-            {"action": each.action, "why": each.why, "command": each.command, "safe": each.safe}
+            {
+                "action": each.action,
+                "why": each.why,
+                "command": each.command,
+                "safe": each.safe,
+                "prevents": each.prevents,
+            }
             for each in finding.remedies
         ],
     }

@@ -274,6 +274,21 @@ def test_an_unsafe_remedy_is_the_first_thing_to_do_only_without_a_safe_one_and_i
     assert "drop the state" not in compose(parse_webhook(webhook()), DIAGNOSIS, NOW).text
 
 
+def test_beside_a_step_that_only_prevents_a_loss_the_step_against_the_cause_is_said():
+    keep = {
+        "action": "raise retention.ms",
+        "why": "4 s are left",
+        "command": None,
+        "safe": True,
+        "prevents": "retention-risk",
+    }
+    cap = {"action": "raise the cap", "why": "it would keep up", "command": None, "safe": True, "prevents": None}
+    lost = {**DIAGNOSIS, "root_causes": [{**CAUSE, "remedies": [keep, cap]}]}
+
+    lines = compose(parse_webhook(webhook()), lost, NOW).body.splitlines()
+    assert lines[2:4] == ["do first: raise retention.ms (4 s are left)", "then: raise the cap"]
+
+
 def test_a_page_about_a_driver_silences_that_driver_and_one_about_several_the_alert():
     one, two = (unquote(about_drivers(*map(lost, numbers)).body.splitlines()[-1]) for numbers in ([1], [1, 2]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Status, Verdict
+from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, Status, Verdict
 from ledgerops.model.records import Plan, Progress, StateOperator
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.signals.query_view import QueryView
@@ -68,7 +68,8 @@ def add_query(
     for each in batches:
         state.history.add(each)
         state.totals.add(each)
-    state.verdict = Verdict(query, NOW, status, health, findings[:1], findings)
+    drain = Forecast(registry.view(state, NOW).capacity.drain_seconds)
+    state.verdict = Verdict(query, NOW, status, health, findings[:1], findings, drain)
     return state
 
 
