@@ -45,7 +45,7 @@ from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
-from ledgerops.diagnosis.limits import MOSTLY
+from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -59,7 +59,6 @@ from ledgerops.signals.rate_cap import ROOM_SHARE
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
-FROM_BIRTH_SHARE = 0.1  # for the ranking: any cause that would save more comes first
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -90,7 +89,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         _remedies(view, view.last.duration),
         confidence=confidence(ratio, 1.0),
         began=grown.since,
-        share=None if view.baseline.usual else FROM_BIRTH_SHARE,
+        share=None if view.baseline.usual else NOISE_SHARE,  # any cause that would save more comes first
     )
 
 
@@ -141,7 +140,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
         _remedies(view, seconds),
         confidence=UNSURE,
         began=time.since,
-        share=FROM_BIRTH_SHARE,
+        share=NOISE_SHARE,
         batches=found.batches,
         usual_batches=found.usual_batches,
     )
