@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from ledgerops.common.kafka import reach
+from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.mixin.site import Site
 from ledgerops.servers.java import SHORT_LIVED, java_home
 from ledgerops.servers.kafka import Kafka
@@ -124,6 +123,8 @@ class Evening:
         service = Process("notify", [sys.executable, "-m", "ledgerops", *command], notify, cwd=ROOT)
         self._open.callback(service.stop)
         service.wait_until(lambda: answers(f"{webhook}/healthz"), SLOW)
+        queries = len(FIRST) + len(STOCK)  # a driver that ends before its first scrape would be missed, and rightly
+        until(lambda: len(self.prometheus.ask("ledgerops_query_active == 1")) == queries, SLOW, "the first scrapes")
 
     @contextlib.contextmanager
     def _feed(self) -> Iterator[None]:
@@ -323,11 +324,8 @@ class Evening:
 
     def _executor_lost(self) -> None:
         def lose() -> None:
-            [executor] = [
-                child
-                for child in psutil.Process(self.drivers["shop"].pid).children(recursive=True)
-                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
-            ]
+            below = descendants(self.drivers["shop"].pid)
+            [executor] = [each for each in below if "CoarseGrainedExecutorBackend" in command_line(each)]
             executor.kill()
             found = until(lambda: self._findings("shop", "executor-lost"), SLOW, "the lost executor")
             assert found
