@@ -66,7 +66,7 @@ class Problem:
         if self.rule is None:
             return f" {first_sentence(self.runbook)}"
         steps = do_first.section(self.rule.slug).rstrip()
-        return f"\n\n{steps}\n\n**Its names:**" if steps.startswith("- ") else f" {steps}"
+        return f"\n\n{steps}" if steps.startswith("- ") else f" {steps}"
 
     @property
     def severity(self) -> Severity:
@@ -109,7 +109,7 @@ def _page(problem: Problem) -> str:
 
 
 def _facts(problem: Problem) -> str:
-    """Severity and names."""
+    """Severity and names, in one paragraph: the first step may be a list."""
     rule, alert = problem.rule, problem.alert
     explained = ", ".join(f"[{TITLES[slug]}]({slug}.md)" for slug in rule.explains) if rule else ""
     rises = explained and problem.severity != "critical"
@@ -119,7 +119,7 @@ def _facts(problem: Problem) -> str:
         facts.append(f"Rule: `{rule.slug}`" + (f", explains {explained}" if explained else ""))
     beside = ", listed beside the alert of its symptom" if rule and alert.severity == "info" else ""
     facts.append(f"Alert: `{alert.name}`, {alert.severity}{beside}")
-    return "".join(f"- {fact}\n" for fact in facts)
+    return " · ".join(facts) + "\n"
 
 
 def _alert(alert: Alert) -> str:

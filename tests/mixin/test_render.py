@@ -153,11 +153,11 @@ def test_the_index_has_every_problem_once_below_its_family_the_most_severe_first
 
 
 def test_a_cause_says_that_it_takes_the_severity_of_what_it_explains_and_others_do_not():
-    rises = "Severity: **warning**, or that of the worst problem that it explains\n"
+    rises = "\nSeverity: **warning**, or that of the worst problem that it explains · Rule: "
 
     assert rises in PAGES_OF_PROBLEMS["slow-sink.md"]
-    assert "Severity: **critical**\n" in PAGES_OF_PROBLEMS["checkpoint-full.md"]
-    assert "Severity: **warning**\n" in PAGES_OF_PROBLEMS["target-down.md"]
+    assert "\nSeverity: **critical** · Rule: " in PAGES_OF_PROBLEMS["checkpoint-full.md"]
+    assert "\nSeverity: **warning** · Alert: " in PAGES_OF_PROBLEMS["target-down.md"]
     assert "A cause has the severity of the worst problem that it explains." in PAGES_OF_PROBLEMS["README.md"]
 
 
