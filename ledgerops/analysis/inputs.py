@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from ledgerops.common.http import ask
 from ledgerops.config import MUTE_HEADER
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
@@ -55,7 +55,8 @@ def _exporter(url: str, seconds: float | None) -> Source:
         body, headers = ask(address)
         lines, date = body.splitlines(keepends=True), headers.get("Date")
     except (OSError, ValueError) as error:
-        reason = str(getattr(error, "reason", None) or error).lower()
+        refused = getattr(error, "reason", None) or error
+        reason = os_reason(refused) if isinstance(refused, OSError) else str(refused).lower()
         raise UserError(
             f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording"
         ) from None

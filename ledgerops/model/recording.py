@@ -97,7 +97,7 @@ def read(path: Path | str) -> Iterator[Observation]:
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
         if not segments:
-            raise UserError(f"no recording in {path}: expected files named recording-*.jsonl")
+            raise UserError(f"no recording in {path}: expected files named recording-*.jsonl, or Spark's events_*")
         for segment in segments:
             try:
                 yield from _read_file(segment)
@@ -136,7 +136,7 @@ def _decoded(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Observat
                 bad = (last, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")
     if bad is not None and (last > bad[0] or bad[0] == 1):
         raise UserError(
-            f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); was it written by ledgerops run?"
+            f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); is it a recording or a Spark event log?"
         )
 
 

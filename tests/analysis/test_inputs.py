@@ -97,7 +97,7 @@ def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
     shown, said = capsys.readouterr()
     assert shown == ""
     assert said == (
-        f"ledgerops: cannot reach an exporter at {url}: [errno 111] connection refused; "
+        f"ledgerops: cannot reach an exporter at {url}: connection refused; "
         "start the application, or give a recording\n"
     )
 

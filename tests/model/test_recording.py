@@ -61,7 +61,7 @@ def test_a_bad_line_in_the_middle_is_named(tmp_path):
     with pytest.raises(UserError) as error:
         list(read(path))
     assert str(error.value) == (
-        f"cannot read {path}:2: not a recording line (no time in at); was it written by ledgerops run?"
+        f"cannot read {path}:2: not a recording line (no time in at); is it a recording or a Spark event log?"
     )
 
 
