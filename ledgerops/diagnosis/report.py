@@ -360,8 +360,11 @@ def _is_note(incident: Mapping[str, Any]) -> bool:
 def _noted(notes: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     """Incidents without harm that are over, in a line."""
     if notes:
-        named = dict.fromkeys(f"{each['rule']} ({clean(each['query'])})" for each in notes)
-        yield [(f"harmless, and over by itself: {', '.join(named)} (-v tells more)", "faint")]
+        by_rule: dict[str, dict[str, None]] = {}
+        for each in notes:
+            by_rule.setdefault(each["rule"], {})[clean(each["query"])] = None
+        named = ", ".join(f"{rule} ({', '.join(queries)})" for rule, queries in by_rule.items())
+        yield [(f"harmless, and over by itself: {named} (-v tells more)", "faint")]
 
 
 def _lately(document: Mapping[str, Any]) -> Iterator[Line]:

@@ -60,7 +60,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
     },
     "query-failed": {
-        GENERAL: FirstStep("read the exception in the driver's log, and repair what it names"),
+        GENERAL: FirstStep("repair what the exception names; all of it is in the driver's log"),
         "vanished": FirstStep(
             "check whether the Spark server of the query still runs, and read the end of its log", "it vanished"
         ),

@@ -41,5 +41,5 @@ def test_others_are_not(history, plan):
 def test_the_advice_after_a_failure_does_not_speak_of_a_checkpoint_that_is_gone(history, temporary, expected):
     [finding] = QUERY_FAILED.check(history(exception="boom", plan={"temporary_checkpoint": temporary}))
 
-    assert finding.remedies[0].action == "read the exception in the driver's log, and repair what it names"
+    assert finding.remedies[0].action == "repair what the exception names; all of it is in the driver's log"
     assert finding.remedies[1].action.endswith(expected)
