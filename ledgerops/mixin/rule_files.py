@@ -8,7 +8,7 @@ from typing import Any
 from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
-from ledgerops.mixin.alerts.promql import cause, lines, remembered
+from ledgerops.mixin.alerts.promql import cause, lines, remembered, step
 from ledgerops.mixin.problems import first_sentence
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
@@ -82,20 +82,12 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     return {
         "summary": alert.summary,
         "description": alert.description,
-        "first_step": first_step(alert),
+        "first_step": step(site, str(alert.rule), first_step(alert)) if alert.of_cause else first_step(alert),
         **({"rule": alert.rule} if alert.rule else {}),
-        **_root_cause(alert, site),
+        **({"root_cause": cause(site)} if alert.names_cause else {}),
         "runbook_url": f"{site.runbooks}/{alert.problem}.md",
         "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
     }
-
-
-def _root_cause(alert: Alert, site: Site) -> Mapping[str, str]:
-    """What the query suffers from most; of a cause's own alert that cause, with the step that fits the query."""
-    if alert.of_cause:
-        unknown = f"Do first: {text_of(str(alert.rule)).action} ({alert.rule})"
-        return {"root_cause": cause(site, f'rule="{alert.rule}"', unknown)}
-    return {"root_cause": cause(site)} if alert.names_cause else {}
 
 
 def first_step(alert: Alert) -> str:

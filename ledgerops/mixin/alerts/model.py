@@ -53,7 +53,7 @@ class Alert:
     without: tuple[Behaviour, ...] = field(default=())
     of_query: bool = True  # has the label `query`
     names_cause: bool = False  # has the root cause of its query as an annotation
-    of_cause: bool = False  # says that its rule is a root cause, and has that one as the annotation
+    of_cause: bool = False  # says that its rule is a root cause, with the first step that fits the query
 
     @property
     def problem(self) -> str:

@@ -105,11 +105,18 @@ def interval(site: Site, like: str) -> str:
     return f"({worst(site, 'ledgerops_trigger_interval_seconds')} or 0 * ({like}))"
 
 
-def cause(site: Site, which: str = 'rank="1"', unknown: str = "No cause is known yet.") -> str:
-    """Template text with a root cause and what to do first, asked of Prometheus when the alert is sent."""
+def cause(site: Site) -> str:
+    """Template text with the root cause and what to do first, asked of Prometheus when the alert is sent."""
+    said = "{{ range . }}{{ .Labels.summary }} Do first: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
+    return _asked(site, "rule, summary, action", 'rank="1"', said, "No cause is known yet.")
+
+
+def step(site: Site, rule: str, unknown: str) -> str:
+    """Template text with the first step that fits the query, where a rule is its root cause; else `unknown`."""
+    return _asked(site, "action", f'rule="{rule}"', "{{ range . }}{{ .Labels.action }}{{ end }}", unknown)
+
+
+def _asked(site: Site, by: str, which: str, said: str, unknown: str) -> str:
     selector = site.series("ledgerops_root_cause_info", which, "query=%q", "app=%q").replace('"', '\\"')
-    return (
-        f'{{{{ with printf "max by (rule, summary, action) ({selector})" $labels.query $labels.app | query }}}}'
-        "{{ range . }}{{ .Labels.summary }} Do first: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
-        f"{{{{ else }}}}{unknown}{{{{ end }}}}"
-    )
+    ask = f'{{{{ with printf "max by ({by}) ({selector})" $labels.query $labels.app | query }}}}'
+    return f"{ask}{said}{{{{ else }}}}{unknown}{{{{ end }}}}"
