@@ -4,13 +4,13 @@ from math import ceil
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import profile
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
 WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
-MIN_WAITING_SHARE = 0.5  # of a batch
 NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more CPU"
 
 
@@ -23,7 +23,7 @@ def tasks_at_once(view: QueryView) -> int | None:
 def tasks_wait(view: QueryView) -> bool:
     """Whether most of a typical batch passes in tasks that wait: then the cores that there are have room."""
     found = profile(view)
-    return found is not None and found.now(*WAITING) >= MIN_WAITING_SHARE * found.duration
+    return found is not None and found.now(*WAITING) >= MOSTLY * found.duration
 
 
 def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:
