@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
-from ledgerops.signals.baseline import WARM_UP_SECONDS
+from ledgerops.signals.baseline import RECENT_BATCHES, WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import cap_of
@@ -22,7 +22,6 @@ MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step be
 MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
 MAX_FORECAST_SECONDS = 900.0  # a forecast from five minutes does not reach further
 BY_INTERVAL = "the trigger interval"
-MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not complete; fewer do not show how full it is
 
 
 class Creep(NamedTuple):
@@ -49,7 +48,7 @@ def creep(view: QueryView) -> Creep | None:
         return None
     since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS
     points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
-    if points and points[-1].batches < MIN_NEWEST_BATCHES:
+    if points and points[-1].batches < RECENT_BATCHES:
         points.pop()
     for size in WINDOWS:
         if len(points) < size + 1:

@@ -6,7 +6,9 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.model.records import Partition, Progress, SourceProgress
+from ledgerops.signals.baseline import MIN_USUAL_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 LOSS = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
@@ -17,14 +19,11 @@ GAPS = (
     re.compile(r"in range \[(\d+), ?(\d+)\)"),
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
-NEWEST_BATCHES = 5  # searched for deleted offsets; after that the finding lingers
-BATCHES_BEFORE = 20  # before a batch, which show how many rows an offset gives
-MIN_BATCHES_BEFORE = 5  # with fewer of them each offset counts as one row
-# how long after a batch the broker may be asked: by then it has also deleted rows that were read
+BATCHES_BEFORE = 20  # which show how many rows an offset gives; with too few of them each counts as one row
+# between a batch's start or end and an answer of the broker that shows what the batch saw
 MAX_ANSWER_SECONDS = 5.0
 # by how much the rows per offset may differ between batches: transactions leave offsets without rows
 MAX_DEVIATION_SHARE = 0.01
-MIN_AGREEING_SHARE = 0.5  # of the offsets that the broker reports as deleted: so many rows must be missing
 
 
 class Gap(NamedTuple):
@@ -62,7 +61,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
 
     Neither is enough alone: rows are deleted after they were read, and a sink may not ask for all rows of a batch.
     """
-    for place, batch in enumerate(islice(reversed(view.history.batches), NEWEST_BATCHES)):
+    for place, batch in enumerate(islice(reversed(view.history.batches), MIN_USUAL_BATCHES)):
         for source in batch.sources:
             offsets = source.read
             if source.rows >= offsets:
@@ -72,7 +71,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
             if usual is None:
                 continue
             lost = round(offsets - source.rows / usual)
-            if lost > MAX_DEVIATION_SHARE * offsets and lost >= MIN_AGREEING_SHARE * sum(gap.offsets for gap in gaps):
+            if lost > MAX_DEVIATION_SHARE * offsets and lost >= MOSTLY * sum(gap.offsets for gap in gaps):
                 return Skipped(batch, source, offsets, lost, gaps)
     return None
 
@@ -84,7 +83,7 @@ def _rows_for_an_offset(view: QueryView, place: int, name: str) -> float | None:
         for source in batch.sources:
             if source.name == name and source.read > 0:
                 found.append(source.rows / source.read)
-    if len(found) < MIN_BATCHES_BEFORE:
+    if len(found) < MIN_USUAL_BATCHES:
         return 1.0
     most = max(found)
     return most if most > 0 and most - min(found) <= MAX_DEVIATION_SHARE * most else None

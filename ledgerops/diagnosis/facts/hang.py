@@ -7,26 +7,24 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.contention import cpu_use
+from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
+from ledgerops.diagnosis.limits import VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 # anything may pause for that long: a full garbage collection, a broker that elects a leader
 MIN_STUCK_SECONDS = 30.0
-MIN_WARNING_SECONDS = 20.0  # of a batch whose tasks have stopped ending
 MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
 MIN_TIMES_USUAL_BATCH = 10.0  # over the median batch
-MIN_TIMES_LASTING = 4.0  # over what two batches in a row took lately; under overload each may take twice the one before
+MIN_TIMES_LASTING = (
+    4.0  # over what was seen lately, or its rows explain; under overload a batch may take twice the one before
+)
 MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are remembered: some batches are long in turns
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
-MIN_WAITING_SECONDS = (
-    60.0  # of a batch without a past and without a running job: planning it would take the driver's CPU
-)
+MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
-MIN_TIMES_EXPECTED = 3.0  # over the time that so many rows usually take
-# between the start of a batch and a sample of its source that shows what it reads
-MAX_SAMPLE_DISTANCE_SECONDS = 5.0
 MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
 LASTING_BATCHES = 10
 
@@ -53,10 +51,10 @@ def limits(view: QueryView) -> Limits:
         MIN_TIMES_LASTING * _lasting(view),
         MIN_TIMES_REPEATED * _second_longest(view),
         2 * interval,
-        MIN_TIMES_EXPECTED * usual * _times_usual_rows(view),
+        MIN_TIMES_LASTING * usual * _times_usual_rows(view),
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
-    return Limits(stuck if _moves(view, MOVING_SECONDS) else max(MIN_WARNING_SECONDS, expected), stuck)
+    return Limits(stuck if _moves(view, MOVING_SECONDS) else max(VERY_LONG_SECONDS, expected), stuck)
 
 
 def _same(seconds: float) -> Limits:
@@ -111,7 +109,7 @@ def _times_usual_rows(view: QueryView) -> float:
     samples = [
         heads
         for heads in view.history.heads
-        if heads.error is None and abs(heads.at - running.since) <= MAX_SAMPLE_DISTANCE_SECONDS
+        if heads.error is None and abs(heads.at - running.since) <= MAX_ANSWER_SECONDS
     ]
     if not samples:
         return 0.0

@@ -6,17 +6,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.model import head_table
 from ledgerops.model.records import Partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query loses rows
-# of what the topic keeps: above it the time left says more about the topic than about the query
-MAX_JUDGED_SHARE = 0.5
 # until rows are lost at the present pace: someone on call needs that long to do something about it
 MAX_SECONDS_TO_LOSS = 3600.0
-MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
 MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the noise of batches
 
 
@@ -32,7 +30,7 @@ class Risk(NamedTuple):
 def risks(view: QueryView) -> Iterator[Risk]:
     """The partitions and tables whose unread rows are close to deletion, while the query is not catching up."""
     for risk in (*_of_topics(view), *_of_tables(view)):
-        soon = risk.share < MAX_JUDGED_SHARE and risk.left / risk.pace < MAX_SECONDS_TO_LOSS
+        soon = risk.share < MOSTLY and risk.left / risk.pace < MAX_SECONDS_TO_LOSS
         if risk.share < MAX_HEADROOM_SHARE or soon:
             yield risk
 
@@ -59,7 +57,7 @@ def _of_topics(view: QueryView) -> Iterator[Risk]:
         return
     for each, left in view.lag.headroom.items():
         configured = heads.retention_seconds.get(each[0])
-        if configured is not None and left >= MAX_JUDGED_SHARE * configured:
+        if configured is not None and left >= MOSTLY * configured:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
         if view.lag.consumed[each] < heads.earliest[each]:
             continue  # lost already
@@ -72,7 +70,7 @@ def _of_topics(view: QueryView) -> Iterator[Risk]:
 def worst(found: Sequence[Risk]) -> Risk:
     """The first of the partitions about as near the limit: two that alternate would appear as two findings."""
     least = min(risk.share for risk in found)
-    return min((risk for risk in found if risk.share <= least + MAX_ALIKE_SHARE), key=lambda risk: risk.partition)
+    return min((risk for risk in found if risk.share <= least + NOISE_SHARE), key=lambda risk: risk.partition)
 
 
 def _keeps(view: QueryView, partition: Partition) -> float | None:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.stall import MIN_STILL_SECONDS, Stall
+from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS
 from ledgerops.model.finding import Evidence
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.query_view import QueryView
 
-BRANCH_SECONDS = 30.0  # between watermark and rows, beyond the delay, where no input is silent
-BRANCH_BATCHES = 8
+BRANCH_BATCHES = 8  # where no input is silent
 
 UNNAMED = "one input of the query"  # where nothing tells which
 
@@ -91,10 +91,10 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
     A filter that lets no row through, or a topic whose rows are all of another kind, stops the watermark like a silent
     source. Only the plan of the query shows which branch it is.
     """
-    if stall.ahead is None or stall.ahead < BRANCH_SECONDS or len(stall.batches) < BRANCH_BATCHES:
+    if stall.ahead is None or stall.ahead < MIN_LEAP_SECONDS or len(stall.batches) < BRANCH_BATCHES:
         return None
     columns = sorted(view.plan.watermarks)
     which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""
     name = "event_time_advance_seconds" if stall.never else "watermark_behind_rows_seconds"
-    evidence = Evidence(name, stall.ahead, "seconds", f"< {BRANCH_SECONDS:g}", stall.batches[-1].ended)
+    evidence = Evidence(name, stall.ahead, "seconds", f"< {MIN_LEAP_SECONDS:g}", stall.batches[-1].ended)
     return Silent("input", UNNAMED, "", f"{which}, which passes on no newer rows,", evidence)

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.facts.exception_text import first_line
+from ledgerops.diagnosis.facts.hang import MIN_TIMES_LASTING
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Evidence
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_UNANSWERED_SECONDS = 10.0  # while a broker restarts, others take over its partitions in less
-GRACE_SECONDS = 5.0  # the broker may have answered the query while the first failed request was in progress
-STALE_SECONDS = 60.0  # an older failed request does not describe the present: the process that asks has ended
-MIN_TIMES_LONGEST_WAIT = 4.0  # over the longest wait of the query for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
 TIMED_OUT = re.compile(
     r"kafka\.common\.errors\.(Timeout|Disconnect|BrokerNotAvailable)Exception"
@@ -40,14 +40,14 @@ def silences(view: QueryView) -> Sequence[Silence]:
 
 def _unanswered(view: QueryView) -> Silence | None:
     asked = view.lag.asked
-    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE_SECONDS:
+    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > WINDOW_SECONDS:
         return None
     seconds = view.now - asked.unreachable_since
     answered_before = bool(view.history.earliest_times)  # else it is ledgerops that was given a wrong address
     if (
         seconds < MIN_UNANSWERED_SECONDS
         or not answered_before
-        or _heard_since(view) > asked.unreachable_since + GRACE_SECONDS
+        or _heard_since(view) > asked.unreachable_since + MAX_ANSWER_SECONDS
     ):
         return None
     evidence = (
@@ -71,7 +71,7 @@ def _waits(view: QueryView) -> Silence | None:
     if running is None or seconds is None or not WAITING.search(running.message):
         return None
     longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
-    limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LONGEST_WAIT * longest)
+    limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * longest)
     if seconds < limit:
         return None
     evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)

@@ -6,22 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
-from ledgerops.diagnosis.facts.watermark_ahead import jump
+from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_PLACED_BATCHES, jump
+from ledgerops.diagnosis.limits import CLEAR_TIMES
 from ledgerops.model.advance import Advance
 from ledgerops.model.records import Progress
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_STILL_SECONDS = 8.0  # an input may be silent for a batch or two
-MIN_TIMES_USUAL_STAND = 2.0  # over the longest earlier time without an advance: an input with few rows is often silent
 MIN_STALLED_BATCHES = 4  # with rows, after the first that had this watermark: that takes four intervals, too
-MIN_MOVES = 2  # of the watermark before, which show how it usually moves
 NO_WATERMARK_SECONDS = 15.0  # after the first rows: Spark sets the first watermark one batch after them
-# a producer that was away may send old rows for some time, before its newest
-MIN_CLOCK_SECONDS = 30.0
-MIN_CLOCK_MOVES = 3  # of the newest event time before
-# event seconds for each second of the clock. A replay has another pace, and may well stay at one time
-MIN_PACE, MAX_PACE = 0.5, 2.0
 MAX_LIVE_AGE_SECONDS = 300.0  # newest event times that are younger are live, whatever pace a backlog gave them
 
 
@@ -50,7 +44,7 @@ class StandingClock(NamedTuple):
 
 def limit(usual: float, least: float = MIN_STILL_SECONDS) -> float:
     """Seconds from which a time without an advance is too long."""
-    return max(least, MIN_TIMES_USUAL_STAND * usual)
+    return max(least, CLEAR_TIMES * usual)
 
 
 @once
@@ -63,7 +57,7 @@ def stall(view: QueryView) -> Stall | None:
         return _never_began(view, last)
     seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
     if (
-        known.moves < MIN_MOVES
+        known.moves < MIN_PLACED_BATCHES
         or len(_with_rows(standing)) < MIN_STALLED_BATCHES
         or len(standing) <= MIN_STALLED_BATCHES
     ):
@@ -88,8 +82,8 @@ def standing_clock(view: QueryView) -> StandingClock | None:
     wrong = _far_behind(last.event_time_max, last)
     if _far_behind(known.value, last) is not None:  # never a time: it moves a thousand times slower than the clock
         since, usual, least = known.began, 0.0, MIN_STILL_SECONDS
-    elif known.moves >= MIN_CLOCK_MOVES and _was_live(known):
-        since, usual, least = known.moved_at, known.longest, MIN_CLOCK_SECONDS
+    elif known.moves >= MIN_PLACED_BATCHES and _was_live(known):
+        since, usual, least = known.moved_at, known.longest, MIN_LEAP_SECONDS
     else:
         return None
     seconds, standing = last.started - since, _from(view, since)
@@ -111,7 +105,8 @@ def _was_live(known: Advance) -> bool:
     """Whether event time was near the clock, or moved as fast."""
     if abs(known.moved_at - known.value) <= MAX_LIVE_AGE_SECONDS:
         return True
-    return known.pace is not None and MIN_PACE <= known.pace <= MAX_PACE
+    # a replay has another pace, and may well stay at one time
+    return known.pace is not None and 1 / CLEAR_TIMES <= known.pace <= CLEAR_TIMES
 
 
 def _from(view: QueryView, at: float) -> Sequence[Progress]:

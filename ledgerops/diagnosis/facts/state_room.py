@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports, grown
+from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports, sustained
 from ledgerops.model.finding import Evidence
 from ledgerops.signals.query_view import QueryView
 
-# growth in the later half over that in the earlier one: state that fills a bounded set of keys slows down
-MIN_STEADY_RATIO = 0.8
 MIN_HEAP_BYTES = 450 * 2**20  # Spark refuses to start with less
 MIN_STATE_SHARE = 0.02  # less fills nothing, even though Spark reports only a fraction of what the rows take there
 SST = "rocksdbSstFileSize"
@@ -43,22 +41,10 @@ class Limit(NamedTuple):
 
 def soonest(view: QueryView, reports: Reports) -> Limit | None:
     """The limit that will be met first, None when none is known or the growth slows down."""
-    if not _steady(reports):
+    if not sustained(reports):
         return None
     limits = _off_heap(view, reports) if state_cost.off_heap(view) else _on_heap(view, reports)
     return min((limit for limit in limits if limit.rate > 0), key=lambda limit: limit.seconds, default=None)
-
-
-def _steady(reports: Reports) -> bool:
-    """Whether the operator grows, and in the later half nearly as fast as in the earlier."""
-    middle = len(reports) // 2
-    rates = []
-    for half in (reports[: middle + 1], reports[middle:]):
-        seconds, rows, _ = grown(half)
-        if seconds <= 0:
-            return False
-        rates.append(rows / seconds)
-    return rates[1] > 0 and rates[1] >= MIN_STEADY_RATIO * rates[0]
 
 
 def _on_heap(view: QueryView, reports: Reports) -> Iterator[Limit]:

@@ -8,15 +8,14 @@ from math import sqrt
 from typing import NamedTuple
 
 from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 Reports = Sequence[tuple[Progress, StateOperator]]
 
 MIN_STATE_BATCHES = 10  # over which growth is judged
-MIN_GROWTH_ROWS = 1000  # by which the state must have grown
+MIN_GROWTH_ROWS = 1000  # by which the state must have grown or shrunk; fewer cost no time
 MIN_KEPT_RATIO = 0.05  # state rows that stay for each row read: below it the state does not grow
-MIN_REMOVALS = 3  # needed to know how often rows are usually removed
-STILL_BATCHES = 3  # batches that leave no rows, after which growth is over
 # growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
 MIN_SUSTAINED_RATIO = 0.97
@@ -33,8 +32,8 @@ def growing(reported: Reports) -> Reports:
         batch, state = reported[place]
         grown = state.rows - reported[place - 1][1].rows
         still = still + 1 if grown < MIN_KEPT_RATIO * batch.rows else 0 if batch.rows else still
-        if still == STILL_BATCHES:
-            return reported[place + STILL_BATCHES - 1 :]
+        if still == RECENT_BATCHES:
+            return reported[place + RECENT_BATCHES - 1 :]
     return reported
 
 
@@ -77,7 +76,7 @@ class Pause(NamedTuple):
 def without_removal(reports: Reports) -> Pause | None:
     """The time since rows were last removed; None where too few removals show how often that usually happens."""
     removing = [place for place, (_, state) in enumerate(reports) if state.removed > 0]
-    if len(removing) < MIN_REMOVALS:
+    if len(removing) < RECENT_BATCHES:
         return None
     since = reports[removing[-1] :]
     usual = max(reports[later][0].ended - reports[earlier][0].ended for earlier, later in pairwise(removing))

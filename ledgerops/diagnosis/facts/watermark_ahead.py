@@ -12,11 +12,13 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_LEAP_SECONDS = 30.0  # by which the watermark must have outrun the clock: clocks of machines differ by less
+MIN_LEAP_SECONDS = (
+    30.0  # of event time: clocks of machines, and what producers send before their newest, differ by less
+)
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL_WIDTH = 5.0
 USUAL_BATCHES = 10  # before the jump, which show what is usual
-MIN_PLACED_BATCHES = 3  # for what is usual, and after a jump to see that no other rows are as far
+MIN_PLACED_BATCHES = 3  # in which a time moved, for what is usual, and after a jump to see that no others are as far
 
 
 class Jump(NamedTuple):

@@ -20,7 +20,7 @@ Evidence:
 import re
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.facts.exception_text import first_line
+from ledgerops.diagnosis.facts.exception_text import RESTARTED_SECONDS, first_line
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -32,7 +32,6 @@ REFUSED = re.compile(
     r"|Permission denied|Access ?Denied"
 )
 CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
-RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted repeatedly fails within them
 
 
 def check(view: QueryView) -> Iterator[Finding]:

@@ -24,20 +24,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.exception_text import error_class, first_line
+from ledgerops.diagnosis.facts.exception_text import RESTARTED_SECONDS, error_class, first_line
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
 LOOP_SECONDS = 900.0  # as in the alert
-SURVIVED_BATCHES = 3  # batches past the one that failed, after which the run has survived
-OUTLIVED_RATIO = 3.0  # times the longest time between two failures, after which the run has outlived the loop
-MIN_OUTLIVED_SECONDS = 60.0  # for that, at least
 
 
 class Loop(NamedTuple):
@@ -107,10 +106,10 @@ def _loop(view: QueryView) -> Loop | None:
     if view.history.ended is None:
         last = view.last
         same = batches.count(batches[-1]) > 1
-        if same and last is not None and last.batch_id >= batches[-1] + SURVIVED_BATCHES:
+        if same and last is not None and last.batch_id >= batches[-1] + RECENT_BATCHES:
             return None
         longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
-        if view.now - failed[-1].at > max(MIN_OUTLIVED_SECONDS, OUTLIVED_RATIO * longest):
+        if view.now - failed[-1].at > max(RESTARTED_SECONDS, FAR_TIMES * longest):
             return None
     elif view.history.ended.exception is None:
         return None  # somebody stopped it

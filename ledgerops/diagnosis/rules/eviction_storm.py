@@ -27,6 +27,8 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
+from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, MOSTLY
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -34,10 +36,7 @@ from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-MIN_REMOVED_ROWS = 1000  # fewer are removed in no time at all
 MIN_TIMES_USUAL_ROWS = 10.0  # removed rows over those of other batches
-MIN_REMOVAL_SHARE = 0.5  # of the batch
-MIN_TIMES_TOO_LONG = 2.0  # over the interval, and over the usual time: a smaller spike does no harm
 MIN_SPIKE_SECONDS = 3.0  # over the usual time
 WAIT = first_step("eviction-storm", GENERAL, "the rows of one step of the watermark are removed once")
 SPREAD = Remedy(
@@ -66,16 +65,16 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         return
     usual = median(each.duration for each in others)
     if (
-        batch.duration < MIN_TIMES_TOO_LONG * max(usual, view.trigger.interval or 0.0)
+        batch.duration < CLEAR_TIMES * max(usual, view.trigger.interval or 0.0)
         or batch.duration - usual < MIN_SPIKE_SECONDS
     ):
         return
     for index, operator in enumerate(batch.operators):
-        if operator.removed < MIN_REMOVED_ROWS:
+        if operator.removed < MIN_GROWTH_ROWS:
             continue
         removed = median(state.removed for _, state in state_cost.reports(others, index))
         seconds = _removal_seconds(view, operator)
-        if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MIN_REMOVAL_SHARE * batch.duration:
+        if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MOSTLY * batch.duration:
             continue
         limit, at = f"< {MIN_TIMES_USUAL_ROWS * removed:,.0f}", batch.ended
         yield Finding(
@@ -109,7 +108,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     most = max(sum(_removal_seconds(view, operator) for operator in batch.operators) for batch in latest)
     longest = max(batch.duration for batch in latest)
-    if most >= MIN_REMOVAL_SHARE * longest:
+    if most >= MOSTLY * longest:
         return None
     return f"removing state rows took at most {duration(most)} in each of the latest {len(latest)} batches"
 

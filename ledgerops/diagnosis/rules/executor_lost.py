@@ -28,10 +28,10 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import RemovedExecutor
+from ledgerops.signals.baseline import MIN_DURATIONS
 from ledgerops.signals.query_view import QueryView
 
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
-MIN_BEFORE = 3  # batches before the loss, which show how long one took
 RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = first_step(
@@ -80,9 +80,9 @@ def _check_machine(host: str | None) -> Remedy:
 
 def _share(view: QueryView, since: float) -> float | None:
     """The part of the longest batch since the loss that batches did not take before it; None without three before."""
-    before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_BEFORE * 2 :]
+    before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_DURATIONS * 2 :]
     after = [batch.duration for batch in view.batches if batch.ended >= since] + [view.run.unfinished_seconds or 0.0]
-    if len(before) < MIN_BEFORE or max(after) <= 0:
+    if len(before) < MIN_DURATIONS or max(after) <= 0:
         return None
     return max(0.0, 1 - median(before) / max(after))
 

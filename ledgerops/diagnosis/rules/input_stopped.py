@@ -28,6 +28,7 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -36,7 +37,6 @@ from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 60.0  # producers restart in less
-MIN_TIMES_LONGEST_PAUSE = 3.0  # silence over the longest pause so far
 MIN_TIMES_USUAL_PAUSE = 10.0  # silence over the usual pause
 MIN_ARRIVALS = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
 # over which a flow with short pauses must spread, where no other topic still receives rows
@@ -57,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
-        limit = max(MIN_SILENCE_SECONDS, MIN_TIMES_LONGEST_PAUSE * longest, MIN_TIMES_USUAL_PAUSE * median(pauses))
+        limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, MIN_TIMES_USUAL_PAUSE * median(pauses))
         going_on = _others(view, topic, (last + known) / 2)
         flowed = (
             moves[-1] - moves[0] >= MIN_FLOW_SECONDS

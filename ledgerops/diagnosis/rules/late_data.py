@@ -30,13 +30,13 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import jump
+from ledgerops.diagnosis.limits import NOISE_SHARE
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
-CLEAR_SHARE = 0.1  # of the rows read: so many are no stragglers
 MIN_BEHIND_SECONDS = 1.0  # by which the oldest row must be behind; clocks are rounded to less
 
 
@@ -63,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("operator", found.operator),
         tuple(evidence),
         _remedies(delay, lateness, wrong),
-        confidence=0.9 if wrong is not None or (found.share or 0.0) >= CLEAR_SHARE else 0.75,
+        confidence=0.9 if wrong is not None or (found.share or 0.0) >= NOISE_SHARE else 0.75,
         began=found.since,
     )
 

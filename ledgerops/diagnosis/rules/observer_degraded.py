@@ -25,23 +25,21 @@ Evidence:
     worker_busy_ratio: growth of worker_seconds in these 60 s, divided by the time between the two records.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
+from ledgerops.diagnosis.confidence import CLEAR, LIKELY
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
+from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
-COMPARED_SECONDS = 60.0  # over which counters are compared
-RECENT_SECONDS = 20.0  # an earlier error may have been the last
-MAX_RECORD_AGE_SECONDS = 30.0  # an older record does not describe the present
+RECENT_SECONDS = 20.0  # an earlier error may have been the last; over less the worker's share is chance
 MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
-MIN_QUEUE_SHARE = 0.5  # of its limit: with 50 busy queries it never exceeded 1 %
-MIN_WORKER_SHARE = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
-MIN_WORKER_SECONDS = 20.0  # over which the worker's share is taken
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -52,38 +50,42 @@ def check(view: QueryView) -> Iterator[Finding]:
         yield _nothing_seen(view, silent)
         return
     records = _recent_records(view)
-    if len(records) < 2:
+    if len(records) < 2 or records[-1].at < view.now - MIN_UNWATCHED_SECONDS:
         return
+    failing = _failing(records)
+    gaps = list(_gaps(records, failing))
+    if gaps:
+        yield Finding(
+            f"the data about this query has gaps: {'; '.join(words for words, _ in gaps)}",
+            Component("observer", "ledgerops", " and ".join(failing) or "events"),
+            tuple(evidence for _, evidence in gaps),
+            (_remedy(failing),),
+            confidence=min(CLEAR, LIKELY + 0.05 * len(gaps)),
+            began=_began(records, failing),
+        )
+
+
+def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[tuple[str, Evidence]]:
+    """What is missing, in words and as a number."""
     first, newest = records[0], records[-1]
-    failing, errors = _failing(records)
-    dropped = newest.dropped - first.dropped
+    seconds, dropped, errors = newest.at - first.at, newest.dropped - first.dropped, sum(failing.values())
     queue = newest.queue_size / newest.queue_limit if newest.queue_limit else 0.0
-    seconds = newest.at - first.at
     busy = (newest.worker_seconds - first.worker_seconds) / seconds
-    gaps, evidence = [], []
     if failing:
-        which = "collector" if len(failing) == 1 else "collectors"
-        gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {duration(seconds)}")
-        evidence.append(Evidence("collector_errors", float(errors), "count", f"< {MIN_ERRORS}", newest.at))
+        yield (
+            f"{'collector' if len(failing) == 1 else 'collectors'} {' and '.join(failing)} failed {errors} times in "
+            f"{duration(seconds)}",
+            Evidence("collector_errors", float(errors), "count", f"< {MIN_ERRORS}", newest.at),
+        )
     if dropped > 0:
-        gaps.append(f"{counted(dropped, 'event was', 'events were')} dropped in {duration(seconds)}")
-        evidence.append(Evidence("dropped_events", float(dropped), "count", "0", newest.at))
-    if queue >= MIN_QUEUE_SHARE:
-        gaps.append(f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting")
-        evidence.append(Evidence("queue_share", queue, "ratio", f"< {MIN_QUEUE_SHARE:g}", newest.at))
-    if busy >= MIN_WORKER_SHARE and seconds >= MIN_WORKER_SECONDS:
-        gaps.append(f"the worker is busy {busy:.0%} of the time")
-        evidence.append(Evidence("worker_busy_ratio", busy, "ratio", f"< {MIN_WORKER_SHARE:g}", newest.at))
-    if not evidence:
-        return
-    yield Finding(
-        f"the data about this query has gaps: {'; '.join(gaps)}",
-        Component("observer", "ledgerops", " and ".join(failing) or "events"),
-        tuple(evidence),
-        (_remedy(failing),),
-        confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * MIN_ERRORS)),
-        began=_began(records, failing),
-    )
+        words = f"{counted(dropped, 'event was', 'events were')} dropped in {duration(seconds)}"
+        yield words, Evidence("dropped_events", float(dropped), "count", "0", newest.at)
+    if queue >= MOSTLY:
+        words = f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting"
+        yield words, Evidence("queue_share", queue, "ratio", f"< {MOSTLY:g}", newest.at)
+    if busy >= NEARLY_ALL and seconds >= RECENT_SECONDS:
+        words = f"the worker is busy {busy:.0%} of the time"
+        yield words, Evidence("worker_busy_ratio", busy, "ratio", f"< {NEARLY_ALL:g}", newest.at)
 
 
 def _nothing_seen(view: QueryView, seconds: float) -> Finding:
@@ -101,31 +103,27 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
 def _recent_records(view: QueryView) -> Sequence[Observer]:
     """Those of the latest minute, of the present driver: its counters only grow."""
     found: list[Observer] = []
-    for record in reversed(view.observer):
-        if record.at > view.now:
-            continue
-        if record.at < (found[0].at - COMPARED_SECONDS if found else view.now - MAX_RECORD_AGE_SECONDS):
-            break
-        if found and record.events > found[-1].events:
+    for record in reversed([record for record in view.observer if record.at <= view.now]):
+        if found and (record.at < found[0].at - WINDOW_SECONDS or record.events > found[-1].events):
             break
         found.append(record)
     return found[::-1]
 
 
-def _failing(records: Sequence[Observer]) -> tuple[list[str], int]:
-    """The collectors that fail again and again, and how often in these records."""
-    first, newest = records[0], records[-1]
+def _failing(records: Sequence[Observer]) -> Mapping[str, int]:
+    """The collectors that fail again and again, and how often each did in these records."""
+    newest = records[-1]
     recent = next(record for record in records if record.at >= newest.at - RECENT_SECONDS)
-    recent = recent if recent is not newest else records[-2]
-    found = {}
-    for name, count in newest.collector_errors.items():
-        grown = count - first.collector_errors.get(name, 0)
-        if grown >= MIN_ERRORS and count > recent.collector_errors.get(name, 0):
-            found[name] = grown
-    return sorted(found), sum(found.values())
+    lately = (records[-2] if recent is newest else recent).collector_errors
+    grown = {name: n - records[0].collector_errors.get(name, 0) for name, n in newest.collector_errors.items()}
+    return {
+        name: count
+        for name, count in sorted(grown.items())
+        if count >= MIN_ERRORS and newest.collector_errors[name] > lately.get(name, 0)
+    }
 
 
-def _began(records: Sequence[Observer], failing: Sequence[str]) -> float:
+def _began(records: Sequence[Observer], failing: Iterable[str]) -> float:
     """When the first of them had failed, or the first event was lost."""
     first = records[0]
     for record in records[1:]:
@@ -135,8 +133,8 @@ def _began(records: Sequence[Observer], failing: Sequence[str]) -> float:
     return records[-1].at
 
 
-def _remedy(failing: Sequence[str]) -> Remedy:
-    if {"tasks", "host"} & set(failing):
+def _remedy(failing: Mapping[str, int]) -> Remedy:
+    if {"tasks", "host"} & failing.keys():
         return first_step("observer-degraded", "tasks", "tasks and executors are read there")
     if failing:
         return first_step("observer-degraded", GENERAL, "the reason of a failure is logged once")

@@ -29,8 +29,9 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.dump import dump
-from ledgerops.diagnosis.facts.hang import first_batch_moves, limits
+from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Severity
@@ -39,8 +40,6 @@ from ledgerops.signals.query_view import QueryView
 RESTART = Remedy(
     "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
 )
-MIN_QUIET_SECONDS = 60.0  # without progress and without an idle event, which Spark sends every 10 s
-MIN_TIMES_PAUSE = 3.0  # over the longest pause seen, where the trigger is not known
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -80,7 +79,7 @@ def _silent(view: QueryView, since: float) -> Iterator[Finding]:
     silent, rhythm = view.now - since, _rhythm(view)
     if rhythm is None:
         return
-    limit = max(limits(view).stuck, MIN_QUIET_SECONDS, rhythm)
+    limit = max(limits(view).stuck, MIN_WAITING_SECONDS, rhythm)
     if silent > limit:
         yield _finding(
             view,
@@ -98,7 +97,7 @@ def _rhythm(view: QueryView) -> float | None:
     """
     if view.trigger.known:
         return 0.0
-    return None if view.trigger.longest_pause is None else MIN_TIMES_PAUSE * view.trigger.longest_pause
+    return None if view.trigger.longest_pause is None else FAR_TIMES * view.trigger.longest_pause
 
 
 def _usual(view: QueryView) -> str:

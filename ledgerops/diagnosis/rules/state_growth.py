@@ -36,16 +36,14 @@ from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_room import fills_little, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
+from ledgerops.diagnosis.limits import CLEAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-MIN_FILLING_SECONDS = 20.0
 # kubernetes-mixin's KubePersistentVolumeFillingUp looks 4 days ahead from 6 hours: 16 times as far as it looks back
 MAX_AHEAD_RATIO = 16.0
-MIN_PAUSE_RATIO = 2.0  # over the longest pause between two removals
-MIN_HEIGHT_RATIO = 1.5  # of the state rows over the most ever before
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -70,11 +68,7 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
         return None
     (newest, operator), (pause, usual, before, since) = reports[-1], found
     marks = {batch.watermark for batch, _ in since[len(since) // 2 :]}
-    if (
-        pause < max(MIN_FILLING_SECONDS, MIN_PAUSE_RATIO * usual)
-        or operator.rows < max(MIN_HEIGHT_RATIO * before, before + MIN_GROWTH_ROWS)
-        or len(marks) > 1
-    ):
+    if pause < max(VERY_LONG_SECONDS, CLEAR_TIMES * usual) or operator.rows < CLEAR_TIMES * before or len(marks) > 1:
         return None
     limit = soonest(view, since)
     evidence = [
@@ -112,7 +106,7 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
     newest, operator = reports[-1]
     limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
     if (
-        newest.ended - reports[0][0].ended < MIN_FILLING_SECONDS
+        newest.ended - reports[0][0].ended < VERY_LONG_SECONDS
         or limit is None
         or limit.seconds > MAX_AHEAD_RATIO * state_trend.remembered(view, reports)
     ):
