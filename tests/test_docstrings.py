@@ -46,7 +46,7 @@ CONVENTIONAL = (
         for name in ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")
     ),
     Conventional("diagnosis/rules/", "check", False, "yields the findings of the rule; the runbook says which"),
-    Conventional("diagnosis/rules/", "acquit", False, "why the rule is not the cause, or None; as `Rule` says"),
+    Conventional("diagnosis/rules/", "ruled_out", False, "why the rule is not the cause, or None; as `Rule` says"),
     *(
         Conventional("ledger/jobs/", name, True, "a method of Spark's StatefulProcessor, named by it")
         for name in ("init", "handleInputRows", "handleExpiredTimer")

@@ -137,10 +137,10 @@ class Diagnoser:
                 del self._held[key]
 
     def _cleared(self, view: QueryView, active: set[str]) -> Set[str]:
-        """The rules between two active ones that are not active and acquit themselves."""
+        """The rules between two active ones that are not active and rule themselves out."""
         everything = {rule.slug for rule in self.rules}
         between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
-        return {rule.slug for rule in self.rules if rule.slug in between and self._acquittal(rule, view) is not None}
+        return {rule.slug for rule in self.rules if rule.slug in between and self._ruled_out(rule, view) is not None}
 
     def _prevented(self, roots: Sequence[Finding]) -> list[Finding]:
         """The root causes in their order; those before an urgent one begin with the step that prevents the loss.
@@ -157,12 +157,12 @@ class Diagnoser:
             for place, root in enumerate(roots)
         ]
 
-    def _acquittal(self, rule: Rule, view: QueryView) -> str | None:
+    def _ruled_out(self, rule: Rule, view: QueryView) -> str | None:
         """Why a rule is not the cause; None when it cannot tell, or raises."""
-        if rule.acquit is None:
+        if rule.ruled_out is None:
             return None
         try:
-            return rule.acquit(view)
+            return rule.ruled_out(view)
         except Exception:
             self.errors[rule.slug] += 1
             return None
@@ -181,7 +181,7 @@ class Diagnoser:
                 continue
             if rule.slug in active or not symptoms.intersection(rule.explains):
                 continue
-            because = self._acquittal(rule, view)
+            because = self._ruled_out(rule, view)
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
         return replace(with_largest_part(finding, view), severity=worst, ruled_out=tuple(ruled_out))

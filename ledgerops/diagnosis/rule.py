@@ -15,7 +15,7 @@ REPORTED_SECONDS = 30.0  # for which single wrong rows are reported; 0.5 % of 10
 class Rule:
     """One rule: the docstring of its module is its runbook, `check` yields findings, `explains` are edges of the graph.
 
-    `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
+    `ruled_out` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
     A rule reads as much history as it needs, so a verdict hardly depends on earlier verdicts; `linger` is how many
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
     `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
@@ -28,7 +28,7 @@ class Rule:
     check: Callable[[QueryView], Iterator[Finding]]
     runbook: str
     explains: tuple[str, ...] = ()
-    acquit: Callable[[QueryView], str | None] | None = None
+    ruled_out: Callable[[QueryView], str | None] | None = None
     linger: float = 10.0
     outlives: bool = False
     at_rest: bool = False

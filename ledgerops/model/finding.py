@@ -86,7 +86,7 @@ class RuledOut:
     """A possible cause that is not the cause."""
 
     rule: str
-    because: str  # with the number that acquits it
+    because: str  # with the number that rules it out
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def test_a_small_saving_leaves_the_load_the_cause(ratio, share):
     assert standing(ratio, OVERLOAD, found("slow-sink", share))[0] == ["input-overload", "slow-sink"]
 
 
-def test_what_saves_no_time_of_a_batch_does_not_acquit_the_load():
+def test_what_saves_no_time_of_a_batch_does_not_rule_the_load_out():
     assert standing(2.0, OVERLOAD, found("rate-limited", 0.9))[0] == ["input-overload", "rate-limited"]
 
 

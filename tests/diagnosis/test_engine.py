@@ -27,8 +27,8 @@ def rule(
             where = Component("query", view.query)
             yield Finding(f"{slug} it is", where, evidence, confidence=confidence, share=share)
 
-    acquit = None if because is None else lambda view: because
-    return Rule(slug, severity, check, "Meaning", explains, acquit, linger, outlives)
+    ruled_out = None if because is None else lambda view: because
+    return Rule(slug, severity, check, "Meaning", explains, ruled_out, linger, outlives)
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,9 @@ def _raise_again(registry: QueryRegistry, state: QueryState, at: float, errors: 
     for slug in errors:
         view = registry.view(state, at)
         list(BY_SLUG[slug].check(view))
-        acquit = BY_SLUG[slug].acquit
-        if acquit is not None:
-            acquit(view)
+        ruled_out = BY_SLUG[slug].ruled_out
+        if ruled_out is not None:
+            ruled_out(view)
     raise AssertionError(f"rules raised: {errors}")
 
 

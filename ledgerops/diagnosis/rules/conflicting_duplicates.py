@@ -69,7 +69,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     none = view.last is not None and (found := conflicts_of(view.last)) is not None and not found.rows
     return "no row of the newest batch repeats a transaction id with different contents" if none else None
 
@@ -79,6 +79,6 @@ RULE = Rule(
     severity="critical",
     check=check,
     runbook=__doc__,
-    acquit=acquit,
+    ruled_out=ruled_out,
     linger=0.0,  # `check` covers the latest batches itself
 )

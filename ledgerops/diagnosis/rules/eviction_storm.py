@@ -100,9 +100,9 @@ def _removal_seconds(view: QueryView, operator: StateOperator) -> float:
     return operator.removal_seconds / state_cost.parallel_tasks(view, operator)
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     if view.cluster.cores is None:
-        return None  # task seconds over an unknown number of slots acquit nobody
+        return None  # task seconds over an unknown number of slots rule nothing out
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES or not latest[-1].operators:
         return None
@@ -119,7 +119,7 @@ RULE = Rule(
     check,
     __doc__,
     ("falling-behind", "trigger-overrun"),
-    acquit,
+    ruled_out,
     linger=20.0,
     needs_harm=True,
 )

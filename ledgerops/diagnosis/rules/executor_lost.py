@@ -98,7 +98,7 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
     ]
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     known = any(len(host.workers) > 1 for host in view.hosts)
     return "no executor was lost in the last 5 min" if known and not _lost(view) else None
 
@@ -109,7 +109,7 @@ RULE = Rule(
     check=check,
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun", "query-stuck", "small-batch-overhead"),
-    acquit=acquit,
+    ruled_out=ruled_out,
     linger=30.0,
     needs_harm=True,
 )

@@ -146,11 +146,11 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     load = growth.load(view)
     if load is None or load.ratio is None or load.ratio >= MIN_ARRIVAL_RATIO:
         return None
     return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
 
 
-RULE = Rule("input-overload", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit)
+RULE = Rule("input-overload", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), ruled_out)

@@ -107,10 +107,10 @@ def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None
     )
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     """Rows that arrive on time behind a watermark that is too far ahead are not late."""
     found = jump(view)
     return found.because if found is not None else None
 
 
-RULE = Rule("late-data", "warning", check, __doc__, ("rows-dropped",), acquit, linger=10.0, at_rest=True)
+RULE = Rule("late-data", "warning", check, __doc__, ("rows-dropped",), ruled_out, linger=10.0, at_rest=True)

@@ -90,7 +90,7 @@ def _difference(rows: int, amount: Decimal) -> str:
     return f"{what} {verb}, and the amount that left is {less} by {abs(amount):,}"
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     book = book_of(view.last) if view.last else None
     if book is None or not book.balanced:
         return None
@@ -102,6 +102,6 @@ RULE = Rule(
     severity="critical",
     check=check,
     runbook=__doc__,
-    acquit=acquit,
+    ruled_out=ruled_out,
     linger=0.0,  # `check` covers the latest batches itself
 )

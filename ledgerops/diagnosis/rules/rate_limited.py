@@ -137,7 +137,7 @@ def _unread(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
     if cap is None or not latest or held_back(view) is not None:
         return None
@@ -146,4 +146,4 @@ def acquit(view: QueryView) -> str | None:
     return None
 
 
-RULE = Rule("rate-limited", "warning", check, __doc__, ("input-overload", "falling-behind"), acquit)
+RULE = Rule("rate-limited", "warning", check, __doc__, ("input-overload", "falling-behind"), ruled_out)

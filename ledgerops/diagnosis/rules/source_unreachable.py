@@ -61,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def acquit(view: QueryView) -> str | None:
+def ruled_out(view: QueryView) -> str | None:
     asked = view.lag.asked
     if asked is None or asked.error is not None:
         return None
@@ -74,7 +74,7 @@ RULE = Rule(
     check,
     __doc__,
     ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
-    acquit,
+    ruled_out,
     linger=0.0,
     outlives=True,
     at_rest=True,

@@ -51,11 +51,11 @@ def test_others_are_not(history, observed):
     assert list(RULE.check(after(history, *observed))) == []
 
 
-def test_a_query_that_looks_and_finds_none_is_acquitted(history):
-    assert RULE.acquit(after(history, conflicts(0))) == (
+def test_a_query_that_looks_and_finds_none_is_ruled_out(history):
+    assert RULE.ruled_out(after(history, conflicts(0))) == (
         "no row of the newest batch repeats a transaction id with different contents"
     )
-    assert RULE.acquit(after(history, {})) is None
+    assert RULE.ruled_out(after(history, {})) is None
 
 
 @pytest.mark.parametrize("ids", [7, "a1", {"item": "a1"}, [None, 3, {"item": 4}]])

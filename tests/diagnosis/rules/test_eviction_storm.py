@@ -51,4 +51,4 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[5] * 4, operators=removing(*QUIET[:3], (10, 1.0)))
 
-    assert RULE.acquit(view) == "removing state rows took at most 0.50 s in each of the latest 3 batches"
+    assert RULE.ruled_out(view) == "removing state rows took at most 0.50 s in each of the latest 3 batches"

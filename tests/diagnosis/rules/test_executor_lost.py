@@ -71,5 +71,5 @@ def test_others_are_not(history, reason, ago):
 
 
 def test_it_is_ruled_out_only_where_executors_are_known(history):
-    assert RULE.acquit(history(seconds=[5] * 6)) is None
-    assert RULE.acquit(history(seconds=[5] * 6, cores={"1": 2, "2": 2})) == "no executor was lost in the last 5 min"
+    assert RULE.ruled_out(history(seconds=[5] * 6)) is None
+    assert RULE.ruled_out(history(seconds=[5] * 6, cores={"1": 2, "2": 2})) == "no executor was lost in the last 5 min"

@@ -97,7 +97,7 @@ def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
 
 
 def test_it_is_ruled_out_with_its_numbers(history):
-    assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"
+    assert RULE.ruled_out(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"
 
 
 WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": [{"add_batch": 2.9}] * 20, "cores": 2}

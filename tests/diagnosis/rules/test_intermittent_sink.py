@@ -140,7 +140,7 @@ def test_others_are_not(history, case):
         pytest.param({"removed": 500}, False, id="windows end, and more rows are written"),
     ],
 )
-def test_of_a_stateful_query_whose_slow_batches_were_not_sampled_the_state_acquits_itself(history, slow, found):
+def test_of_a_stateful_query_whose_slow_batches_were_not_sampled_the_state_rules_itself_out(history, slow, found):
     operators = [STATEFUL[0] | {"removed": 10} | (slow if each > 1 else {}) for each in STALLS]
     view = history(seconds=STALLS, phases=phases(STALLS), operators=operators)
 

@@ -95,8 +95,8 @@ def test_others_are_not(history, books):
     assert list(RULE.check(after(history, *books))) == []
 
 
-def test_a_slow_query_that_loses_nothing_is_acquitted_with_its_number(history):
+def test_a_slow_query_that_loses_nothing_is_ruled_out_with_its_number(history):
     view = observed_by_name(history(seconds=[9] * 4), [book()] * 4)
 
     assert list(RULE.check(view)) == []
-    assert RULE.acquit(view) == "all 1,000 rows of the newest batch left the query, with the same amount"
+    assert RULE.ruled_out(view) == "all 1,000 rows of the newest batch left the query, with the same amount"

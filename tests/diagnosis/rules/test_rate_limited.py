@@ -177,5 +177,5 @@ def test_other_queries_that_read_files_are_not(view):
         pytest.param(held(seconds=[1.9] * 12), None, id="it is reached"),
     ],
 )
-def test_a_cap_is_acquitted_with_its_number(history, case, because):
-    assert RULE.acquit(history(**case)) == because
+def test_a_cap_is_ruled_out_with_its_number(history, case, because):
+    assert RULE.ruled_out(history(**case)) == because

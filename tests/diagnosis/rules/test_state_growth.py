@@ -123,12 +123,12 @@ def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
     small = {"rows": 10, "memory_bytes": 1_000}
     rocks = {"rows": 10, "memory_bytes": 1_000, "custom": {"rocksdbSstFileSize": 5.0}}
 
-    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
-    assert RULE.acquit(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
-    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) == "the state takes 1.0 kB"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) == "the state takes 1.0 kB"
     large = {"rows": 10, "memory_bytes": 20_000_000}
-    assert RULE.acquit(history(seconds=[1] * 4, operators=[large] * 4, cores=None)) is None
-    assert RULE.acquit(history(seconds=[1] * 4)) is None
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[large] * 4, cores=None)) is None
+    assert RULE.ruled_out(history(seconds=[1] * 4)) is None
 
 
 def test_a_heap_of_unknown_size_is_not_filled(history):

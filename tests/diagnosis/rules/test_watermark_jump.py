@@ -94,7 +94,7 @@ def test_others_are_not(history, case):
 def test_late_rows_are_not_blamed_on_it(history):
     view = live(history, shift=600.0, drops=900)
 
-    assert LATE_DATA.acquit(view) is None and len(list(LATE_DATA.check(view))) == 1
+    assert LATE_DATA.ruled_out(view) is None and len(list(LATE_DATA.check(view))) == 1
 
 
 def test_it_is_over_when_time_has_caught_up(history):
