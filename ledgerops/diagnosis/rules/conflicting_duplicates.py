@@ -15,10 +15,10 @@ Mitigation: exclude the conflicting ids from reports and payments until the prod
     Then have the producer repaired: separate id ranges, a new id for each correction, and retries that send the same
     bytes.
 Evidence:
-    conflicting_rows: sum of `conflicts` in all observedMetrics named `ledgerops` or `_conflicts*`, over the batches
-        that ended in the latest 30 s (at least the newest batch).
-    conflicting_share: conflicting_rows divided by the sum of numInputRows of these batches.
-    conflicting_batches: number of these batches with `conflicts` above 0.
+    conflicting_rows: sum of `conflicts` in all observedMetrics `ledgerops` or `_conflicts*` over the batches that ended
+        in the latest 30 s (at least the newest)
+    conflicting_share: conflicting_rows / sum of numInputRows of these batches
+    conflicting_batches: number of these batches with `conflicts` above 0
 """
 
 from collections.abc import Iterator

@@ -17,14 +17,13 @@ Mitigation: raise the retention of the topic first, so that no more rows are los
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
     would lose the state too.
 Evidence:
-    offsets_lost: if the query has not continued yet: earliest of the newest `offsets` record minus sources[].endOffset
-        of the newest batch, summed over the partitions where it is positive. If it failed: the difference of the two
-        offsets in the exception. If a batch continued past them: batch_offsets minus batch_rows divided by the usual
-        rows per offset (the highest of the 20 batches before; 1 if there are fewer than 5).
-    ledgerops_retention_headroom_seconds: 0, because earliest in the `offsets` record is above the next offset to read
-    batch_rows: sources[].numInputRows of the batch whose offset range includes the deleted offsets
-    batch_offsets: sum of endOffset - startOffset over the partitions of the same batch and source
-    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
+    offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
+        that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
+        batch_offsets - batch_rows / the usual rows per offset
+    ledgerops_retention_headroom_seconds: 0: earliest is above the next offset to read
+    batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
+    batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception
 """
 
 from collections.abc import Iterator

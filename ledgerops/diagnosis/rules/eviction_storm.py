@@ -14,11 +14,9 @@ Mitigation: wait for the batch to end; it removes the rows only once. To avoid t
     pause (`maxOffsetsPerTrigger`), so that event time does not jump. RocksDB finds expired rows by scanning: give it
     more block cache.
 Evidence:
-    state_rows_removed: numRowsRemoved of the operator in the named batch, the newest such batch among the latest 3
-    usual_state_rows_removed: median of numRowsRemoved over the other batches of the run (at most 200), without its
-        first 10 s
-    state_removal_wall_seconds: allRemovalsTimeMs of that batch / 1000 / min(numShufflePartitions, cores of the active
-        executors)
+    state_rows_removed: numRowsRemoved of the operator in the named batch, the newest such of the latest 3
+    usual_state_rows_removed: its median over the other batches of the run (at most 200) without the first 10 s
+    state_removal_wall_seconds: allRemovalsTimeMs / 1000 / min(numShufflePartitions, cores) of that batch
     batch_seconds: durationMs.triggerExecution / 1000 of that batch
 """
 

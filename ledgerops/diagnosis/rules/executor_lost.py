@@ -15,10 +15,10 @@ Mitigation: let the query continue: Spark repeats the lost tasks. If executors r
     `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory). If it is always the
     same machine, take it out of the cluster.
 Evidence:
-    executors_lost: number of removed executors in the newest sample of the host that were removed in the last 300 s.
-        Released ones do not count: their reason says idle, killed by driver, or decommissioned.
-    seconds_since_executor_lost: now minus the newest removed_at of these.
-    failed_tasks_of_lost_executors: sum of their failed_tasks.
+    executors_lost: executors in the newest sample of the host that were removed in the last 300 s; those that are idle,
+        killed by the driver or decommissioned do not count
+    seconds_since_executor_lost: now - the newest removed_at of these
+    failed_tasks_of_lost_executors: sum of their failed_tasks
 """
 
 from collections.abc import Iterator, Sequence

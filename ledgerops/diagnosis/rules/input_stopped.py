@@ -13,13 +13,10 @@ Diagnosis: 1. `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this s
 Mitigation: tell the owner of the producer; the query needs no change and reads new rows as soon as they arrive. If the
     input may legitimately pause for so long, no action is needed; for a join, consider a time limit on the state.
 Evidence:
-    seconds_without_arrival: its `at` minus the time at which the heads of the topic last grew (latestOffset of batches,
-        latest of `offsets` records). `at` is the latest of: start of the newest batch, newest successful `offsets`
-        record, newest idle record. For a source without heads, such as a folder of files: minus the start of the last
-        batch that read rows from it
-    longest_pause_seconds: longest time between two samples in which the heads of the topic had grown, over the newest
-        200 samples of each partition. The sample of a batch is known when the batch has ended, and counts if there is
-        no later one
+    seconds_without_arrival: its `at` - when the heads of the topic last grew (latestOffset of batches, latest of
+        records `offsets`), or when the last batch with rows began for a source without heads. `at` is the newest of a
+        batch's start, a record `offsets`, an idle record
+    longest_pause_seconds: longest time between two samples in which the heads had grown, over the newest 200
 """
 
 from collections.abc import Iterator

@@ -13,14 +13,12 @@ Mitigation: repair the producer that sends late. If rows may legitimately be tha
     `withWatermark`: state grows in proportion, and the change applies from the next start of the query. To recover the
     dropped rows, replay them.
 Evidence:
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator, over the batches that
-        ended in the last 60 s. Aggregations count groups of rows, after partial aggregation.
-    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1; absent where groups
-        are counted.
-    oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min over the batches that began in the
-        last 60 s and dropped rows.
-    oldest_event_time_seconds: the least eventTime.min of these batches, where it is probably no time.
-    allowed_lateness_seconds: the delay of `withWatermark` in the plan; the largest if there are several.
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
+        60 s; aggregations count groups of rows
+    dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
+    oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min of those that dropped rows
+    oldest_event_time_seconds: the least eventTime.min of these, where it is probably no time
+    allowed_lateness_seconds: the largest delay of `withWatermark` in the plan
 """
 
 from collections.abc import Iterator, Sequence

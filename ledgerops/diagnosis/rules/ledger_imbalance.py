@@ -13,12 +13,11 @@ Mitigation: stop the query and everything that reads its output, so that no more
     the transformation, move the wrong output away, and run again from the last checkpoint before the first unbalanced
     batch. Then verify the output.
 Evidence:
-    unbalanced_batches: number of batches that ended in the latest 30 s (at least the newest batch) in which `rows` or
-        `amount` differ between side in and side out: the sums over all observedMetrics `ledgerops` and `_book_in*`, and
-        `ledgerops` and `_book_out*`.
-    missing_rows: `rows` of side in minus `rows` of side out, summed over the unbalanced batches.
-    missing_amount: the same for `amount`, a decimal number as text; 0 if it is null on one side.
-    rows_booked: sum of `rows` of side in, over all booked batches of these 30 s.
+    unbalanced_batches: batches that ended in the latest 30 s (at least the newest) in which `rows` or `amount` of all
+        observedMetrics `_book_in*` and `_book_out*` differ
+    missing_rows: `rows` of side in - `rows` of side out, summed over the unbalanced batches
+    missing_amount: the same for `amount`, a decimal number as text; 0 if it is null on one side
+    rows_booked: sum of `rows` of side in over all booked batches of these 30 s
 """
 
 from collections.abc import Iterator

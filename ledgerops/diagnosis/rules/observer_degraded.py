@@ -17,12 +17,12 @@ Mitigation: do not restart the job because of this finding. For `tasks` and `hos
     disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
     setting tasks_collector.
 Evidence:
-    collector_errors: growth of collector_errors in the 60 s before the newest `observer` record, summed over the
-        collectors for which it is at least 3 and that failed in the latest 20 s.
-    dropped_events: growth of `dropped` within these 60 s.
-    queue_share: queue_size / queue_limit of the newest record.
-    seconds_since_last_look: now minus the newest `observer` record, if no event of the query is newer.
-    worker_busy_ratio: growth of worker_seconds in these 60 s, divided by the time between the two records.
+    collector_errors: growth of collector_errors in the 60 s before the newest record `observer`, over the collectors
+        with at least 3 that failed in the latest 20 s
+    dropped_events: growth of `dropped` within these 60 s
+    queue_share: queue_size / queue_limit of the newest record
+    seconds_since_last_look: now - the newest record `observer`, if no event of the query is newer
+    worker_busy_ratio: growth of worker_seconds in these 60 s / the time between the two records
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

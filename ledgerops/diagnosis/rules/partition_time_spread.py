@@ -14,12 +14,11 @@ Mitigation: set `maxOffsetsPerTrigger` at the next start: it divides a batch amo
     Remove the cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart;
     state grows in proportion, and the change applies from the next start of the query.
 Evidence:
-    partitions_apart_seconds: for the newest batch and one topic: latest minus earliest of the times at which the
-        endOffset of each partition was its head (interpolated between the sampled heads). A time is at most timestamp
-        plus durationMs.latestOffset, and equals it if nothing was left
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of all operators, over the batches that
-        ended in the last 60 s
-    allowed_lateness_seconds: the delay of `withWatermark` in the plan; the largest if there are several
+    partitions_apart_seconds: latest - earliest of the times at which the endOffset of each partition of the topic was
+        its head, at most when the newest batch asked for its offsets
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of all operators over the batches that ended in the last
+        60 s
+    allowed_lateness_seconds: the largest delay of `withWatermark` in the plan
 """
 
 from collections.abc import Iterator

@@ -14,11 +14,10 @@ Mitigation: check how long the source keeps its rows, so that none are lost whil
     names, then start the query with the same checkpoint: it repeats the batch that failed. If it fails again in the
     same batch, a row of that batch is the cause: its offsets are in the Spark log.
 Evidence:
-    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far.
-    failed_batch_id: the highest batchId in the progress records of all runs of the query, plus one; absent without any.
-    failed_at_offset: the offset that the exception names, if any.
-    seconds_without_a_sign: for a run that vanished: time from the end of its newest batch (or from its start, if it has
-        none) to its recorded end.
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception
+    failed_batch_id: the highest batchId in the progress records of all runs of the query, plus one
+    failed_at_offset: the offset that the exception names
+    seconds_without_a_sign: of a run that vanished: its recorded end - the end of its newest batch, or its start
 """
 
 from collections.abc import Iterator

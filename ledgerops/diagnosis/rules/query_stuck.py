@@ -17,11 +17,9 @@ Mitigation: save the thread dump first, because a restart destroys the evidence.
     broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
     the batch is repeated and nothing is lost.
 Evidence:
-    ledgerops_batch_running_seconds: now minus `since` of the newest batch_running record of the run, as long as no
-        newer event exists
-    seconds_since_last_seen: now minus the newest of: start, end of the newest batch, idle event, terminated event
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first, if
-        there are at least 3
+    ledgerops_batch_running_seconds: now - `since` of the newest batch_running record of the run
+    seconds_since_last_seen: now - the newest of: start, end of the newest batch, idle event
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first
 """
 
 from collections.abc import Iterator

@@ -17,18 +17,14 @@ Mitigation: for a table raise `delta.logRetentionDuration`, or stop `expire_snap
     For a topic raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
     needs no restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
 Evidence:
-    ledgerops_retention_headroom_seconds: for the partition, the smaller of: retention_seconds of its topic minus the
-        lag below; and (endOffset of the newest batch - earliest) divided by the rate at which earliest advances. Both
-        use the newest successful `offsets` record. Of a table: since - oldest_at of the newest `tables` record
-    headroom_share: ledgerops_retention_headroom_seconds divided by the time that the topic keeps: the smaller of
-        retention_seconds and (latest - earliest) divided by the rate at which earliest advances. A table keeps the
-        time from oldest_at to now
-    headroom_lost_each_second: growth of the lag below since the newest batch that began at least 60 s ago, divided by
-        the time since that batch asked for its offsets; 1 if endOffset has not moved since. Of a table since the newest
-        `tables` record that is at least 60 s old, divided by the time since then
-    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the partition in the newest batch was its
-        head, interpolated between the heads (latestOffset of batches, latest of `offsets` records). Of a table now
-        minus since
+    ledgerops_retention_headroom_seconds: the smaller of retention_seconds of the topic - the lag below, and (endOffset
+        - earliest) / the rate at which earliest advances. Of a table: since - oldest_at of the newest record `tables`
+    headroom_share: that time / what the topic keeps: the smaller of retention_seconds and (latest - earliest) / that
+        rate. A table keeps the time from oldest_at to now
+    headroom_lost_each_second: growth of the lag below since the newest batch, or record `tables`, that is 60 s old,
+        divided by the time since then; 1 if endOffset has not moved
+    ledgerops_source_lag_seconds: now - when the endOffset of the partition was its head, interpolated between the heads
+        that were seen. Of a table: now - since
 """
 
 from collections.abc import Iterator

@@ -13,12 +13,10 @@ Diagnosis: 1. Read the root cause named with this finding. `late-data` means tha
 Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
     dropped rows, run the query over the same input again with fresh state.
 Evidence:
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator, over the batches that
-        ended in the last 60 s. Aggregations count groups of rows, after partial aggregation.
-    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1; absent where groups
-        are counted.
-    rows_dropped_since_began: the same sum over all batches of the run since the first that dropped rows, within the
-        latest 200 batches.
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
+        60 s; aggregations count groups of rows
+    dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
+    rows_dropped_since_began: the same sum over the latest 200 batches of the run
 """
 
 from collections.abc import Iterator

@@ -14,11 +14,10 @@ Diagnosis: 1. `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker 
 Mitigation: bring the broker back; the query continues by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
 Evidence:
-    ledgerops_source_reachable: 0, because the newest `offsets` record has an `error`
-    seconds_without_answer: now minus unreachable_since of the newest `offsets` record
-    ledgerops_batch_running_seconds: now minus `since` of the newest `batch_running` record whose message says that the
-        query waits for offsets
-    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
+    ledgerops_source_reachable: 0, because the newest record `offsets` has an `error`
+    seconds_without_answer: now - unreachable_since of that record
+    ledgerops_batch_running_seconds: now - `since` of the newest batch_running record that waits for offsets
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception
 """
 
 from collections.abc import Iterator

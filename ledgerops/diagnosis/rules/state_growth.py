@@ -16,18 +16,15 @@ Mitigation: if memory runs out soon, restart with more executor memory to gain t
     this change needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
-    state_bytes: what is limited, in the newest batch: memoryUsedBytes, or for the disk customMetrics.rocksdbSstFileSize
-    state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) / seconds between their ends,
-        over the newest batches of the run (at most 200; for the disk 30), without its first 10 s. If a batch removed
-        rows, only from the last such batch on; otherwise, if the state did not grow in three batches in a row
-        (numRowsTotal grew by less than 0.05 numInputRows), only from the newest such batch on
-    room_bytes: what is left: the heap (sum of maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors)
-        minus memoryUsedBytes of all operators of the query, at least 0; or available memory (memory_available_bytes),
-        or free disk (disk_free_bytes) of the newest record `host`
+    state_bytes: memoryUsedBytes of the operator in the newest batch, or for the disk rocksdbSstFileSize
+    state_bytes_growth_per_second: its growth over the newest batches of the run (at most 200; for the disk 30) without
+        the first 10 s, from the last that removed rows on, or from the third in a row that hardly grew
+    room_bytes: what is left: the heap (maxMemory / 0.6 + 300 MiB of each active executor) - memoryUsedBytes of all
+        operators; or memory_available_bytes, or disk_free_bytes, of the newest record `host`
     seconds_to_limit: room_bytes / state_bytes_growth_per_second
-    seconds_without_removal: end of the newest batch minus that of the last batch with numRowsRemoved > 0
+    seconds_without_removal: end of the newest batch - that of the last with numRowsRemoved > 0
     usual_seconds_without_removal: longest time between two such batches before
-    earlier_state_rows_max: largest numRowsTotal of the operator up to the last batch with numRowsRemoved > 0
+    earlier_state_rows_max: largest numRowsTotal of the operator up to the last of them
 """
 
 from collections.abc import Iterator

@@ -15,11 +15,10 @@ Mitigation: if you can wait, do not restart the query until a snapshot has been 
     the next start set both settings back to their defaults, or give maintenance more threads. All of this works with
     the same checkpoint.
 Evidence:
-    state_snapshot_lag_batches: batchId + 1 minus the smallest customMetrics SnapshotLastUploaded.partition_*_* of the
-        operator in the newest batch. A version below the first batchId of the run, and -1 (never), count as the first
-        batchId of the run
-    state_snapshot_age_seconds: end of the newest batch minus the end of the batch whose batchId is that version - 1. If
-        that batch is before the run or older than the latest 200: minus the start of the oldest of them
+    state_snapshot_lag_batches: batchId + 1 - the smallest SnapshotLastUploaded.partition_*_* of the operator in the
+        newest batch, which is at least the first batchId of the run
+    state_snapshot_age_seconds: end of the newest batch - that of the batch before that version, or else the start of
+        the oldest of the latest 200
 """
 
 from collections.abc import Iterator

@@ -17,14 +17,12 @@ Mitigation: if memory runs out soon, restart with more executor memory to gain t
     checkpoint fixes the plan of a stateful query: the repaired query needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
-    state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) / seconds between their ends,
-        over the batches of the run (at most 200), without its first 10 s. If numRowsTotal grew by less than 0.05
-        numInputRows in three batches in a row, only from the newest such batch on
-    state_rows_removed: sum of numRowsRemoved over the same batches
-    state_rows_kept_per_row_read: the same growth in rows, divided by the sum of numInputRows of these batches without
-        the oldest
+    state_rows_growth_per_second: its growth / seconds, over the batches of the run (at most 200) without the first 10
+        s, or from the third in a row on that grew by less than 0.05 numInputRows
+    state_rows_removed: sum of numRowsRemoved over these batches
+    state_rows_kept_per_row_read: growth in rows / sum of numInputRows of these batches without the oldest
     state_rows_in_a_day: state_rows_growth_per_second x 86400, of an operator without a timeout
-    state_bytes_in_a_day: (memoryUsedBytes of the newest batch - that of the oldest) / the same seconds x 86400
+    state_bytes_in_a_day: growth of memoryUsedBytes / the same seconds x 86400
 """
 
 from collections.abc import Iterator, Sequence

@@ -16,15 +16,13 @@ Mitigation: note the offsets, so that the dropped rows can be replayed. Read mil
     the producer. The checkpoint keeps the watermark, so a restart does not reset it: wait until the clock reaches it,
     or run again from before that batch with fresh state.
 Evidence:
-    watermark_jump_seconds: eventTime.watermark of the first batch after the jump minus that of the batch before it,
-        minus the difference of their timestamps.
-    event_time_max_ahead_seconds: eventTime.max minus eventTime.avg of the batch that read the row.
-    event_time_max_usually_ahead_seconds: the same, median over up to 10 earlier batches with rows.
-    watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch minus eventTime.avg of the newest one with
-        rows, or minus the end of that one if it is earlier.
-    jump_batch_id: batchId of the batch that read the row: the first remembered one where the number is of another unit.
-    newest_event_time_seconds: eventTime.max of that batch, or else eventTime.watermark of the newest, where it is
-        probably a number of another unit.
+    watermark_jump_seconds: growth of eventTime.watermark from the batch before the jump to the next - that of the clock
+    event_time_max_ahead_seconds: eventTime.max - eventTime.avg of the batch that read the row
+    event_time_max_usually_ahead_seconds: the same, median over up to 10 earlier batches with rows
+    watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch - eventTime.avg of the newest with rows, or
+        its end if that is earlier
+    jump_batch_id: batchId of the batch that read the row
+    newest_event_time_seconds: eventTime.max of that batch, or eventTime.watermark, where it is probably no time
 """
 
 from collections.abc import Iterator

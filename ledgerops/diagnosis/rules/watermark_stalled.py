@@ -15,22 +15,18 @@ Mitigation: find out why that input is silent, and have its producer send a hear
     results without that input are better than none, restart the query with
     `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
 Evidence:
-    watermark_still_seconds: timestamp of the newest batch minus that of the first batch of the run with the same
-        eventTime.watermark.
-    rows_read_meanwhile: sum of numInputRows of the batches after that first one, within the latest 200.
-    rows_of_the_silent_input: the same sum of sources[].numInputRows of the named source, if a source is the cause.
-    silent_input_behind_seconds: the largest event_time_max that `instrument` observed in the newest batch that has any,
-        minus that of the named input, if an observed input is the cause.
-    watermark_behind_rows_seconds: eventTime.max of the newest batch minus eventTime.watermark, minus the largest
-        allowed lateness; absent if the first watermark of the plan belongs to the silent input.
-    event_time_advance_seconds: if there has been no watermark since the run began: eventTime.max of the newest batch
-        minus that of the first batch with rows.
-    event_time_still_seconds: timestamp of the newest batch minus that of the batch in which eventTime.max last rose
-        above all before; if it is probably no time, minus that of the first batch with an event time.
-    event_time_usually_still_seconds: the longest earlier time between two such batches.
-    newest_event_time_seconds: eventTime.max of the newest batch, if it is probably no time.
-    watermark_usually_still_seconds: the longest earlier time for which the watermark did not advance, computed like the
-        first.
+    watermark_still_seconds: timestamp of the newest batch - that of the first of the run with the same
+        eventTime.watermark
+    watermark_usually_still_seconds: the longest earlier time for which it stood, computed alike
+    rows_read_meanwhile: sum of numInputRows after that first batch, within the latest 200
+    rows_of_the_silent_input: the same of the named source, where a source is the cause
+    silent_input_behind_seconds: the largest event_time_max that `instrument` observed - that of the named input
+    watermark_behind_rows_seconds: eventTime.max of the newest batch - eventTime.watermark - the largest lateness
+    event_time_advance_seconds: without a watermark so far: eventTime.max of the newest batch - that of the first
+    event_time_still_seconds: timestamp of the newest batch - that of the batch in which eventTime.max last rose above
+        all before; where it is probably no time, of the first with an event time
+    event_time_usually_still_seconds: the longest earlier time between two such batches
+    newest_event_time_seconds: eventTime.max of the newest batch, where it is probably no time
 """
 
 from collections.abc import Iterator
