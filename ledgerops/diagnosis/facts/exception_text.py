@@ -24,7 +24,6 @@ WRAPPERS = re.compile(
     r"|\bException thrown in awaitResult\b|\bFailed to (?:construct kafka|create new Kafka)"
     r"|\b(?:ExecutionException|InvocationTargetException|UndeclaredThrowableException|CompletionException)\b"
 )
-RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted again and again fails within them
 CAUSE = "Caused by: "
 CODE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?$')
 BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon

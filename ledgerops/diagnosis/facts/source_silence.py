@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.facts.exception_text import first_line
+from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.facts.hang import MIN_TIMES_LASTING
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
@@ -90,6 +91,5 @@ def _gave_up(view: QueryView) -> Silence | None:
     ended = view.history.ended
     if ended is None or ended.exception is None or not TIMED_OUT.search(ended.exception):
         return None
-    failures = float(max(1, sum(view.history.failures.values())))
-    evidence = (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),)
-    return Silence(f"the query gave up waiting for the broker: {first_line(ended.exception)}", ended.at, evidence, 0.8)
+    words = f"the query gave up waiting for the broker: {first_line(ended.exception)}"
+    return Silence(words, ended.at, (failures(view, ended.at),), 0.8)

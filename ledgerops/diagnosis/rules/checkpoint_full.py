@@ -20,11 +20,11 @@ Evidence:
 import re
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.facts.exception_text import RESTARTED_SECONDS, first_line
+from ledgerops.diagnosis.facts.exception_text import first_line
+from ledgerops.diagnosis.facts.failures import failures, newest_failure
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.history import Ended
+from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 REFUSED = re.compile(
@@ -35,14 +35,13 @@ CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileMa
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    ended = _refused(view)
-    if ended is None or ended.exception is None:
+    ended = newest_failure(view)
+    if ended is None or not all(sign.search(ended.exception or "") for sign in (REFUSED, CHECKPOINT)):
         return
-    failures = float(max(1, sum(view.history.failures.values())))
     yield Finding(
-        f"the query failed because the storage of its checkpoint rejects writes: {first_line(ended.exception)}",
+        f"the query failed because the storage of its checkpoint rejects writes: {first_line(ended.exception or '')}",
         Component("query", view.query, "checkpoint"),
-        (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),),
+        (failures(view, ended.at),),
         (
             first_step(
                 "checkpoint-full",
@@ -58,21 +57,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=0.95,
         began=ended.at,
     )
-
-
-def _refused(view: QueryView) -> Ended | None:
-    """The end of the run, or that of the one before while this one has done nothing yet."""
-    ended = view.history.ended
-    if (
-        ended is None
-        and view.history.ends
-        and view.now - view.history.ends[-1].at <= RESTARTED_SECONDS
-        and not view.batches
-    ):
-        ended = view.history.ends[-1]
-    if ended is None or ended.exception is None:
-        return None
-    return ended if REFUSED.search(ended.exception) and CHECKPOINT.search(ended.exception) else None
 
 
 RULE = Rule("checkpoint-full", "critical", check, __doc__, ("query-failed", "crash-loop"), outlives=True, at_rest=True)

@@ -19,35 +19,19 @@ Evidence:
     failures_in_that_batch: number of failures in the window that have that failed_batch_id.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.exception_text import RESTARTED_SECONDS, error_class, first_line
-from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
-from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.diagnosis.facts.exception_text import error_class, first_line
+from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.history import Ended
-from ledgerops.signals.baseline import RECENT_BATCHES
-from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
-
-MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
-LOOP_SECONDS = 900.0  # as in the alert
-
-
-class Loop(NamedTuple):
-    """Failures of one query that follow each other."""
-
-    failures: Sequence[Ended]  # oldest first
-    batches: Sequence[int]  # the batch in which each failed
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    loop = _loop(view)
+    loop = crash_loop(view)
     if loop is None:
         return
     newest, batch = loop.failures[-1], loop.batches[-1]
@@ -85,41 +69,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=0.95 if same >= MIN_FAILURES else 0.85,
         began=loop.failures[0].at,
     )
-
-
-def _goes_on(exception: str) -> bool:
-    """Whether the query ends on purpose, so that the next start continues with a changed schema: that is no loop."""
-    known = explain(exception)
-    return known is not None and known.name == SCHEMA_EVOLVED
-
-
-@once
-def _loop(view: QueryView) -> Loop | None:
-    """The failures of the last 15 minutes, until a run has passed the point where they failed."""
-    failed = [end for end in view.history.ends if end.exception is not None and not _goes_on(end.exception)]
-    if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
-        return None
-    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - LOOP_SECONDS]
-    if len(failed) < MIN_FAILURES:
-        return None
-    batches = [_failed_batch(view, end) for end in failed]
-    if view.history.ended is None:
-        last = view.last
-        same = batches.count(batches[-1]) > 1
-        if same and last is not None and last.batch_id >= batches[-1] + RECENT_BATCHES:
-            return None
-        longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
-        if view.now - failed[-1].at > max(RESTARTED_SECONDS, FAR_TIMES * longest):
-            return None
-    elif view.history.ended.exception is None:
-        return None  # somebody stopped it
-    return Loop(failed, batches)
-
-
-def _failed_batch(view: QueryView, end: Ended) -> int:
-    """The batch after the newest that was done before the end; ids are the checkpoint's and go on over restarts."""
-    done = [batch.batch_id for batch in view.history.batches if batch.ended <= end.at]
-    return max(done) + 1 if done else 0
 
 
 RULE = Rule(

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts.deleted_offsets import LOSS, Gap, Skipped, deleted_gaps, gaps_in_text, skipped_batch
+from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import HEADROOM
@@ -90,8 +91,7 @@ def _more(partitions: int) -> str:
 def _unread(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Finding:
     what, component, evidence = _named(gaps, at) if gaps else _unnamed(view)
     if failed:
-        failures = float(max(1, sum(view.history.failures.values())))
-        evidence = (*evidence, Evidence("ledgerops_query_failures_total", failures, "count", "0", at))
+        evidence = (*evidence, failures(view, at))
         what += "; the query failed because of it"
     else:
         evidence = (*evidence, Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at))

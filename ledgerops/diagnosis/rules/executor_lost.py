@@ -21,18 +21,15 @@ Evidence:
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """
 
-from collections.abc import Iterator, Sequence
-from statistics import median
+from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.lost_executors import FRESH_SECONDS, lost_executors, slower_since
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import RemovedExecutor
-from ledgerops.signals.baseline import MIN_DURATIONS
 from ledgerops.signals.query_view import QueryView
 
-FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
-RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = first_step(
     "executor-lost", "memory", "the reason names memory; Python workers and RocksDB use memory outside the heap"
@@ -40,7 +37,7 @@ MEMORY_REMEDY = first_step(
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    lost = _lost(view)
+    lost = lost_executors(view)
     if not lost or view.last is None:
         return
     newest = lost[-1]
@@ -61,7 +58,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (MEMORY_REMEDY if by_memory else _check_machine(newest.host),),
         confidence=min(0.95, 0.6 + 0.1 * len(lost)),
         began=lost[0].removed_at,
-        share=_share(view, lost[0].removed_at),
+        share=slower_since(view, lost[0].removed_at),
     )
 
 
@@ -78,29 +75,9 @@ def _check_machine(host: str | None) -> Remedy:
     )
 
 
-def _share(view: QueryView, since: float) -> float | None:
-    """The part of the longest batch since the loss that batches did not take before it; None without three before."""
-    before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_DURATIONS * 2 :]
-    after = [batch.duration for batch in view.batches if batch.ended >= since] + [view.run.unfinished_seconds or 0.0]
-    if len(before) < MIN_DURATIONS or max(after) <= 0:
-        return None
-    return max(0.0, 1 - median(before) / max(after))
-
-
-def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
-    """The executors that died lately, oldest first; while this run was on."""
-    newest = next((host for host in reversed(view.hosts) if host.removed_executors), None)
-    since = max(view.now - FRESH_SECONDS, view.history.started_at or 0.0)
-    return [
-        each
-        for each in (newest.removed_executors if newest is not None else ())
-        if since <= each.removed_at <= view.now and not any(sign in (each.reason or "").lower() for sign in RELEASED)
-    ]
-
-
 def ruled_out(view: QueryView) -> str | None:
     known = any(len(host.workers) > 1 for host in view.hosts)
-    return "no executor was lost in the last 5 min" if known and not _lost(view) else None
+    return "no executor was lost in the last 5 min" if known and not lost_executors(view) else None
 
 
 RULE = Rule(

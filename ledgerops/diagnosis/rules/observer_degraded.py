@@ -25,10 +25,17 @@ Evidence:
     worker_busy_ratio: growth of worker_seconds in these 60 s / the time between the two records
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import CLEAR, LIKELY
+from ledgerops.diagnosis.facts.observed import (
+    MIN_ERRORS,
+    RECENT_SECONDS,
+    failing_collectors,
+    gaps_began,
+    recent_records,
+)
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
 from ledgerops.diagnosis.rule import Rule
@@ -36,10 +43,6 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.run import WINDOW_SECONDS
-
-RECENT_SECONDS = 20.0  # an earlier error may have been the last; over less the worker's share is chance
-MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -49,10 +52,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if silent >= MIN_UNWATCHED_SECONDS:
         yield _nothing_seen(view, silent)
         return
-    records = _recent_records(view)
+    records = recent_records(view)
     if len(records) < 2 or records[-1].at < view.now - MIN_UNWATCHED_SECONDS:
         return
-    failing = _failing(records)
+    failing = failing_collectors(records)
     gaps = list(_gaps(records, failing))
     if gaps:
         yield Finding(
@@ -61,7 +64,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             tuple(evidence for _, evidence in gaps),
             (_remedy(failing),),
             confidence=min(CLEAR, LIKELY + 0.05 * len(gaps)),
-            began=_began(records, failing),
+            began=gaps_began(records, failing),
         )
 
 
@@ -98,39 +101,6 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
         confidence=0.8,
         began=at,
     )
-
-
-def _recent_records(view: QueryView) -> Sequence[Observer]:
-    """Those of the latest minute, of the present driver: its counters only grow."""
-    found: list[Observer] = []
-    for record in reversed([record for record in view.observer if record.at <= view.now]):
-        if found and (record.at < found[0].at - WINDOW_SECONDS or record.events > found[-1].events):
-            break
-        found.append(record)
-    return found[::-1]
-
-
-def _failing(records: Sequence[Observer]) -> Mapping[str, int]:
-    """The collectors that fail again and again, and how often each did in these records."""
-    newest = records[-1]
-    recent = next(record for record in records if record.at >= newest.at - RECENT_SECONDS)
-    lately = (records[-2] if recent is newest else recent).collector_errors
-    grown = {name: n - records[0].collector_errors.get(name, 0) for name, n in newest.collector_errors.items()}
-    return {
-        name: count
-        for name, count in sorted(grown.items())
-        if count >= MIN_ERRORS and newest.collector_errors[name] > lately.get(name, 0)
-    }
-
-
-def _began(records: Sequence[Observer], failing: Iterable[str]) -> float:
-    """When the first of them had failed, or the first event was lost."""
-    first = records[0]
-    for record in records[1:]:
-        failed = any(record.collector_errors.get(name, 0) > first.collector_errors.get(name, 0) for name in failing)
-        if failed or record.dropped > first.dropped:
-            return record.at
-    return records[-1].at
 
 
 def _remedy(failing: Mapping[str, int]) -> Remedy:

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, user_code
+from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.facts.known_failures import explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -53,8 +54,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     line = first_line(ended.exception)
     kind = error_class(ended.error_class, line) or "no error class"
     batch = f" after batch {view.last.batch_id}" if view.last is not None else " before its first batch"
-    failures = sum(view.history.failures.values())
-    evidence = [Evidence("ledgerops_query_failures_total", float(max(1, failures)), "count", "0", ended.at)]
+    evidence = [failures(view, ended.at)]
     known = [each.batch_id for each in view.history.batches]
     if known:
         evidence.append(Evidence("failed_batch_id", float(max(known) + 1), "count", "it is repeated", ended.at))

@@ -25,23 +25,17 @@ Evidence:
     state_bytes_in_a_day: growth of memoryUsedBytes / the same seconds x 86400
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
+from ledgerops.diagnosis.facts.unbounded import DAY_SECONDS, unbounded
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting, Severity
-from ledgerops.model.records import Progress, StateOperator
+from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
-DAY_SECONDS = 86_400.0
-MIN_GROWING_SECONDS = 30.0  # of growth without a watermark
-MIN_PLANNED_ROWS = 100  # where the plan says that nothing removes them
-# where it had stopped growing before in the same run, the initial fill of its keys is over
-CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
-MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
-MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 BOUND_STATE = Remedy(
     "bound the state with withWatermark and the event time in the keys, or with a time to live",
     "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
@@ -57,41 +51,8 @@ SET_TIMEOUT = first_step(
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not view.last.operators:
-        return
-    batches = view.baseline.steady
-    if len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
-        return
-    for index, operator in enumerate(view.last.operators):
-        all_reported = state_cost.reports(batches, index)
-        reported = state_trend.growing(all_reported)
-        if _unbounded(view, operator, reported, changed=len(reported) < len(all_reported)):
-            yield _finding(view, operator, reported)
-
-
-def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
-    """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not state_cost.has_watermark(view):
-        return True
-    marks = [batch.watermark for batch in batches if batch.watermark is not None]
-    return bool(marks) and marks[-1] - marks[0] >= MIN_WATERMARK_ADVANCE_SECONDS
-
-
-def _unbounded(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
-    """Whether these batches of an operator show state that only grows; `changed`: it had stood still before."""
-    if len(reported) < (CHANGED_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
-        view, reported
-    ):
-        return False
-    least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
-    seconds, grown, read = state_trend.grown(reported)
-    return (
-        seconds >= (MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least)
-        and grown >= (MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS)
-        and read > 0
-        and grown / read >= state_trend.MIN_KEPT_RATIO
-        and state_trend.sustained(reported)
-    )
+    for operator, reported in unbounded(view):
+        yield _finding(view, operator, reported)
 
 
 def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Reports) -> Finding:

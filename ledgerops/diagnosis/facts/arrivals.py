@@ -1,0 +1,72 @@
+"""When rows arrived in the topics that a query reads: by their heads, or by its batches where there are none."""
+
+from __future__ import annotations
+
+from ledgerops.model.head_table import MIN_POINTS
+from ledgerops.model.history import History
+from ledgerops.signals.query_view import QueryView
+
+
+def is_only_input(view: QueryView, topic: str) -> bool:
+    """Whether no other topic is known in the driver: several that stop together are a night, or a system at rest; and
+    whether nobody else has seen this one go on."""
+    here = last_moves(view.history)
+    return set(here) == {topic} and not any(
+        each != topic or at > here[topic] for other in view.others for each, at in last_moves(other).items()
+    )
+
+
+def known_until(history: History, now: float) -> float:
+    """Heads are known up to the newest batch, the newest answer of the source, or the newest word of being idle."""
+    batch = history.last.started if history.last is not None else 0.0
+    answered = next((heads.at for heads in reversed(history.heads) if heads.error is None and heads.at <= now), 0.0)
+    resting = (history.last_seen or 0.0) if history.idle_since is not None else 0.0
+    return min(now, max(batch, answered, resting))
+
+
+def last_moves(history: History) -> dict[str, float]:
+    """When the heads of each topic that is read had last grown. Two equal heads are the ends of a quiet stretch."""
+    read = {topic for source in history.last.sources for topic, _ in source.latest} if history.last else set()
+    found: dict[str, float] = {}
+    for (topic, _), (heads, times) in history.head_times.items():
+        if topic in read and heads:
+            at = times[-1]
+            if at <= found.get(topic, 0.0):
+                continue
+            if len(heads) > 1 and heads[-2] == heads[-1]:
+                at = max(found.get(topic, 0.0), times[-2])
+            found[topic] = at
+    return found | {name: moves[-1] for name, moves in _batches_with_rows(history).items() if moves}
+
+
+def arrivals(history: History, topic: str) -> list[float]:
+    """The instants at which a topic's heads had grown, as far back as all of its partitions are known in detail."""
+    found: set[float] = set()
+    since = 0.0
+    for (each, _), (heads, times) in history.head_times.items():
+        if each == topic:
+            heads, newest = heads[-MIN_POINTS:], times[-MIN_POINTS:]  # before that the table is thinned out
+            if len(times) > MIN_POINTS:
+                since = max(since, newest[0])
+            found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
+    return sorted(at for at in found if at >= since) or _batches_with_rows(history).get(topic, [])
+
+
+def _batches_with_rows(history: History) -> dict[str, list[float]]:
+    """By source that does not report its heads, such as a folder of files: when the batches began that read rows."""
+    without = {source.name for source in history.last.sources if not source.latest} if history.last else set()
+    found: dict[str, list[float]] = {name: [] for name in without}
+    for batch in history.run if without else ():
+        for source in batch.sources:
+            if source.rows > 0 and source.name in without:
+                found[source.name].append(batch.started)
+    return found
+
+
+def others(view: QueryView, topic: str, since: float) -> list[str]:
+    """Other topics, of this query or of another one of the driver, that have moved after `since`."""
+    found: set[str] = set()
+    for history in (view.history, *view.others):
+        if history.ended is None:
+            found.update(each for each, at in last_moves(history).items() if since < at <= view.now)
+    return sorted(found - {topic})

@@ -1,0 +1,76 @@
+"""The failures of a query: how many, the newest, and whether they follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
+from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.model.finding import Evidence
+from ledgerops.model.history import Ended
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
+LOOP_SECONDS = 900.0  # as in the alert
+RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted again and again fails within them
+
+
+class Loop(NamedTuple):
+    """Failures of one query that follow each other."""
+
+    failures: Sequence[Ended]  # oldest first
+    batches: Sequence[int]  # the batch in which each failed
+
+
+def failures(view: QueryView, at: float) -> Evidence:
+    """How often the query has failed, the failure at `at` included."""
+    count = max(1, sum(view.history.failures.values()))
+    return Evidence("ledgerops_query_failures_total", float(count), "count", "0", at)
+
+
+def newest_failure(view: QueryView) -> Ended | None:
+    """The end of the run, or that of the one before while this one has done nothing yet; None if it did not fail."""
+    history = view.history
+    ended = history.ended
+    if ended is None and history.ends and view.now - history.ends[-1].at <= RESTARTED_SECONDS and not view.batches:
+        ended = history.ends[-1]
+    return ended if ended is not None and ended.exception is not None else None
+
+
+def _goes_on(exception: str) -> bool:
+    """Whether the query ends on purpose, so that the next start continues with a changed schema: that is no loop."""
+    known = explain(exception)
+    return known is not None and known.name == SCHEMA_EVOLVED
+
+
+@once
+def crash_loop(view: QueryView) -> Loop | None:
+    """The failures of the last 15 minutes, until a run has passed the point where they failed."""
+    failed = [end for end in view.history.ends if end.exception is not None and not _goes_on(end.exception)]
+    if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
+        return None
+    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - LOOP_SECONDS]
+    if len(failed) < MIN_FAILURES:
+        return None
+    batches = [_failed_batch(view, end) for end in failed]
+    if view.history.ended is None:
+        last = view.last
+        same = batches.count(batches[-1]) > 1
+        if same and last is not None and last.batch_id >= batches[-1] + RECENT_BATCHES:
+            return None
+        longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
+        if view.now - failed[-1].at > max(RESTARTED_SECONDS, FAR_TIMES * longest):
+            return None
+    elif view.history.ended.exception is None:
+        return None  # somebody stopped it
+    return Loop(failed, batches)
+
+
+def _failed_batch(view: QueryView, end: Ended) -> int:
+    """The batch after the newest that was done before the end; ids are the checkpoint's and go on over restarts."""
+    done = [batch.batch_id for batch in view.history.batches if batch.ended <= end.at]
+    return max(done) + 1 if done else 0

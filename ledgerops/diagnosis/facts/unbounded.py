@@ -1,0 +1,54 @@
+"""State that only grows, with nothing that will ever remove a row of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ledgerops.diagnosis.facts import state_cost, state_trend
+from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.query_view import QueryView
+
+DAY_SECONDS = 86_400.0
+MIN_GROWING_SECONDS = 30.0  # of growth without a watermark
+MIN_PLANNED_ROWS = 100  # where the plan says that nothing removes them
+# where it had stopped growing before in the same run, the initial fill of its keys is over
+CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
+MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
+MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
+
+
+def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Reports]]:
+    """The operators of the newest batch whose state only grows, each with the batches that show it."""
+    batches = view.baseline.steady
+    if view.last is None or len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
+        return
+    for index, operator in enumerate(view.last.operators):
+        all_reported = state_cost.reports(batches, index)
+        reported = state_trend.growing(all_reported)
+        if _only_grows(view, operator, reported, changed=len(reported) < len(all_reported)):
+            yield operator, reported
+
+
+def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
+    """Without a watermark at once; with one only when it has come so far that any window should have closed."""
+    if not state_cost.has_watermark(view):
+        return True
+    marks = [batch.watermark for batch in batches if batch.watermark is not None]
+    return bool(marks) and marks[-1] - marks[0] >= MIN_WATERMARK_ADVANCE_SECONDS
+
+
+def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
+    """Whether these batches of an operator show state that only grows; `changed`: it had stood still before."""
+    if len(reported) < (CHANGED_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
+        view, reported
+    ):
+        return False
+    least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
+    seconds, grown, read = state_trend.grown(reported)
+    return (
+        seconds >= (MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least)
+        and grown >= (MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS)
+        and read > 0
+        and grown / read >= state_trend.MIN_KEPT_RATIO
+        and state_trend.sustained(reported)
+    )
