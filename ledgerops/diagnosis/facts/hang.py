@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import FAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -55,6 +55,17 @@ def limits(view: QueryView) -> Limits:
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
     return Limits(stuck if _moves(view, MOVING_SECONDS) else max(VERY_LONG_SECONDS, expected), stuck)
+
+
+def longest_silence(view: QueryView) -> float | None:
+    """Seconds without a batch and an idle event, beyond which the query is stuck; None while the trigger is not known.
+
+    An event log and Spark Connect report no trigger: a query that has paused for an hour may pause for three.
+    """
+    if not view.trigger.known and view.trigger.longest_pause is None:
+        return None
+    rhythm = 0.0 if view.trigger.known else FAR_TIMES * (view.trigger.longest_pause or 0.0)
+    return max(limits(view).stuck, MIN_WAITING_SECONDS, rhythm)
 
 
 def _same(seconds: float) -> Limits:

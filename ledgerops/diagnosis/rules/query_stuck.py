@@ -27,9 +27,8 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.dump import dump
-from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits
+from ledgerops.diagnosis.facts.hang import first_batch_moves, limits, longest_silence
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
-from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Severity
@@ -74,11 +73,8 @@ def _code(view: QueryView, since: float) -> str:
 
 
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:
-    silent, rhythm = view.now - since, _rhythm(view)
-    if rhythm is None:
-        return
-    limit = max(limits(view).stuck, MIN_WAITING_SECONDS, rhythm)
-    if silent > limit:
+    silent, limit = view.now - since, longest_silence(view)
+    if limit is not None and silent > limit:
         yield _finding(
             view,
             f"no batch and no idle event for {duration(silent)}{_usual(view)}",
@@ -86,16 +82,6 @@ def _silent(view: QueryView, since: float) -> Iterator[Finding]:
             None,
             since,
         )
-
-
-def _rhythm(view: QueryView) -> float | None:
-    """Seconds of silence that the query's trigger alone explains; None while the trigger is not known.
-
-    An event log and Spark Connect report no trigger: a query that has paused for an hour may pause for three.
-    """
-    if view.trigger.known:
-        return 0.0
-    return None if view.trigger.longest_pause is None else FAR_TIMES * view.trigger.longest_pause
 
 
 def _usual(view: QueryView) -> str:
