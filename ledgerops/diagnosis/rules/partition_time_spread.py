@@ -23,31 +23,20 @@ Evidence:
 
 from collections.abc import Iterator
 from math import ceil
-from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
+from ledgerops.diagnosis.facts.partition_spread import partition_spread
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
-from ledgerops.model.head_table import offsets_read_at
-from ledgerops.model.records import Partition
-from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_APART_SECONDS = 10.0  # partitions are always a batch or two apart
 
 
-class Spread(NamedTuple):
-    """How far apart in time the partitions of a topic are read."""
-
-    slowest: Partition
-    seconds: float  # how far it is behind the one that is read furthest, in time of arrival
-    partitions: int
-
-
 def check(view: QueryView) -> Iterator[Finding]:
-    found, spread = dropped(view), _spread(view)
+    found, spread = dropped(view), partition_spread(view)
     if found is None or spread is None:
         return
     delay = max(view.plan.watermarks.values(), default=None)
@@ -83,25 +72,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=0.8 if delay is not None else 0.6,
         began=found.since,
     )
-
-
-@once
-def _spread(view: QueryView) -> Spread | None:
-    """The topic whose partitions are furthest apart, by when the consumed offset of each was its head."""
-    if view.last is None:
-        return None
-    now = offsets_read_at(view.last)
-    by_topic: dict[str, dict[Partition, float]] = {}
-    for partition, until in view.lag.consumed_until.items():
-        times = by_topic.get(partition[0])
-        if times is None:
-            times = by_topic[partition[0]] = {}
-        times[partition] = until if until < now else now  # infinity: nothing was left then
-    found = []
-    for times in by_topic.values():
-        slowest = min(times, key=times.__getitem__)
-        found.append(Spread(slowest, max(times.values()) - times[slowest], len(times)))
-    return max(found, key=lambda each: each.seconds, default=None)
 
 
 RULE = Rule("partition-time-spread", "warning", check, __doc__, ("late-data", "rows-dropped"), linger=10.0)
