@@ -23,13 +23,12 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.diagnosis.proof import MAX_TOLD
 from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
-
-MAX_SAMPLE_IDS = 3  # in the summary
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -40,7 +39,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if not found:
         return
     rows, read = sum(each.rows for _, each in found), sum(batch.rows for batch in latest)
-    ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:MAX_SAMPLE_IDS]
+    ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:MAX_TOLD]
     at = found[-1][0].ended
     share = rows / read if read else 1.0
     what = f"{rows:,} rows repeat" if rows != 1 else "1 row repeats"
