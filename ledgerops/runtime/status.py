@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.proof import proof
 from ledgerops.metrics.event_time import DROPPED
 from ledgerops.model.finding import WAITING, Finding, Status, Verdict
 from ledgerops.model.head_table import offsets_read_at
@@ -82,7 +83,8 @@ def _unread(view: QueryView) -> dict[str, int] | None:
 def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[str, Any]:
     if verdict and verdict.root_causes:
         return _finding(verdict.root_causes[0])
-    return {"rule": None, "severity": None, "summary": _sentence(status, view), "evidence": [], "remedies": []}
+    said = _sentence(status, view)
+    return {"rule": None, "severity": None, "summary": said, "why": "", "evidence": [], "remedies": []}
 
 
 def _sentence(status: Status, view: QueryView) -> str:
@@ -136,15 +138,17 @@ def _first_batch(view: QueryView) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    evidence = [
+        {"name": each.name, "value": each.value, "unit": each.unit, "expected": each.expected}
+        for each in finding.evidence
+    ]
     return {
         "rule": finding.rule,
         "severity": finding.severity,
         "since": finding.since,
         "summary": finding.summary,
-        "evidence": [
-            {"name": each.name, "value": each.value, "unit": each.unit, "expected": each.expected}
-            for each in finding.evidence
-        ],
+        "why": proof(evidence),
+        "evidence": evidence,
         "remedies": [
             {
                 "action": each.action,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
@@ -21,6 +22,7 @@ PHASES = {  # in the order in which they run, as on the terminal: name -> class 
 }
 UNATTRIBUTED = "unattributed"
 MIN_UNATTRIBUTED_SHARE = 0.02  # of a batch: less is rounding
+MIN_NAMED_SHARE = 0.01  # of all batches shown: less cannot be seen, and its name would run into the title
 SKEWS = {
     "source_partition": "source partitions",
     "task_records": "rows per task",
@@ -69,7 +71,10 @@ def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
 def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None) -> Panel:
     """One bar a batch, from its start to its end, its phases stacked."""
     bars = thinned_bars([_bar(each) for each in batches])
-    used = {style for bar in bars for style, _ in bar.parts}
+    seconds = Counter[str]()
+    for bar in bars:
+        seconds.update(dict(bar.parts))
+    used = {style for style, taken in seconds.items() if taken >= MIN_NAMED_SHARE * seconds.total()}
     names = {f"p-{style}": phase for phase, style in PHASES.items()} | {"p-rest": UNATTRIBUTED}
     return Panel(
         "batch duration by phase",
