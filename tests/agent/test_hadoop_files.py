@@ -22,6 +22,7 @@ def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
     os.utime(file, (T0, T0))
 
     for path in (str(file), f"file:{file}"):
+        assert files.exists(path)
         assert files.status(path) == (100, T0)
         assert files.read(path, 5) == b"\x00\xffxxx"
         assert len(files.read(path, 1000)) == 100
@@ -30,6 +31,7 @@ def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
 def test_a_file_that_is_not_there_has_no_status_and_cannot_be_read(files, tmp_path):
     absent = str(tmp_path / "absent")
 
+    assert not files.exists(absent)
     assert files.status(absent) is None
     with pytest.raises(FileError, match="FileNotFoundException"):
         files.read(absent, 5)
@@ -49,6 +51,8 @@ def test_a_folder_cannot_be_read(files, tmp_path):
     ],
 )
 def test_the_reason_is_one_line(files, path, reason):
+    with pytest.raises(FileError, match=reason):
+        files.exists(path)
     with pytest.raises(FileError, match=reason) as error:
         files.status(path)
     assert "\n" not in str(error.value) and len(str(error.value)) <= 200

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 import ledgerops
 from ledgerops.agent import hadoop_files, iceberg_table, tables
 
-QUESTIONS = {"status": 0, "read": 0, "refresh": 0}
+QUESTIONS = {"exists": 0, "status": 0, "read": 0, "refresh": 0}
 DELTA = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
