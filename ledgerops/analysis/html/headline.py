@@ -31,6 +31,7 @@ class Headline(NamedTuple):
     style: str
     summary: str = ""
     remedy: Json | None = None
+    then: Json | None = None  # what removes the cause, where the first thing to do only prevents a loss
 
 
 def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
@@ -55,7 +56,9 @@ def _sentence(query: Json, others: int, over: bool) -> Headline:
     causes = cause["rule"] + (f" and {counted(more, 'more cause')}" if more else "")
     also = f"; {counted(others, 'more query', 'more queries')} affected" if others else ""
     sentence = f"{query['query']} {state}: {causes}{also}{' (ended)' if over else ''}"
-    return Headline(sentence, cause["severity"], cause["summary"], next(iter(cause["remedies"]), None))
+    first, next_one = (*cause["remedies"], None, None)[:2]
+    then = next_one if first is not None and first.get("prevents") else None
+    return Headline(sentence, cause["severity"], cause["summary"], first, then)
 
 
 def _gravity(query: Json) -> tuple[int, int, str]:

@@ -232,3 +232,11 @@ def test_the_time_that_is_split_is_that_of_a_typical_batch():
 
     _, words = read(page(document, {}, {}))
     assert "Where the time of a typical batch went part time share planning 1.5 s 75% computing 0.50 s 25%" in words
+
+
+def test_beside_a_step_that_only_prevents_a_loss_the_step_against_the_cause_is_shown():
+    _, words = read(made(RECORDED / "drills" / "rate-limited" / "recording"))
+
+    assert re.search(
+        r"Do first: raise retention.ms of transactions now.*Then: raise maxOffsetsPerTrigger to about", words
+    )
