@@ -136,21 +136,25 @@ def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: b
 
 
 def plain_line(query: Document) -> str:
-    """Everything of the card in one line of text without control codes."""
+    """What is known of the card in one line of text without control codes."""
     batch, state, skew = query["batch"] or {}, query["state"] or {}, query["skew"] or {}
     phases = sorted((batch.get("phases") or {}).items(), key=lambda item: -(item[1] or 0.0))[:2]
-    parts = [
-        f"in {count(_arriving(query))}/s",
-        f"processed {count(query['rates']['processed'])}/s",
-        f"backlog {count(query['backlog'])} (clears in {duration(query['drain_seconds'])})",
-        f"batch {duration(batch.get('seconds'))}"
-        + (f" ({', '.join(f'{phase} {duration(seconds)}' for phase, seconds in phases)})" if phases else ""),
-        f"watermark lag {duration(query['watermark_lag'])}",
-        f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}",
-        f"skew {ratio(skew.get('ratio'))}",
-    ]
+    longest = f" ({', '.join(f'{phase} {duration(seconds)}' for phase, seconds in phases)})" if phases else ""
+    clears = f" (clears in {duration(query['drain_seconds'])})" if query["drain_seconds"] else ""
+    figures = {  # with what each needs to be known
+        f"in {count(_arriving(query))}/s": _arriving(query),
+        f"processed {count(query['rates']['processed'])}/s": query["rates"]["processed"],
+        f"backlog {count(query['backlog'])}{clears}": query["backlog"],
+        f"batch {duration(batch.get('seconds'))}{longest}": batch.get("seconds"),
+        f"watermark lag {duration(query['watermark_lag'])}": query["watermark_lag"],
+        f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}": state.get("rows"),
+        f"skew {ratio(skew.get('ratio'))}": skew.get("ratio"),
+    }
+    parts = [text for text, known in figures.items() if known is not None]
     said = [_verdict(query).plain, *(f"do first: {remedy['action']}" for remedy in query["verdict"]["remedies"][:1])]
-    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {'; '.join(said)}; {', '.join(parts)}")
+    return clean(
+        f"{query['query']}: " + "; ".join(filter(None, (query["status"].replace("_", " "), *said, ", ".join(parts))))
+    )
 
 
 def verdict_line(query: Document) -> str:

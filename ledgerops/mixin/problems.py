@@ -21,7 +21,7 @@ from ledgerops.model.finding import SEVERITIES, Severity
 INDEX = """# Problems
 
 One page for each problem: what it means, what to do first, what to check, and how to end it. The rule of a problem is
-what `ledgerops diagnose` names, and `ledgerops rules RULE` prints its page; the alert is what Prometheus fires.
+what `ledgerops diagnose` names, and `ledgerops rules SLUG` prints its page; the alert is what Prometheus fires.
 
 - Severity says what to do: critical = act now, warning = act today, info = know it.
 - A cause has the severity of the worst problem that it explains. A slow sink is a warning; once results are older than

@@ -75,7 +75,7 @@ def test_terminal_live_page_report_and_page_message_say_the_step_of_the_finding(
     message = compose(parse_webhook(webhook(alert(query="orders"))), {"orders": query}, time.time())
 
     assert f"    do first:  {said}\n" in text(found)
-    assert f"do first: {said};" in plain_line(status)
+    assert f"do first: {said};" in plain_line(status) + ";"
     assert headline(found, {}).remedy["action"] == said
     assert f"do first: {said} (it is so)" in message.text.splitlines()
 

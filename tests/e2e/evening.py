@@ -272,6 +272,7 @@ class Evening:
             self.fault("depot", "stock", "block")
             until(lambda: self._suppressed("depot"), SLOW, "an alert that is silenced")
             assert self.messages("depot", 0.0) == []
+            until(lambda: self._names("depot", "query-stuck"), SLOW, "a diagnosis of what hangs")
             expired = time.time()
             subprocess.run([*amtool, "expire", made.stdout.strip()], check=True)
             return expired
@@ -280,6 +281,9 @@ class Evening:
             "Silence, and its end", "depot", "the sink of stock hangs while depot is silenced; then the silence ends",
             silence, lambda: self.fault("depot", "stock", None),
         ).counted_from = "the end of the silence"  # fmt: skip
+
+    def _names(self, app: str, rule: str) -> bool:
+        return any(cause["rule"] == rule for query in self.diagnosis(app) for cause in query["root_causes"])
 
     def _suppressed(self, app: str) -> bool:
         url = f"http://{self.alertmanager.address}/api/v2/alerts?active=false&inhibited=false&filter=app%3D{app}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -10,7 +11,11 @@ import pytest
 from tests.e2e.evening import SECOND, STOCK, Evening, Incident, page
 from tests.programs import needed
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif("LEDGEROPS_EVENING" not in os.environ, reason="takes six minutes: set LEDGEROPS_EVENING=1"),
+]
 MAX_MESSAGES = 3  # of an incident: one to page, one when it changes, one when it is over
 ADDRESS = re.compile(r"^(runbook|dashboard|silence): (\S+)$", re.MULTILINE)
 

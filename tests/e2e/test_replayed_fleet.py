@@ -74,7 +74,7 @@ def test_the_table_lists_the_worst_first_with_cause_and_first_step_and_each_quer
     assert len({(row["query"], row["driver"]) for row in table}) == len(table)
     [failed] = [row for row in table if row["status"] == "failed"]
     assert failed["cause"] == "The query failed with an exception."
-    assert failed["first action"] == "Read the exception in the driver log."
+    assert failed["first action"] == "Read the rows of the failed batch and find the value."
     assert {row["since"][-2:] for row in table if row["status"] in ("lost", "failed")} == {" s"}
 
 
@@ -96,7 +96,7 @@ def test_the_verdict_on_a_query_is_a_sentence_with_what_to_do(incident):
 
     assert rows(incident, "query/Verdict", query=query["failed"]) == [
         {
-            "name": "The query failed with an exception. Read the exception in the driver log.",
+            "name": "The query failed with an exception. Read the rows of the failed batch and find the value.",
             "value": "critical",
         }
     ]

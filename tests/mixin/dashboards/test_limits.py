@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ledgerops.agent import queue
-from ledgerops.diagnosis.rules import observer_degraded
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.load.generator import validity
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.alerts import crash_loop
@@ -84,7 +84,7 @@ def test_the_alerts_speak_at_the_same_values():
 
 def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
     assert (thresholds.LATE_SECONDS, thresholds.SENT_SHARE) == (validity.LATE_BUDGET, validity.MIN_ACKNOWLEDGED_SHARE)
-    assert thresholds.WAITING_EVENTS == observer_degraded.MIN_QUEUE_SHARE * queue.MAX_EVENTS
+    assert thresholds.WAITING_EVENTS == MOSTLY * queue.MAX_EVENTS
 
 
 def test_a_column_has_its_own_unit_colours_and_words():
