@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ledgerops.common.format import UNKNOWN, clean, count, counted, duration, ratio, size
 from ledgerops.common.terminal import ASCII_SPARKS, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, SPARKS, YELLOW, sparkline
+from ledgerops.diagnosis.proof import cure
 from ledgerops.model.finding import WAITING
 
 Document = Mapping[str, Any]
@@ -141,16 +142,16 @@ def plain_line(query: Document) -> str:
     phases = sorted((batch.get("phases") or {}).items(), key=lambda item: -(item[1] or 0.0))[:2]
     longest = f" ({', '.join(f'{phase} {duration(seconds)}' for phase, seconds in phases)})" if phases else ""
     clears = f" (clears in {duration(query['drain_seconds'])})" if query["drain_seconds"] else ""
-    figures = {  # with what each needs to be known
-        f"in {count(_arriving(query))}/s": _arriving(query),
-        f"processed {count(query['rates']['processed'])}/s": query["rates"]["processed"],
-        f"backlog {count(query['backlog'])}{clears}": query["backlog"],
-        f"batch {duration(batch.get('seconds'))}{longest}": batch.get("seconds"),
-        f"watermark lag {duration(query['watermark_lag'])}": query["watermark_lag"],
-        f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}": state.get("rows"),
-        f"skew {ratio(skew.get('ratio'))}": skew.get("ratio"),
-    }
-    parts = [text for text, known in figures.items() if known is not None]
+    figures = (  # what must be known for each, and its text
+        (_arriving(query), f"in {count(_arriving(query))}/s"),
+        (query["rates"]["processed"], f"processed {count(query['rates']['processed'])}/s"),
+        (query["backlog"], f"backlog {count(query['backlog'])}{clears}"),
+        (batch.get("seconds"), f"batch {duration(batch.get('seconds'))}{longest}"),
+        (query["watermark_lag"], f"watermark lag {duration(query['watermark_lag'])}"),
+        (state.get("rows"), f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}"),
+        (skew.get("ratio"), f"skew {ratio(skew.get('ratio'))}"),
+    )
+    parts = [text for known, text in figures if known is not None]
     said = [_verdict(query).plain, *(f"do first: {remedy['action']}" for remedy in query["verdict"]["remedies"][:1])]
     return clean(
         f"{query['query']}: " + "; ".join(filter(None, (query["status"].replace("_", " "), *said, ", ".join(parts))))
@@ -233,10 +234,10 @@ def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:
 
 
 def _remedy(query: Document, width: int, console: Console) -> list[Text]:
-    first, *others = query["verdict"]["remedies"] or [None]
-    steps = [Text(f"do first: {clean(first['action'])}")] if first else []
-    if first and first.get("prevents") and others:
-        steps.append(Text(f"then: {clean(others[0]['action'])}{'' if others[0]['safe'] else ' [risky]'}"))
+    remedies = query["verdict"]["remedies"]
+    steps = [Text(f"do first: {clean(remedy['action'])}") for remedy in remedies[:1]]
+    if (then := cure(remedies)) is not None:
+        steps.append(Text(f"then: {clean(then['action'])}{'' if then['safe'] else ' [risky]'}"))
     return [line for step in steps for line in _wrapped(step, width, console)]
 
 

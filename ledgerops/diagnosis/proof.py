@@ -98,6 +98,11 @@ def as_expected(value: float, expected: str) -> bool | None:
     return wanted.limit / MIN_UNUSUAL_RATIO <= value <= wanted.limit * MIN_UNUSUAL_RATIO
 
 
+def cure(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What removes a cause, where its first step only prevents a loss; None where the first step is all to tell."""
+    return remedies[1] if len(remedies) > 1 and remedies[0].get("prevents") else None
+
+
 def proof(evidence: Sequence[Mapping[str, Any]]) -> str:
     """At most three numbers of evidence in words, each outside of what is expected of it; "" without any.
 

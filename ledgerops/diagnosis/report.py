@@ -9,7 +9,7 @@ from typing import Any
 from ledgerops.common import format
 from ledgerops.common.format import clean
 from ledgerops.diagnosis.place import place
-from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, proof, unit_of
+from ledgerops.diagnosis.proof import DIGITS, MAX_TOLD, amount, confidence, cure, proof, unit_of
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
@@ -245,7 +245,7 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
         yield _labelled("do first", _step(remedy, verbose))
         if remedy["command"]:
             yield _labelled("command", remedy["command"])
-    for remedy in cause["remedies"][1 : None if verbose else 2 if _prevents_loss(cause) else 1]:
+    for remedy in cause["remedies"][1:] if verbose else filter(None, [cure(cause["remedies"])]):
         yield _labelled("then", _step(remedy, verbose))
     if verbose:
         yield _labelled("evidence", "; ".join(_quoted(each) for each in cause["evidence"]))
@@ -258,11 +258,6 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     if cause["ruled_out"]:
         yield _labelled("ruled out", _ruled_out(cause["ruled_out"], verbose))
     yield _labelled("runbook", f"ledgerops rules {cause['rule']}")
-
-
-def _prevents_loss(cause: Mapping[str, Any]) -> bool:
-    """Whether the first step only gains the time to remove the cause."""
-    return any(remedy.get("prevents") for remedy in cause["remedies"][:1])
 
 
 def _step(remedy: Mapping[str, Any], verbose: bool) -> str:

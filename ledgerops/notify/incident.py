@@ -92,6 +92,11 @@ class Incident:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def rank(severity: str) -> int:
+    """How severe, from 0 on; a severity of another origin counts as a warning."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else 1
+
+
 def matchers(**labels: str | None) -> str:
     """Label matchers in PromQL's form, without braces: of each label that has a value."""
     return ", ".join(f"{label}={promql_text(value)}" for label, value in labels.items() if value)
@@ -116,13 +121,13 @@ def parse_webhook(payload: object) -> Incident:
     alerts = [_firing(each) for each in given]
     firing = [alert for alert in alerts if alert.status == "firing"]
     common = {**_texts(payload, "commonLabels"), **_texts(payload, "groupLabels")}
-    rank: dict[str, int] = {severity: -n for n, severity in enumerate(SEVERITIES)}
+    order: dict[str, int] = {severity: -n for n, severity in enumerate(SEVERITIES)}
     return Incident(
         group=str(payload.get("groupKey", "")),
         status="firing" if firing else "resolved",
         job=common.get("job", ""),
         query=common.get("query"),
-        alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", rank.get(a.severity, 1), a.began, a.name))),
+        alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", order.get(a.severity, 1), a.began, a.name))),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
         cut=max(0, int(payload.get("truncatedAlerts") or 0)),
         app=common.get("app", ""),

@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
-from ledgerops.diagnosis.proof import MAX_TOLD, confidence
+from ledgerops.diagnosis.proof import MAX_TOLD, confidence, cure
 from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.notify.incident import Firing, Incident, matchers
+from ledgerops.notify.incident import Firing, Incident, matchers, rank
 from ledgerops.notify.outcome import utc_clock
 
 MAX_LINES = 12
@@ -121,18 +121,14 @@ def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now:
 
 def _better(incident: Incident) -> str:
     """What is over while a milder alert goes on; empty when nothing worse than that has just ended."""
-    worst = incident.worst
-    ended = [each for each in incident.alerts if each.status == "resolved" and _rank(each) > _rank(worst)]
+    milder = rank(incident.worst.severity)
+    ended = [each for each in incident.alerts if each.status == "resolved" and rank(each.severity) > milder]
     if not ended:
         return ""
     last = max(each.ended or each.began for each in ended)
     lasted = duration(max(0.0, last - min(each.began for each in ended)))
     about = _listed([each.subject for each in ended], 0)
     return f"over since {utc_clock(last)}: {ended[0].summary.rstrip('.')} ({about}; that alert lasted {lasted})"
-
-
-def _rank(alert: Firing) -> int:
-    return SEVERITIES.index(alert.severity) if alert.severity in SEVERITIES else 1
 
 
 def _listed(names: Sequence[str], more: int) -> str:
@@ -205,15 +201,17 @@ def _first_step(cause: Mapping[str, Any]) -> list[str]:
     remedies = sorted(cause.get("remedies", []), key=lambda each: not each.get("safe"))
     for remedy in remedies[:1]:
         command = f": {remedy['command']}" if remedy.get("command") else ""
-        ask = "" if remedy.get("safe") else " (ask the owner before: this changes the job)"
-        lines.append(f"do first{ask}: {remedy['action']}{command} ({remedy['why']})")
-    if len(remedies) > 1 and remedies[0].get("prevents"):  # it only gains the time to remove the cause
-        ask = "" if remedies[1].get("safe") else " (ask the owner before: this changes the job)"
-        lines.append(f"then{ask}: {remedies[1]['action']}")
+        lines.append(f"do first{_ask(remedy)}: {remedy['action']}{command} ({remedy['why']})")
+    if (then := cure(remedies)) is not None:
+        lines.append(f"then{_ask(then)}: {then['action']}")
     ruled_out = [each["rule"] for each in cause.get("ruled_out", [])[:MAX_TOLD]]
     if ruled_out:
         lines.append(f"ruled out: {', '.join(ruled_out)}")
     return lines
+
+
+def _ask(remedy: Mapping[str, Any]) -> str:
+    return "" if remedy.get("safe") else " (ask the owner before: this changes the job)"
 
 
 def _cause(cause: Mapping[str, Any]) -> str:

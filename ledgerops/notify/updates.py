@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledgerops.model.finding import SEVERITIES
-from ledgerops.notify.incident import Incident
+from ledgerops.notify.incident import Incident, rank
 
 REMINDER_SECONDS = 3.5 * 3600.0  # after which the same state is sent again: below Alertmanager's repeat_interval (4 h)
 
@@ -43,16 +42,12 @@ def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
 
 def _worse(firing: Mapping[str, str], told: Told) -> bool:
     """An alert began that is as severe as the worst that was told, or more."""
-    worst = max(map(_rank, told.alerts.values()))
-    return any(_rank(severity) >= worst for alert, severity in firing.items() if alert not in told.alerts)
+    worst = max(map(rank, told.alerts.values()))
+    return any(rank(severity) >= worst for alert, severity in firing.items() if alert not in told.alerts)
 
 
 def _better(firing: Mapping[str, str], told: Told) -> bool:
     """At least half of the alerts that were the worst are over. Of many that end one by one each halving is told."""
-    worst = max(map(_rank, told.alerts.values()))
-    had = {alert for alert, severity in told.alerts.items() if _rank(severity) == worst}
+    worst = max(map(rank, told.alerts.values()))
+    had = {alert for alert, severity in told.alerts.items() if rank(severity) == worst}
     return 2 * len(had & firing.keys()) <= len(had)
-
-
-def _rank(severity: str) -> int:
-    return SEVERITIES.index(severity) if severity in SEVERITIES else 1  # of another origin: as a warning

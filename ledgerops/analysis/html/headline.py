@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.proof import cure
 from ledgerops.model.finding import SEVERITIES
 
 Json = Mapping[str, Any]
@@ -56,9 +57,8 @@ def _sentence(query: Json, others: int, over: bool) -> Headline:
     causes = cause["rule"] + (f" and {counted(more, 'more cause')}" if more else "")
     also = f"; {counted(others, 'more query', 'more queries')} affected" if others else ""
     sentence = f"{query['query']} {state}: {causes}{also}{' (ended)' if over else ''}"
-    first, next_one = (*cause["remedies"], None, None)[:2]
-    then = next_one if first is not None and first.get("prevents") else None
-    return Headline(sentence, cause["severity"], cause["summary"], first, then)
+    first = next(iter(cause["remedies"]), None)
+    return Headline(sentence, cause["severity"], cause["summary"], first, cure(cause["remedies"]))
 
 
 def _gravity(query: Json) -> tuple[int, int, str]:
