@@ -5,7 +5,7 @@ from math import ceil
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.limits import MOSTLY
-from ledgerops.diagnosis.profile import profile
+from ledgerops.diagnosis.profile import FIXED, profile
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
@@ -31,8 +31,9 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
 
     As many times those of now as rows arrive faster than they are processed: a batch that outlasts its interval also
     has the rows of the time that it took, so its length says nothing. Where no rates are known, `batch_seconds` over
-    the interval has to do. Cores help only as far as the longest stage has tasks for them: with fewer, its rows must
-    be divided first. Tasks that wait (`waits`, or by the profile) need no more cores, but slots to run in.
+    the interval has to do. For its rows a batch has what its fixed cost leaves of the interval. Cores help only as far
+    as the longest stage has tasks for them: with fewer, its rows must be divided first. Tasks that wait (`waits`, or by
+    the profile) need no more cores, but slots to run in.
     """
     waits = waits or tasks_wait(view)
     cores, tasks, at_once = view.cluster.cores, _tasks(view), tasks_at_once(view)
@@ -43,7 +44,7 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
         return Remedy(action, "each source partition is read by one task at a time", safe=False)
     load, interval = growth.load(view), view.trigger.interval or batch_seconds
     overload = (load.ratio if load is not None else None) or batch_seconds / interval
-    needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / ROOM_SHARE))
+    needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / (ROOM_SHARE * _share_for_rows(view))))
     settings = (Setting(CORES, max(needed, cores or 0)),) if needed > (cores or 0) else ()
     if tasks >= needed:
         why = f"{at_once} of the {tasks} tasks of the longest stage run at once"
@@ -57,6 +58,12 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
         safe=False,
         settings=(Setting(REPARTITION, needed), *settings),
     )
+
+
+def _share_for_rows(view: QueryView) -> float:
+    """The share of the interval that is left for rows; at least half, as tasks are no cure for a cost that is fixed."""
+    found, interval = profile(view), view.trigger.interval
+    return max(1 - MOSTLY, 1 - found.now(*FIXED) / interval) if found is not None and interval else 1.0
 
 
 def _tasks(view: QueryView) -> int | None:

@@ -142,6 +142,24 @@ def test_no_cores_are_advised_for_tasks_that_wait(history, cpu, asks):
     assert dict(remedy.settings) == {"repartition": 3, "cores": 3}
 
 
+@pytest.mark.parametrize(
+    ("planning", "tasks"),
+    [
+        pytest.param(0.0, 3, id="rows have the whole interval"),
+        pytest.param(0.4, 4, id="planning takes a fifth of it"),
+        pytest.param(1.9, 6, id="planning takes nearly all: more tasks are no cure"),
+    ],
+)
+def test_the_rows_must_fit_into_what_the_fixed_cost_leaves_of_the_interval(history, planning, tasks):
+    """Two tasks, rows that arrive as fast as they are processed, and an interval of two seconds."""
+    phases = [{"query_planning": planning, "add_batch": 2.9 - planning}] * 20
+    work = 2.7 - planning
+    ran = [[stage(records=[500, 500], seconds=[work, work], wall=work)]] * 20
+    view = history(stages=ran, **WORK | {"phases": phases}, interval=2.0)
+
+    assert dict(more_tasks(view, 3.0).settings)["repartition"] == tasks
+
+
 def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_ask_for_more_cores(history):
     """Each batch reads what arrived in the one before, and takes twice as long: two tasks do half of the work."""
     lengths = [2.0, 4.0, 8.0, 16.0, 32.0]
