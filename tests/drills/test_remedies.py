@@ -43,12 +43,14 @@ def test_every_case_has_an_interval_and_a_name_and_rules_that_are_there():
         ([Setting(REPARTITION, 7), Setting(CORES, 7)], {"options": {"repartition": 7}, "master": "local[7]"}),
         ([Setting(DELAY_SECONDS, 60)], {"options": {"delay": "60 seconds"}}),
         ([Setting(DELAY_SECONDS, None)], {"options": {"delay": "10 seconds"}}),
-        ([Setting(TRIGGER_SECONDS, 10)], {"trigger": 10.0, "seconds": 80.0}),
+        ([Setting(TRIGGER_SECONDS, 10)], {"trigger": 10.0}),
+        ([Setting(TRIGGER_SECONDS, 20)], {"trigger": 20.0, "seconds": 160.0}),
         ([Setting("spark.speculation", "true")], {"conf": {"spark.speculation": "true"}}),
     ],
 )
 def test_an_application_is_started_again_as_the_verdict_says(settings, expected):
-    assert treated(CASE, settings) == replace(CASE, **expected)
+    """It runs half as long again as before, so that what piled up while it started is read before it is judged."""
+    assert treated(CASE, settings) == replace(CASE, **{"seconds": 90.0, **expected})
 
 
 def test_a_setting_that_no_application_takes_is_refused():

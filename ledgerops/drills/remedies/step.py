@@ -28,6 +28,7 @@ LATER_KINDS = ("heap",)  # that are never there from birth
 PER_KIND = 2  # cases of a kind
 FIRST_STEPS = 2  # of a finding: what a person does before anything else
 MIN_TRIGGERS = 8  # for which a run with a longer interval lasts
+CATCH_UP = 1.5  # times as long as the run before: rows that piled up while the application started are read first
 DEFAULT_DELAY_SECONDS = 10.0  # where the step names no number
 FILE_SECONDS = 0.5  # between two files of a feeder that is told nothing else
 SHUFFLE = "spark.sql.shuffle.partitions"
@@ -101,11 +102,11 @@ def _step(finding: Mapping[str, Any]) -> Step:
 def treated(case: Case, settings: Sequence[Setting]) -> Case:
     """The case as it is started again with these settings. Raises UserError for one that applications do not take."""
     options, conf = dict(case.options), dict(case.conf)
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {"seconds": CATCH_UP * case.seconds}
     for name, value in settings:
         if name == TRIGGER_SECONDS:
             seconds = float(value or 0.0)
-            changes |= {"trigger": seconds, "seconds": max(case.seconds, MIN_TRIGGERS * seconds)}
+            changes |= {"trigger": seconds, "seconds": max(CATCH_UP * case.seconds, MIN_TRIGGERS * seconds)}
         elif name == DELAY_SECONDS:
             options["delay"] = f"{value or DEFAULT_DELAY_SECONDS:g} seconds"
         elif name == CORES:
