@@ -121,13 +121,12 @@ def parse_webhook(payload: object) -> Incident:
     alerts = [_firing(each) for each in given]
     firing = [alert for alert in alerts if alert.status == "firing"]
     common = {**_texts(payload, "commonLabels"), **_texts(payload, "groupLabels")}
-    order: dict[str, int] = {severity: -n for n, severity in enumerate(SEVERITIES)}
     return Incident(
         group=str(payload.get("groupKey", "")),
         status="firing" if firing else "resolved",
         job=common.get("job", ""),
         query=common.get("query"),
-        alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", order.get(a.severity, 1), a.began, a.name))),
+        alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", -rank(a.severity), a.began, a.name))),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
         cut=max(0, int(payload.get("truncatedAlerts") or 0)),
         app=common.get("app", ""),

@@ -18,6 +18,13 @@ def test_the_worst_alert_that_fires_comes_first():
     assert (incident.status, incident.query, incident.job) == ("firing", "daily_counts", "ledgerops")
 
 
+def test_a_severity_of_another_origin_counts_as_a_warning_also_in_the_order():
+    given = [alert(name, severity) for name, severity in (("A", "info"), ("B", "page"), ("C", "critical"))]
+    later = alert("D", "warning", startsAt="2026-03-01T11:00:00Z")
+
+    assert [each.name for each in parse_webhook(webhook(later, *given)).alerts] == ["C", "B", "D", "A"]
+
+
 def test_instants_keep_their_fractions_and_never_is_none():
     incident = parse_webhook(webhook())
 
