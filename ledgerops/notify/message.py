@@ -17,7 +17,6 @@ from urllib.parse import quote
 from ledgerops.common.format import clean, duration
 from ledgerops.diagnosis.proof import MAX_TOLD, confidence, cure
 from ledgerops.diagnosis.report import figures_of
-from ledgerops.model.finding import SEVERITIES
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.notify.incident import Firing, Incident, matchers, rank
 from ledgerops.notify.outcome import utc_clock
@@ -97,11 +96,12 @@ def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now:
         (each["summary"] for each in first.get("root_causes", ())[:1] if each["summary"].startswith(FAILED)), None
     )
     since = f"alert since {utc_clock(worst.began)}, for {duration(max(0.0, now - worst.began))}"
-    better = _better(incident)
+    ended = _ended(incident)
+    better = bool(ended) and rank(ended[0].severity) > rank(worst.severity)
     state = _heading(worst.severity.upper(), incident) + (", better" if better else "")
     lines = [f"{state}: {failed or worst.summary.rstrip('.')} ({since})"]
-    if better:
-        lines += [better, *_states(queries, diagnoses, {})]
+    if ended:
+        lines += [_over(ended), *_states(queries, diagnoses, {})]
     elif len(queries) > 1:
         lines.append(f"queries: {_listed([each.query for each in queries], incident.cut)}")
     if worst.description and failed is None:
@@ -119,12 +119,19 @@ def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now:
     return lines
 
 
-def _better(incident: Incident) -> str:
-    """What is over while a milder alert goes on; empty when nothing worse than that has just ended."""
-    milder = rank(incident.worst.severity)
-    ended = [each for each in incident.alerts if each.status == "resolved" and rank(each.severity) > milder]
-    if not ended:
-        return ""
+def _ended(incident: Incident) -> Sequence[Firing]:
+    """The worst alert that has just ended, of each query or driver that had it, while others go on; none where all that
+    go on are worse, or where the one that goes on is the same."""
+    goes_on = incident.worst
+    over = [
+        each
+        for each in incident.alerts
+        if each.status == "resolved" and each.name != goes_on.name and rank(each.severity) >= rank(goes_on.severity)
+    ]
+    return [each for each in over if each.name == over[0].name]
+
+
+def _over(ended: Sequence[Firing]) -> str:
     last = max(each.ended or each.began for each in ended)
     lasted = duration(max(0.0, last - min(each.began for each in ended)))
     about = _listed([each.subject for each in ended], 0)
@@ -157,7 +164,7 @@ def _heading(state: str, incident: Incident) -> str:
     """The state, and whom it is about: the query or the number of queries with the application, else the application,
     else the scrape job."""
     count = len(incident.of_queries)
-    named = incident.query or (f"{count} queries" if count > 1 and incident.worst.query else "")
+    named = incident.query or (f"{count} queries" if count > 1 and incident.worst.query else incident.worst.query)
     about = named or incident.app or incident.job
     if named and incident.app:
         about += f" of {incident.app}"
@@ -219,7 +226,7 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 
 def _severity(cause: Mapping[str, Any]) -> int:
-    return SEVERITIES.index(cause["severity"])
+    return rank(cause["severity"])
 
 
 def worst_over(diagnosis: Mapping[str, Any], alert: Firing) -> Mapping[str, Any] | None:
@@ -244,7 +251,8 @@ def _resolved(
 ) -> list[str]:
     """What is known: recovered, with the figures; stopped; lost and not seen again; or replaced."""
     worst = incident.worst
-    lasted = f"the alert lasted {duration(max(0.0, (worst.ended or worst.began) - worst.began))}"
+    of = f" of {worst.query}" if len(incident.of_queries) > 1 else ""
+    lasted = f"the alert{of} lasted {duration(max(0.0, (worst.ended or worst.began) - worst.began))}"
     diagnosis = diagnoses.get(worst.about)
     became = _state(diagnosis) if diagnosis is not None else outcomes.get(worst.about, "")
     told = "; ".join(part for part in (became, lasted) if part)

@@ -60,9 +60,17 @@ def test_a_page_names_the_application_of_the_query_and_silences_only_that():
     ("labels", "subject"), [({"job": "ledgerops"}, "CRITICAL ledgerops: "), ({}, "CRITICAL: ")], ids=["job", "nothing"]
 )
 def test_a_page_about_no_query_names_the_job_where_it_is_known(labels, subject):
-    found = compose(parse_webhook(webhook(alert(), groupLabels=labels, commonLabels=labels)), None, NOW)
+    about_none = alert(labels={"alertname": "LedgerExporterAbsent", "severity": "critical", **labels})
+    found = compose(parse_webhook(webhook(about_none, groupLabels=labels, commonLabels=labels)), None, NOW)
 
     assert found.title.startswith(subject)
+
+
+def test_a_page_names_its_one_query_also_where_the_group_had_others():
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:02:00Z"}
+    found = about_shop([of_shop("orders"), of_shop("payments", **over)], {})
+
+    assert found.title.startswith("CRITICAL orders of shop: ")
 
 
 def lost(number, name="LedgerDriverLost", **other):
@@ -226,6 +234,31 @@ def test_when_the_worst_is_over_the_message_says_so_and_what_the_queries_do_now(
         "over since 10:02:00 UTC: A query falls behind its input (orders, payments, refunds; that alert lasted 2 min)",
         "now catching up, backlog clears in 4 min: orders, payments",
     ]
+
+
+def test_when_what_goes_on_is_as_severe_the_message_says_what_is_over_and_not_that_it_is_better():
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:02:00Z"}
+    ended = [of_shop("orders", "LedgerQueryDown", **over), of_shop("orders", "LedgerOverrun", "warning", **over)]
+    message = about_shop([*ended, of_shop("orders", "LedgerQueryStuck")], {})
+
+    assert message.title.startswith("CRITICAL orders of shop: ")
+    assert [line for line in message.body.splitlines() if "over since" in line] == [
+        "over since 10:02:00 UTC: A query falls behind its input (orders; that alert lasted 2 min)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "alerts",
+    [
+        pytest.param([("LedgerSourceUnreachable", "critical")], id="the same alert of another query"),
+        pytest.param([("LedgerTriggerOverrun", "warning")], id="a milder one"),
+    ],
+)
+def test_an_end_beside_what_goes_on_is_not_told_of(alerts):
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:02:00Z"}
+    message = about_shop([of_shop("orders"), *(of_shop("payments", *each, **over) for each in alerts)], {})
+
+    assert "over since" not in message.text
 
 
 def test_the_end_of_several_says_of_each_what_became_of_it():
