@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from importlib.resources import files
+from itertools import pairwise
 from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
@@ -29,6 +30,8 @@ SHARED_SECONDS = 1.0  # for which a scrape is repeated while there is no news: i
 MAX_SCRAPERS = 16  # whose times are remembered
 # for which a driver that ends waits to be scraped once more: with longer scrape intervals its end may not be seen
 LAST_SCRAPE_SECONDS = 15.0
+LAST_ANSWER_SECONDS = 2.0  # for the answer to that scrape
+LATE_SECONDS = 2.0  # by which a scrape may be late on a busy machine; one interval may be missed
 RISK = (
     "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
     "tls_client_ca"
@@ -51,7 +54,8 @@ class Exporter:
             "/status": self._status,
             "/healthz": self._healthz,
         }
-        self._scrapes: dict[str, tuple[float, ...]] = {}  # client -> when it scraped last, at most three times
+        # client, and whether it says that it scrapes -> when it did last, at most three times
+        self._scrapes: dict[tuple[str, bool], tuple[float, ...]] = {}
         self._scraped = threading.Condition()
         self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)
@@ -69,14 +73,19 @@ class Exporter:
         self._thread.start()
 
     def await_scrapes(self) -> None:
-        """Waits until whoever scrapes regularly has read what was published last, at most LAST_SCRAPE_SECONDS: that
-        the queries ended. To Prometheus, a driver that is gone without that is lost."""
+        """Waits until Prometheus, and whoever else scrapes regularly, has read what was published last, at most
+        LAST_SCRAPE_SECONDS: that the queries ended. To Prometheus, a driver that is gone without that is lost."""
         began = time.monotonic()
         with self._scraped:
-            due = {client: due for client, at in self._scrapes.items() if (due := _next_scrape(at, began)) is not None}
+            due = {
+                client: due
+                for client, at in self._scrapes.items()
+                if (due := _next_scrape(at, began, announced=client[1])) is not None
+            }
             while due and (left := min(max(due.values()), began + LAST_SCRAPE_SECONDS) - time.monotonic()) > 0:
                 self._scraped.wait(left)
                 due = {client: at for client, at in due.items() if self._scrapes[client][-1] < began}
+        self._server.finish_answers(LAST_ANSWER_SECONDS)
 
     def close(self) -> None:
         """Stops listening. May be called twice."""
@@ -109,10 +118,11 @@ class Exporter:
             log.warning("cannot answer %s (%s: %.200s)", parts.path, type(error).__name__, error)
             return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page failed; see the driver's log")
         if parts.path == "/metrics":
-            self._note_scrape(request.client)
+            self._note_scrape(request)
         return found
 
-    def _note_scrape(self, client: str) -> None:
+    def _note_scrape(self, request: Request) -> None:
+        client = request.client, request.scrapes
         with self._scraped:
             times = self._scrapes.pop(client, ())
             self._scrapes[client] = (*times[-2:], time.monotonic())
@@ -170,12 +180,17 @@ class Exporter:
         return Answer(files("ledgerops.agent").joinpath("live.html").read_bytes(), HTML)
 
 
-def _next_scrape(times: tuple[float, ...], now: float) -> float | None:
-    """Until when the next of regular scrapes comes; None for a client that scrapes now and then, or no longer."""
+def _next_scrape(times: tuple[float, ...], now: float, announced: bool) -> float | None:
+    """Until when the next scrape comes; None for a client that scrapes no longer. One that says that it scrapes is
+    known by its first scrape, another one by three that are regular."""
+    if announced:
+        interval = max((later - earlier for earlier, later in pairwise(times)), default=LAST_SCRAPE_SECONDS)
+        due = times[-1] + interval + max(interval, LATE_SECONDS)
+        return due if now < due else None
     if len(times) < 3:
         return None
     first, second = times[1] - times[0], times[2] - times[1]
-    spare = 0.25 * max(first, second) + 0.5  # Prometheus is punctual, a busy machine is not
+    spare = 0.25 * max(first, second) + 0.5  # a program is punctual, a busy machine is not
     due = times[2] + max(first, second) + spare
     return due if abs(first - second) <= spare and now < due else None
 

@@ -18,6 +18,7 @@ MAX_HEAD_BYTES = 131_072  # of request line and headers together; the library al
 QUIET_SECONDS = 5.0  # after which a silent client is cut off
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+SCRAPER_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"  # of Prometheus, its agents, vmagent and the Collector
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
 
 
@@ -30,6 +31,7 @@ class Request(NamedTuple):
     body: bytes = b""
     gzip: bool = False  # whether the client understands it
     client: str = ""  # its address, without the port
+    scrapes: bool = False  # whether it says that it is Prometheus, or one that scrapes as it does
 
 
 class Answer(NamedTuple):
@@ -143,7 +145,8 @@ class Handler(BaseHTTPRequestHandler):
         if len(headers.get_all("Host", [])) > 1:  # RFC 9112, section 3.2: somebody else may read the other one
             refusal = HTTPStatus.BAD_REQUEST, "more than one Host"
         packed = takes_gzip(headers.get("Accept-Encoding", ""))
-        request = Request(self.path, method, headers.get("Accept", ""), body, packed, self.client_address[0])
+        scrapes = SCRAPER_HEADER in headers
+        request = Request(self.path, method, headers.get("Accept", ""), body, packed, self.client_address[0], scrapes)
         self._say(server.problem(*refusal) if refusal else server.respond(self.request, request))
 
     def _say(self, answer: Answer) -> None:

@@ -102,6 +102,12 @@ class Server(HTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
+    def finish_answers(self, seconds: float) -> None:
+        """Waits until what was asked is answered, at most that long: the end of the process would cut it off."""
+        end = time.monotonic() + seconds
+        while any(each.asked for each in list(self._open.values())) and time.monotonic() < end:
+            time.sleep(0.01)
+
     def get_request(self) -> tuple[socket.socket, Any]:
         """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
         try:
