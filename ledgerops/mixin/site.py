@@ -53,7 +53,9 @@ class Site:
     scrape_seconds: float = setting(5.0, "Scrape interval, also of Grafana's data source.")
     evaluation_seconds: float = setting(15.0, "How often rules are evaluated.")
     time_scale: float = setting(
-        1.0, "Multiplies every window and `for`: a drill or a demonstration has minutes, not days."
+        1.0,
+        "Multiplies every window and `for`: a drill or a demonstration has minutes, not days. What the diagnosis needs "
+        "to name a query that hangs is not scaled.",
     )
     freshness_seconds: float = setting(FRESHNESS_OBJECTIVE_SECONDS, "Results that are older are bad.")
     freshness_objective: float = setting(0.99, "Share of the time in which results are not bad.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.diagnosis.facts.hang import MIN_STUCK_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, interval, silent, worst
 from ledgerops.mixin.site import Site
@@ -12,12 +13,18 @@ FIRST_BATCH_SECONDS = 80.0
 SPARE_SECONDS = 60.0
 
 
+def spare_seconds(site: Site) -> float:
+    """Allowed on top of three triggers and three batches. What Spark and the diagnosis need is not scaled: a page must
+    not come before its cause."""
+    return max(SPARE_SECONDS * site.time_scale, MIN_STUCK_SECONDS)
+
+
 def _expression(site: Site) -> str:
     quiet = silent(site)
     # a query without a batch yet may take minutes for it: it has all of the past to read
-    first = f"0 * {quiet} + {FIRST_BATCH_SECONDS * site.time_scale:g}"
+    first = f"0 * {quiet} + {FIRST_BATCH_SECONDS:g}"
     batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or {first})"
-    limit = f"{SPARE_SECONDS * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
+    limit = f"{spare_seconds(site):g} + 3 * ({batch} + {interval(site, quiet)})"
     return f"{quiet} > {limit} and on (job, app, query) {alive(site)}"
 
 
