@@ -126,7 +126,7 @@ class Split(NamedTuple):
 
     def worst(self, part: str) -> StageSummary | None:
         """The stage that contributes most to an uneven part; None without one."""
-        own = [each for each in self.stages if each.uneven_part == part and each.uneven > 0]
+        own = [each for each in self.stages if each.uneven_part == part]
         return max(own, key=lambda each: each.uneven).stage if own else None
 
 
@@ -225,7 +225,7 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
         enough = stage.records >= MIN_UNEVEN_RECORDS
         part = "uneven_keys" if stage.reads_shuffle else "uneven_source"
         return (part, fair) if enough else ("", longest)
-    if stage.records > 0 and longest >= CLEAR_TIMES * others:
+    if longest >= CLEAR_TIMES * others:
         return "uneven_task", max(others, (ran - longest + others) / slots)
     slow = _slow_executor(stage, facts)
     return ("uneven_task", slow) if slow is not None else ("", longest)
@@ -233,14 +233,14 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
 
 def _busiest_seconds(stage: StageSummary, facts: Facts) -> float | None:
     """Wall seconds that the executor with far more than its share of the tasks needs for them; None without one."""
-    if len(facts.cores) < 2 or stage.tasks < len(facts.cores):
+    if len(facts.cores) < 2 or stage.tasks < len(facts.cores) or not stage.executors:
         return None
-    name = max(stage.executors, key=lambda each: stage.executors[each].tasks, default=None)
-    if name is None or name not in facts.cores:
+    name = max(stage.executors, key=lambda each: stage.executors[each].tasks)
+    if name not in facts.cores:
         return None
     share, even = stage.executors[name].tasks / stage.tasks, facts.cores[name] / sum(facts.cores.values())
-    uneven = share >= min(0.95, MIN_TIMES_EVEN_SHARE * even)
-    return stage.executors[name].run_seconds / max(1, facts.cores[name]) if uneven else None
+    uneven = share >= MIN_TIMES_EVEN_SHARE * even
+    return stage.executors[name].run_seconds / facts.cores[name] if uneven else None
 
 
 def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
@@ -254,7 +254,7 @@ def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
     if known[slow].run_seconds < CLEAR_TIMES * others * known[slow].tasks:
         return None
     excess = known[slow].run_seconds - known[slow].tasks * others
-    return max(0.0, stage.seconds_max - excess / max(1, facts.cores[slow]))
+    return stage.seconds_max - excess / facts.cores[slow]
 
 
 def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], facts: Facts) -> dict[str, float]:
@@ -266,7 +266,7 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
         parts |= {"launch": sum(each.launch for each in stages), "many_tasks": sum(each.many for each in stages)}
         for each in stages:
             if each.uneven_part:
-                parts[each.uneven_part] = parts.get(each.uneven_part, 0.0) + each.uneven
+                parts[each.uneven_part] += each.uneven
     ran = tasks.run_seconds
     if ran <= 0:
         return parts | {"waiting": even}

@@ -149,7 +149,7 @@ def _names(cause: Cause, found: Profile) -> tuple[str, ...]:
 def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
     """The finding, where the query is worth a look and the cause takes enough of its batches."""
     found = profile(view) if examined(view) else None
-    if found is None or view.last is None:
+    if found is None:
         return
     taken, least = cost(cause, found), _least(cause, found, harm(view) is not None)
     if taken.saving < MIN_SECONDS or taken.share < least or not cause.holds(view, found):
@@ -218,11 +218,10 @@ def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterat
 
 def steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
     """The first step that fits the query's source or sink, then the riskier ones."""
-    first = next((words.first[context] for context in contexts(view) if context in words.first), None)
-    return words.then if first is None else (first, *words.then)
+    return (next(words.first[context] for context in contexts(view) if context in words.first), *words.then)
 
 
 def _confidence(found: Profile, taken: Cost) -> float:
     """Surer with a larger share, a healthy past, known tasks, and more batches."""
     batches = min(len(found.splits), RECENT_BATCHES) / RECENT_BATCHES
-    return min(0.95, 0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches)
+    return 0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches

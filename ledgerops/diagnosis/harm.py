@@ -124,7 +124,7 @@ def _longest(view: QueryView, proofs: Sequence[Proof]) -> Owed | None:
 def _candidates(view: QueryView) -> Sequence[Owed]:
     """The newest batches from each late one on, the longest such stretch first."""
     turns = _turns(view)
-    interval = view.trigger.interval or 0.0
+    interval = view.interval
     places = [place for place, turn in enumerate(turns) if turn.seconds > OVER_RATIO * interval]
     if not places or _is_over(turns, places, [batch.duration for batch in view.batches]):
         return []

@@ -77,7 +77,7 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     part = largest_part(view) if finding.rule in SYMPTOMS else None
     if part is None:
         return finding
-    interval, typical = view.trigger.interval or 0.0, part.seconds / part.share if part.share else 0.0
+    interval, typical = view.interval, part.seconds / part.share if part.share else 0.0
     words, why = PARTS[part.part]
     step = _look(BY_LARGEST_PART[part.part], why)
     where = f"the largest part of a batch is {words}: {duration(part.seconds)} of {duration(typical)}"

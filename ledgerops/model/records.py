@@ -311,6 +311,11 @@ class Plan:
     spark_version: str | None = None
     without_timeout: tuple[str, ...] = ()  # operators whose function keeps state and sets no time limit
 
+    @property
+    def lateness(self) -> float | None:
+        """The largest allowed lateness of its watermarks, in seconds; None without any."""
+        return max(self.watermarks.values(), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Running:

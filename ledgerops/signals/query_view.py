@@ -8,7 +8,7 @@ from typing import Any
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.model.history import History
-from ledgerops.model.records import Host, Observer, Partition, Plan, Progress
+from ledgerops.model.records import Host, Observer, Partition, Plan, Progress, SourceProgress, StateOperator
 from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.capacity import Capacity
 from ledgerops.signals.cluster import Cluster
@@ -75,6 +75,21 @@ class QueryView:
     def last(self) -> Progress | None:
         """The newest batch of the run; None before the first."""
         return self.run.last
+
+    @property
+    def sources(self) -> Sequence[SourceProgress]:
+        """Those of the newest batch; none before the first."""
+        return self.last.sources if self.last is not None else ()
+
+    @property
+    def operators(self) -> Sequence[StateOperator]:
+        """The state operators of the newest batch; none before the first."""
+        return self.last.operators if self.last is not None else ()
+
+    @property
+    def interval(self) -> float:
+        """The trigger interval in seconds; 0 where there is none, or none is known."""
+        return self.trigger.interval or 0.0
 
     @property
     def plan(self) -> Plan:

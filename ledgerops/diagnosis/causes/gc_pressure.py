@@ -39,7 +39,7 @@ LOOK = first_step("gc-pressure", GENERAL, "what stays there fills it")
 
 def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
     """The part of the heap that the state takes, where it matters."""
-    heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.last.operators) if view.last else 0
+    heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
     if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
         return ()
     return (Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at),)

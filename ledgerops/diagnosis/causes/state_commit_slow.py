@@ -41,8 +41,7 @@ ONLY_CHANGES = Remedy(
 
 
 def _component(view: QueryView, found: Profile) -> Component:
-    operators = view.last.operators if view.last is not None else ()
-    slowest = max(operators, key=lambda each: each.commit_seconds, default=None)
+    slowest = max(view.operators, key=lambda each: each.commit_seconds, default=None)
     return Component("operator", slowest.name if slowest is not None else "state")
 
 

@@ -8,10 +8,11 @@ factor and nothing beyond it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour, slots_taken
+from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour
 from ledgerops.diagnosis.harm import examined, harm, judged
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
@@ -23,8 +24,6 @@ from ledgerops.signals.query_view import QueryView
 MIN_SPAN_SECONDS = 4.0  # between two compared samples of the machine: less is noise
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of them stays far below
 MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
-PRESSED_SAMPLES = 2  # newest samples, all of which must show it
-MIN_QUEUED_PER_CORE = 4  # threads that run or wait, where PSI is not recorded
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
 MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
@@ -52,7 +51,6 @@ FORMULAS: Mapping[
     "cores_of_other_processes": "busy cores in that time less those of the driver's Python, JVM and Python workers",
     "cpu_pressure_ratio": "the smaller of the newest two samples of Linux PSI: the share of time in which some thread "
     "waits for a core",
-    "runnable_threads": "where PSI is not known: the smaller of the newest two samples of threads that run or wait",
 }
 
 
@@ -96,18 +94,16 @@ class CpuUse(NamedTuple):
 @once
 def cpu_use(view: QueryView) -> CpuUse | None:
     """CPU use since the newest sample at least MIN_SPAN_SECONDS before the last; None without two recent samples."""
-    samples = [sample for sample in view.hosts if sample.at <= view.now and sample.cpu_busy_ratio is not None]
-    if len(samples) < 2 or samples[-1].at < view.now - MAX_SAMPLE_AGE_SECONDS:
+    samples = [sample for sample in view.hosts if sample.cpu_busy_ratio is not None]
+    newest = samples[-1] if samples else None
+    if newest is None or not newest.cpu_count or newest.at < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
-    newest = samples[-1]
-    base = next(
-        (place for place in range(len(samples) - 2, -1, -1) if newest.at - samples[place].at >= MIN_SPAN_SECONDS), None
-    )
-    if base is None or not newest.cpu_count:
+    places = range(len(samples) - 2, -1, -1)
+    base = next((place for place in places if newest.at - samples[place].at >= MIN_SPAN_SECONDS), None)
+    if base is None:
         return None
-    steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(samples[base:-1], samples[base + 1 :], strict=True)]
     seconds = newest.at - samples[base].at
-    busy = sum(span * ratio for span, ratio in steps) / seconds
+    busy = sum((b.at - a.at) * (b.cpu_busy_ratio or 0.0) for a, b in pairwise(samples[base:])) / seconds
     by = _by_role(samples[base], newest, seconds)
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
     return CpuUse(newest.at, seconds, newest.cpu_count, busy, by)
@@ -129,7 +125,7 @@ def contention(view: QueryView) -> Contention | None:
     found = neighbour(view)
     if found is not None:
         return _by_query(view, found)
-    if view.last is None or not examined(view):
+    if not examined(view):
         return None
     return _by_processes(view) or _by_crowd(view) or _unsampled(view)
 
@@ -199,7 +195,7 @@ def _unsampled(view: QueryView) -> Contention | None:
     if lost is None or last is None or any(sample.cpu_busy_ratio is not None for sample in view.hosts):
         return None
     now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-LOOKBACK_BATCHES:]))
-    more_rows = max(1.0, lost.rows / max(1.0, lost.usual_rows))
+    more_rows = max(1.0, lost.rows / lost.usual_rows)
     stretch = _stretch(view)
     if (
         now is None
@@ -207,7 +203,6 @@ def _unsampled(view: QueryView) -> Contention | None:
         or stretch < CHANGED_RATIO
         or now[1] > MAX_STARVED_CPU_SHARE
         or now[0] > CHANGED_RATIO * before[0] * more_rows
-        or slots_taken(view)
     ):
         return None
     evidence = (
@@ -237,7 +232,7 @@ def _stretch(view: QueryView) -> float:
     """
     lost, usual = view.baseline.slowdown_of(judged(view)), view.baseline.usual
     now = _fixed(judged(view))
-    if lost is None or not usual:
+    if lost is None:
         return max(1.0, now / FIXED_SECONDS)
     return max(1.0, min(lost.factor, now / max(_fixed(usual), MIN_PHASE_SECONDS)))
 
@@ -264,25 +259,13 @@ def _of_machine(use: CpuUse) -> tuple[Evidence, ...]:
 
 
 def _words(use: CpuUse, pressed: Evidence | None) -> str:
-    waits = ""
-    if pressed is not None:
-        waits = f"; threads wait for a core {pressed.value:.0%} of the time"
-        if pressed.unit != "ratio":
-            waits = f"; {pressed.value:.0f} threads run or wait for a core"
+    waits = f"; threads wait for a core {pressed.value:.0%} of the time" if pressed is not None else ""
     return f"other processes use {use.cores_by[OTHER]:.1f} of {use.cores} cores, {use.busy:.0%} are busy{waits}"
 
 
 def pressure(view: QueryView) -> Evidence | None:
-    """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
-    samples = [sample for sample in view.hosts if sample.at <= view.now][-PRESSED_SAMPLES:]
-    shares = [sample.cpu_pressure_ratio for sample in samples if sample.cpu_pressure_ratio is not None]
-    if len(shares) == PRESSED_SAMPLES and min(shares) >= NEARLY_ALL:
-        return Evidence("cpu_pressure_ratio", min(shares), "ratio", f"< {NEARLY_ALL:g}", samples[-1].at)
-    queue = [float(threads) for s in samples if (threads := s.runnable_threads or 0) >= _queue_limit(s)]
-    if not shares and len(queue) == PRESSED_SAMPLES:
-        return Evidence("runnable_threads", min(queue), "count", "about one for each core", samples[-1].at)
-    return None
-
-
-def _queue_limit(sample: Host) -> float:
-    return MIN_QUEUED_PER_CORE * (sample.cpu_count or 1)
+    """How far threads wait for a core, by the less of the newest two samples; None where they do not, or none says."""
+    shares = [sample.cpu_pressure_ratio or 0.0 for sample in list(view.hosts)[-2:]]
+    if not shares or min(shares) < NEARLY_ALL:
+        return None
+    return Evidence("cpu_pressure_ratio", min(shares), "ratio", f"< {NEARLY_ALL:g}", view.hosts[-1].at)

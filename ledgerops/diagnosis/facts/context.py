@@ -32,7 +32,7 @@ SINKS: Mapping[str, SinkKind] = {
 
 def source_kind(view: QueryView) -> SourceKind:
     """The kind of all sources; `other` where it is not known, or they differ."""
-    kinds = {_source(source) for source in (view.last.sources if view.last is not None else ())}
+    kinds = {_source(source) for source in view.sources}
     return kinds.pop() if len(kinds) == 1 else "other"
 
 
@@ -58,8 +58,7 @@ def sink_name(view: QueryView) -> str:
 
 def source_names(view: QueryView) -> str:
     """The names of the sources of the newest batch."""
-    names = [source.name for source in view.last.sources] if view.last is not None else []
-    return ",".join(names) or view.query
+    return ",".join(source.name for source in view.sources) or view.query
 
 
 def function_computes(view: QueryView) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
+from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import RECENT_BATCHES, WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -20,7 +21,6 @@ WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
 MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
-MAX_FORECAST_SECONDS = 900.0  # a forecast from five minutes does not reach further
 BY_INTERVAL = "the trigger interval"
 
 
@@ -40,11 +40,8 @@ class Creep(NamedTuple):
 @once
 def creep(view: QueryView) -> Creep | None:
     """The rise over the shortest window that shows one."""
-    interval = view.trigger.interval
-    if view.last is None or not interval or view.history.idle_since is not None:
-        return None
     newest = view.batches[-3:]
-    if max(_full(view, batch.rows, batch.duration) for batch in newest) < MIN_FULLNESS:
+    if not newest or not view.interval or max(_full(view, b.rows, b.duration) for b in newest) < MIN_FULLNESS:
         return None
     since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS
     points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
@@ -53,79 +50,65 @@ def creep(view: QueryView) -> Creep | None:
     for size in WINDOWS:
         if len(points) < size + 1:
             return None
-        found = _risen(view, points[-size - 1 :])
+        found = _risen(view, points[-size - 1 :], newest[-1])
         if found is not None:
             return found
     return None
 
 
-def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
+def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Creep | None:
     """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
     size = (len(points) - 1) // WINDOW_PARTS
     parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(WINDOW_PARTS)]
     edges = [points[n * size].at for n in range(WINDOW_PARTS + 1)]
-    if view.last is None or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
+    if any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
+        return None  # with a pause
+    sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(last))]  # the newest part may not be over
+    if sampled_at[-1] - sampled_at[-2] < MAX_STEP_SHARE * size * TREND_SECONDS:
         return None
-    sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(view.last))]  # the newest part may not be over
-    heads = [_heads(view, at) for at in sampled_at]
-    if any(head is None for head in heads) or sampled_at[-1] - sampled_at[-2] < MAX_STEP_SHARE * size * TREND_SECONDS:
-        return None
-    arrivals = [
-        ((after or 0.0) - (before or 0.0)) / (until - begin)
-        for (before, after), (begin, until) in zip(pairwise(heads), pairwise(sampled_at), strict=True)
-    ]
+    known = [(at, _heads(view, at)) for at in sampled_at]
+    arrivals = [(after - before) / (until - since) for (since, before), (until, after) in pairwise(known)]
     rise = arrivals[-1] - arrivals[0]
-    if arrivals[0] <= 0 or rise < MIN_RISE_SHARE * arrivals[0]:
+    if rise < MIN_RISE_SHARE * arrivals[0] or arrivals[0] <= 0:
         return None
     if any(
         not MIN_STEP_SHARE * rise <= later - earlier <= MAX_STEP_SHARE * rise for earlier, later in pairwise(arrivals)
     ):
         return None
-    fulls = [
-        _full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches)
-        for part in parts
-        if (batches := sum(p.batches for p in part))
-    ]
-    apart = edges[-1] - edges[-2]
-    if len(fulls) < WINDOW_PARTS or fulls[-1] < MIN_FULLNESS or fulls[-1] <= fulls[0]:
+    fulls = []
+    for part in parts:
+        batches = sum(point.batches for point in part)
+        fulls.append(_full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches))
+    seconds = _until_full(fulls, edges[-1] - edges[-2]) if fulls[-1] >= MIN_FULLNESS else None
+    if seconds is None:
         return None
-    # the newest part is as full as it was in its middle
-    seconds = _until_full(fulls, apart)
-    if seconds is None or seconds > MAX_FORECAST_SECONDS:
-        return None
-    window = edges[-1] - edges[0]
-    by = "the rows allowed per batch" if _by_cap(view, points[-1]) else BY_INTERVAL
+    window, cap, newest = edges[-1] - edges[0], cap_of(view), points[-1]
+    by_cap = cap is not None and newest.rows / cap[1] > newest.batch_seconds / view.interval
+    by = "the rows allowed per batch" if by_cap else BY_INTERVAL
     per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
     return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
 
 
 def _until_full(fulls: Sequence[float], apart: float) -> float | None:
-    """Seconds from the end of the newest part until 1 is reached; None when the rise levels off below it."""
+    """Seconds from the end of the newest part, which was so full in its middle, until 1 is reached; None when the rise
+    levels off below it."""
     if fulls[-1] >= 1:
         return 0.0
     step = fulls[-1] - fulls[-2]
     bend = min(0.0, step - (fulls[-2] - fulls[-3]))  # a rise that gets faster is taken as straight
     step, missing = step + bend / 2, 1 - fulls[-1]
-    if bend == 0.0:
-        steps = missing / step if step > 0 else None
-    else:  # missing = step * n + bend / 2 * n^2
-        inner = step * step + 2 * bend * missing
-        steps = (-step + sqrt(inner)) / bend if inner >= 0 and step > 0 else None
-    return None if steps is None else max(0.0, (steps - 0.5) * apart)
+    inner = step * step + 2 * bend * missing  # missing = step * n + bend / 2 * n^2
+    return max(0.0, (2 * missing / (step + sqrt(inner)) - 0.5) * apart) if inner >= 0 and step > 0 else None
 
 
-def _heads(view: QueryView, at: float) -> float | None:
+def _heads(view: QueryView, at: float) -> float:
     """The sum of all head offsets at an instant, by what was seen of them before and after it."""
     total = 0.0
     for offsets, times in view.history.head_times.values():
-        after = bisect_left(times, at)
-        if not times or at < times[0]:
-            return None
-        if after == len(times):
-            total += offsets[-1]
-            continue
+        after = min(bisect_left(times, at), len(times) - 1)
         before = max(0, after - 1)
-        part = (at - times[before]) / (times[after] - times[before]) if after > before else 0.0
+        span = times[after] - times[before]
+        part = min(1.0, max(0.0, (at - times[before]) / span)) if span > 0 else 0.0
         total += offsets[before] + part * (offsets[after] - offsets[before])
     return total
 
@@ -133,9 +116,4 @@ def _heads(view: QueryView, at: float) -> float | None:
 def _full(view: QueryView, rows: float, seconds: float) -> float:
     """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
     cap = cap_of(view)
-    return max(seconds / (view.trigger.interval or seconds or 1.0), rows / cap[1] if cap else 0.0)
-
-
-def _by_cap(view: QueryView, point: TrendPoint) -> bool:
-    cap = cap_of(view)
-    return cap is not None and point.rows / cap[1] > point.batch_seconds / (view.trigger.interval or 1.0)
+    return max(seconds / view.interval, rows / cap[1] if cap else 0.0)

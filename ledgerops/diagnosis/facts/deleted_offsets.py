@@ -6,7 +6,6 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
 from ledgerops.signals.query_view import QueryView
@@ -71,7 +70,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
             if usual is None:
                 continue
             lost = round(offsets - source.rows / usual)
-            if lost > MAX_DEVIATION_SHARE * offsets and lost >= MOSTLY * sum(gap.offsets for gap in gaps):
+            if lost > MAX_DEVIATION_SHARE * offsets:
                 return Skipped(batch, source, offsets, lost, gaps)
     return None
 
@@ -96,10 +95,7 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
         return []
     found = []
     for partition, begin in source.start.items():
-        earliest = asked.earliest.get(partition, 0)
-        if earliest <= begin:  # nearly always
-            continue
-        gone = min(earliest, source.end.get(partition, begin)) - begin
+        gone = min(asked.earliest.get(partition, 0), source.end.get(partition, begin)) - begin
         if gone > 0:
             found.append(Gap(partition, gone))
     return sorted(found, key=lambda gap: -gap.offsets)

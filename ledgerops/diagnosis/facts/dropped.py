@@ -32,7 +32,7 @@ class Dropped(NamedTuple):
     @property
     def share(self) -> float | None:
         """Of the rows that were read; None where Spark counts groups."""
-        return None if self.of_groups else min(1.0, self.rows / self.read)
+        return None if self.of_groups else self.rows / self.read
 
     @property
     def of_groups(self) -> bool:
@@ -63,11 +63,11 @@ class Dropped(NamedTuple):
 @once
 def dropped(view: QueryView) -> Dropped | None:
     """None where too few rows were dropped to matter, or none lately."""
-    if view.last is None or not view.last.operators:
+    if view.last is None or not view.operators:
         return None
     fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW_SECONDS, reversed(view.batches)))
     with_drops = [batch for batch in fresh if dropped_by_all(batch)]
-    over = max(CLEARED_SECONDS, CLEARED_INTERVALS * (view.trigger.interval or 0.0))
+    over = max(CLEARED_SECONDS, CLEARED_INTERVALS * view.interval)
     read = sum(batch.rows for batch in fresh)
     if not with_drops or with_drops[0].ended < view.now - over or read <= 0:
         return None

@@ -81,8 +81,8 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     came_in = _head(series[-1][0]) - _head(series[lowest][0])
     if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < NOISE_SHARE * came_in:
         return None
-    lag = view.lag.seconds
-    if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
+    lag = view.lag.seconds or 0.0
+    if lag < MIN_LAG_SECONDS:
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
 
@@ -103,19 +103,20 @@ def _growing_batches(view: QueryView) -> Growth | None:
     The batch that runs now counts with the time it has run, as soon as that is long enough to say something; until
     then what the batches before it proved still holds.
     """
-    interval, running = view.trigger.interval or 0.0, view.run.unfinished_seconds
+    running = view.run.unfinished_seconds
     if not view.batches or view.batches[-1].rows == 0:
         return None
-    if running is None and view.batches[-1].duration < interval:
+    if running is None and view.batches[-1].duration < view.interval:
         return None  # its rows took longer to come
     settled = view.baseline.settled[-SERIES_BATCHES:]
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
     times = _turns(settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :])
     if running is not None:
         ended = view.history.ended
-        began = max((ended.at if ended is not None else view.now) - running, view.batches[-1].ended)
-        if running >= max(interval, began - times[-1].began):  # and it still runs
-            grown = _chain(view, [*times, Turn(began, running, None)], unfinished=True)
+        began = (ended.at if ended is not None else view.now) - running
+        waited = began - times[-1].began
+        if running >= waited:  # and it still runs
+            grown = _chain(view, [*times, Turn(began, running, times[-1].asked + waited)], unfinished=True)
             if grown is not None:
                 return grown
     return _chain(view, times)
@@ -128,13 +129,12 @@ def _rising_trend(view: QueryView) -> Growth | None:
     arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
     """
     batches = [batch for batch in view.baseline.settled[-SERIES_BATCHES:] if batch.rows > 0]
-    if len(batches) <= RECENT_BATCHES or view.last is None or view.last.rows == 0:
+    if len(batches) <= RECENT_BATCHES or view.batches[-1].rows == 0:
         return None
-    if view.trigger.interval and view.baseline.usual:
+    if view.interval and view.baseline.usual:
         return None  # the interval and the batches that kept it say more
     turns = _turns(batches)
-    interval = view.trigger.interval or 0.0
-    came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
+    came = [max(view.interval, turn.asked - before.asked) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-SHOWN_BATCHES:]
     several = len(ratios) == SHOWN_BATCHES and sum(each > 1 for each in ratios) >= MIN_SERIES
     newest = ratios if several else ratios[-RECENT_BATCHES:]
@@ -143,30 +143,24 @@ def _rising_trend(view: QueryView) -> Growth | None:
     if not (several or few) or median(newest) < OVER_RATIO:
         return None
     line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
-    if line is None or line.slope <= 0:
+    if line is None:
         return None
     arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
     spare = 1 - arrival * line.slope
     if spare > 0 and 2 * line.overhead / spare <= view.freshness:
         return None  # it settles before anybody has to wait too long
-    lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])
+    lag = view.now - head_table.offsets_read_at(batches[-2])
     if lag < MIN_LAG_SECONDS or chain[-1].seconds < MIN_GROWTH_RATIO * chain[0].seconds:
         return None  # short batches that are all alike take as long as their rows take to come, give or take a moment
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 
 
 class Turn(NamedTuple):
-    """When a batch began, how long it took, and when it read the heads; None for the running one."""
+    """When a batch began, how long it took, and when it read the heads: its rows came since the one before did."""
 
     began: float
     seconds: float
-    asked: float | None
-
-    def came_in(self, before: Turn) -> float:
-        """Seconds in which its rows came."""
-        if self.asked is None or before.asked is None:
-            return self.began - before.began
-        return self.asked - before.asked
+    asked: float
 
 
 def _turns(batches: Sequence[Progress]) -> list[Turn]:
@@ -175,10 +169,9 @@ def _turns(batches: Sequence[Progress]) -> list[Turn]:
 
 def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> Growth | None:
     """The newest batches of which every one took longer than its rows took to come."""
-    interval = view.trigger.interval or 0.0
     ratios: list[float] = []
     for before, turn in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
-        came_in = max(interval, turn.came_in(before))
+        came_in = max(view.interval, turn.asked - before.asked)
         if came_in <= 0 or turn.seconds < (1.0 if unfinished and not ratios else MIN_GROWTH_RATIO) * came_in:
             break
         ratios.append(turn.seconds / came_in)
@@ -188,7 +181,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     # without an interval no rhythm was promised, so a burst must be over before it counts; rows that take longer than
     # they used to are not a burst
     lost = view.baseline.slowdown
-    patience = 1.0 if interval or (lost is not None and lost.factor >= CLEAR_TIMES) else 2.0
+    patience = 1.0 if view.interval or (lost is not None and lost.factor >= CLEAR_TIMES) else 2.0
     several = (
         len(chain) >= RECENT_BATCHES
         and prod(ratios) >= CLEAR_TIMES
@@ -204,8 +197,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     alone = (
         ratios[0] >= 1.5 and chain[-1].seconds >= MIN_BATCH_LAG_SECONDS * patience and _swelled(view, chain[-1].began)
     )
-    before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets
-    lag = max(view.now, view.batches[-1].ended) - (before.began if before.asked is None else before.asked)
+    lag = view.now - times[-2].asked  # the oldest row of a batch came when the one before it had asked for its offsets
     if not (several or alone) or lag < MIN_BATCH_LAG_SECONDS * patience:
         return None
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
@@ -241,10 +233,7 @@ def load(view: QueryView) -> Load | None:
     latest = view.batches[-RECENT_BATCHES:]
     if len(latest) < 2:
         return None
-    interval = view.trigger.interval or 0.0
-    spent = sum(max(batch.duration, interval) for batch in latest)
-    if spent <= 0:
-        return None
+    spent = sum(max(batch.duration, view.interval) for batch in latest)
     arrival = view.rates.arrival_over(latest)
     if arrival is None and not view.plan.rate_limits:
         arrival = view.rates.read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is

@@ -40,10 +40,10 @@ class Limits(NamedTuple):
 def limits(view: QueryView) -> Limits:
     """By the trigger, the usual batches and the rows that wait; one long batch is not the usual."""
     if view.plan.trigger in LONG_RUNNING:
-        return _same(max(2 * MAX_FIRST_BATCH_SECONDS, 3 * (view.trigger.interval or 0.0)))
+        return _same(2 * MAX_FIRST_BATCH_SECONDS)
     if view.plan.trigger in ("available_now", "once"):
         return _same(MAX_ONE_BATCH_SECONDS)
-    interval, usual = view.trigger.interval or 0.0, view.baseline.usual_duration
+    interval, usual = view.interval, view.baseline.usual_duration
     if usual is None:
         return _same(_without_past(view, interval))
     expected = max(
@@ -74,10 +74,11 @@ def _same(seconds: float) -> Limits:
 
 def _without_past(view: QueryView, interval: float) -> float:
     """Of the first batches of a run: nothing is usual yet."""
-    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
     if nothing_moves(view):
-        return max(MIN_WAITING_SECONDS, 2 * interval, longest)
-    return max(MAX_FIRST_BATCH_SECONDS, MIN_TIMES_USUAL_BATCH * interval, longest)
+        return max(MIN_WAITING_SECONDS, 2 * interval)
+    return max(
+        MAX_FIRST_BATCH_SECONDS, MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
+    )
 
 
 def _lasting(view: QueryView) -> float:
@@ -115,13 +116,10 @@ def _times_usual_rows(view: QueryView) -> float:
     A producer that was delayed may send the rows of several minutes at once, which then take long to process.
     """
     running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
-    if running is None or not rows or view.plan.rate_limits:
+    if running is None or not rows:
         return 0.0
-    samples = [
-        heads
-        for heads in view.history.heads
-        if heads.error is None and abs(heads.at - running.since) <= MAX_ANSWER_SECONDS
-    ]
+    near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
+    samples = [each for each in near if each.error is None]
     if not samples:
         return 0.0
     left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())

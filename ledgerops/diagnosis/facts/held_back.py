@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
-from ledgerops.model.history import backlog
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
@@ -46,21 +45,19 @@ def held_back(view: QueryView) -> Held | None:
     if found is None or load is None or load.arrival <= 0:
         return None
     option, limit = cap
-    lefts = [left for batch in latest if (left := backlog(batch)) is not None]
+    lefts = [left for _, left in growth.lefts(latest)]
     if len(lefts) < CAP_BATCHES or min(offsets_read(view)) < MIN_CAP_SHARE * limit:
         return None
-    span = latest[-1].started - latest[0].started
-    shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
-    lag, interval = view.lag.seconds or 0.0, view.trigger.interval or 0.0
-    if lag < max(MIN_LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON_SECONDS):
+    shrinks = (lefts[0] - lefts[-1]) / (latest[-1].started - latest[0].started)
+    lag = view.lag.seconds or 0.0
+    if lag < MIN_LAG_SECONDS or 0 < lefts[-1] < SOON_SECONDS * shrinks:
         return None
-    arrival = load.arrival / view.capacity.rows_per_offset
-    for_rows = on_rows(found) / found.duration * median(batch.duration for batch in latest)
-    seconds = median(batch.duration for batch in latest)
+    arrival, seconds = load.arrival / view.capacity.rows_per_offset, median(batch.duration for batch in latest)
+    for_rows = on_rows(found) / found.duration * seconds
     room = ROOM_SHARE - arrival * for_rows / limit
     if room <= 0:
         return None  # the work on the rows alone takes too long: no cap helps
-    needed = max(arrival * (seconds - for_rows) / room, arrival * interval / ROOM_SHARE)
+    needed = max(arrival * (seconds - for_rows) / room, arrival * view.interval / ROOM_SHARE)
     if needed <= limit:
         return None
     share = max(0.0, 1 - load.processed / load.arrival)

@@ -46,7 +46,7 @@ def cores_per_batch_second(history: History, since: float, until: float) -> floa
     tasks, else of the newest one before."""
     ran = spent = 0.0
     for batch in reversed(history.run):
-        if batch.ended > until or batch.duration <= 0:
+        if batch.ended > until:
             continue
         if batch.ended < since and spent:
             break
@@ -60,8 +60,8 @@ def cores_per_batch_second(history: History, since: float, until: float) -> floa
 def _spans(history: History, since: float, until: float, running: bool = True) -> list[tuple[float, float]]:
     """From when to when its batches ran that touch the time between two instants, with the one that runs now."""
     spans = [(each.started, each.ended) for each in history.run if each.ended >= since and each.started <= until]
-    if running and history.running is not None and history.running.since < until:
-        spans.append((max(history.running.since, history.last_progress or 0.0), until))
+    if running and history.running is not None:
+        spans.append((history.running.since, until))
     return spans
 
 
@@ -88,7 +88,7 @@ def slots_taken(view: QueryView) -> bool:
     if not width or not sum(full) > len(full) / 2:
         return False
     since = list(view.hosts)[-NEWEST_SAMPLES:][0].at
-    others = (cores_taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    others = (cores_taken(other, since, view.now) or 0.0 for other in view.others)
     return sum(others) >= OTHERS_SHARE * width
 
 
@@ -109,9 +109,7 @@ def crowd(view: QueryView) -> Sequence[History]:
     return [
         other
         for other in view.others
-        if (other.ended is None or other.ended.at >= fresh)
-        and other.idle_since is None
-        and other.last is not None
+        if other.last is not None
         and other.last.ended >= fresh
         and other.plan is not None
         and other.plan.trigger_interval
@@ -122,8 +120,7 @@ def crowd(view: QueryView) -> Sequence[History]:
 
 def _computes(other: History) -> bool:
     """Whether the tasks of its newest batch with tasks used the cores; taken for granted where none is known."""
-    newest = other.tasks[-1] if other.tasks else None
-    return newest is None or newest.cpu_seconds >= MIN_COMPUTING_SHARE * newest.run_seconds
+    return all(each.cpu_seconds >= MIN_COMPUTING_SHARE * each.run_seconds for each in list(other.tasks)[-1:])
 
 
 @once

@@ -48,7 +48,7 @@ def _of_batch(view: QueryView, batch: Progress) -> Iterator[Storm]:
     if batch.duration < MIN_SPIKE_SECONDS or len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
-    too_long = max(CLEAR_TIMES * max(usual, view.trigger.interval or 0.0), usual + MIN_SPIKE_SECONDS)
+    too_long = max(CLEAR_TIMES * max(usual, view.interval), usual + MIN_SPIKE_SECONDS)
     for index, operator in enumerate(batch.operators if batch.duration >= too_long else ()):
         removed = median(state.removed for _, state in state_cost.reports(others, index))
         seconds = _seconds(view, operator)

@@ -48,8 +48,7 @@ def catches_up(view: QueryView, limit: float) -> bool:
     if growth.piled_up_before(sizes):
         return True
     (first, before), (last, left) = series[-NEWEST_PACE_BATCHES:][0], series[-1]
-    gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
-    return gone > 0 and left / gone <= limit
+    return left * (last.ended - first.ended) <= limit * (before - left)
 
 
 def _waiting(view: QueryView) -> Age | None:
@@ -63,7 +62,7 @@ def _waiting(view: QueryView) -> Age | None:
 def _delay(view: QueryView) -> Age | None:
     """Age of the oldest row of the running batch; else the least that it was at the end of the newest two batches."""
     newest = view.baseline.steady[-RECENT_BATCHES:]
-    running, interval = view.history.running, view.trigger.interval or 0.0
+    running, interval = view.history.running, view.interval
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
         since = _since(newest[-1], running.since, interval)
         return Age("result_delay_seconds", view.now - since, "results are late by")
@@ -111,7 +110,7 @@ def median_age(batch: Progress) -> float | None:
 
 def _watermark(view: QueryView, limit: float) -> Age | None:
     """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
-    delay = max(view.plan.watermarks.values(), default=None)
+    delay = view.plan.lateness
     newest = view.baseline.steady[-RECENT_BATCHES:]
     if delay is None or len(newest) < RECENT_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
         return None

@@ -100,7 +100,7 @@ def _pace(view: QueryView, partition: Partition) -> float | None:
     now_at = head_table.time_of_offset(heads, times, view.lag.consumed[partition])
     if now_at is None or view.last is None:
         return None
-    if view.now - now_at <= (view.trigger.interval or 0.0) + view.last.duration:
+    if view.now - now_at <= view.interval + view.last.duration:
         return 0.0  # the saw-tooth of the trigger
     if min(ends) == view.lag.consumed[partition]:
         return 1.0

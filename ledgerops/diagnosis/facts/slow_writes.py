@@ -72,7 +72,7 @@ class Stalls(NamedTuple):
 
 def slow_writes(view: QueryView) -> Stalls | None:
     """The stalls, if there are enough of them, they are not the rule, and the newest is not long ago."""
-    interval = view.trigger.interval or 0.0
+    interval = view.interval
     found = _split(_newest(view, view.baseline.steady), interval)
     if 0 < len(found.events) < MIN_EVENTS:
         found = _split(_newest(view, view.baseline.settled), interval)

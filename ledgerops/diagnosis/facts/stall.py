@@ -56,15 +56,11 @@ def stall(view: QueryView) -> Stall | None:
     if known is None:
         return _never_began(view, last)
     seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
-    if (
-        known.moves < MIN_PLACED_BATCHES
-        or len(_with_rows(standing)) < MIN_STALLED_BATCHES
-        or len(standing) <= MIN_STALLED_BATCHES
-    ):
+    if known.moves < MIN_PLACED_BATCHES or len(_with_rows(standing)) < MIN_STALLED_BATCHES:
         return None
     if seconds < limit(known.longest):
         return None
-    delay = max(view.plan.watermarks.values(), default=0.0)
+    delay = view.plan.lateness or 0.0
     ahead = last.event_time_max - known.value - delay if last.event_time_max is not None else None
     if ahead is not None and ahead < MIN_STILL_SECONDS:
         return None  # the event time of the rows does not advance: see standing_clock

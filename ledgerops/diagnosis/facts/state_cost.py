@@ -64,9 +64,7 @@ def heap_bytes(view: QueryView) -> int | None:
 
 def off_heap(view: QueryView) -> bool:
     """Whether the state is RocksDB's: native memory and local disk."""
-    return view.last is not None and any(
-        name.startswith("rocksdb") for operator in view.last.operators for name in operator.custom
-    )
+    return any(name.startswith("rocksdb") for operator in view.operators for name in operator.custom)
 
 
 class Collecting(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ledgerops.common.format import size
@@ -43,31 +43,25 @@ def soonest(view: QueryView, reports: Reports) -> Limit | None:
     """The limit that will be met first, None when none is known or the growth slows down."""
     if not sustained(reports):
         return None
-    limits = _off_heap(view, reports) if state_cost.off_heap(view) else _on_heap(view, reports)
-    return min((limit for limit in limits if limit.rate > 0), key=lambda limit: limit.seconds, default=None)
+    limits = [limit for limit in _limits(view, reports) if limit.rate > 0]
+    return min(limits, key=lambda limit: limit.seconds, default=None)
 
 
-def _on_heap(view: QueryView, reports: Reports) -> Iterator[Limit]:
-    room = room_bytes(view)
+def _limits(view: QueryView, reports: Reports) -> Iterator[Limit]:
+    off_heap, room = state_cost.off_heap(view), room_bytes(view)
     if room is not None:
-        yield Limit("the heap", reports[-1][1].memory_bytes, _rate(reports), room)
-
-
-def _off_heap(view: QueryView, reports: Reports) -> Iterator[Limit]:
-    room = room_bytes(view)
-    if room is not None:
-        yield Limit("the memory", reports[-1][1].memory_bytes, _rate(reports), room)
+        held = [(batch.ended, float(state.memory_bytes)) for batch, state in reports]
+        yield Limit("the memory" if off_heap else "the heap", held[-1][1], _rate(held), room)
     disk = view.hosts[-1].disk_free_bytes if view.hosts else None
-    sized = [(batch, state.custom[SST]) for batch, state in reports if SST in state.custom]
-    if disk is not None and len(sized) >= MIN_STATE_BATCHES and sized[-1][0].ended > sized[0][0].ended:
-        by_second = (sized[-1][1] - sized[0][1]) / (sized[-1][0].ended - sized[0][0].ended)
-        yield Limit("the disk", sized[-1][1], by_second, disk)
+    sized = [(batch.ended, state.custom[SST]) for batch, state in reports if SST in state.custom]
+    if off_heap and disk is not None and len(sized) >= MIN_STATE_BATCHES:
+        yield Limit("the disk", sized[-1][1], _rate(sized), disk)
 
 
-def _rate(reports: Reports) -> float:
-    """Bytes by which the operator's state grew each second."""
-    (first, begin), (newest, end) = reports[0], reports[-1]
-    return (end.memory_bytes - begin.memory_bytes) / (newest.ended - first.ended)
+def _rate(sizes: Sequence[tuple[float, float]]) -> float:
+    """Bytes that are added each second, by the first and the newest of sizes with their instants."""
+    (began, first), (ended, newest) = sizes[0], sizes[-1]
+    return (newest - first) / (ended - began)
 
 
 def room_bytes(view: QueryView) -> float | None:
@@ -75,19 +69,21 @@ def room_bytes(view: QueryView) -> float | None:
     if state_cost.off_heap(view):
         return view.hosts[-1].memory_available_bytes if view.hosts else None
     heap = state_cost.heap_bytes(view)
-    if heap is None or view.last is None:
-        return None
-    return max(0.0, heap - sum(operator.memory_bytes for operator in view.last.operators))
+    return None if heap is None else max(0.0, heap - _held(view))
+
+
+def _held(view: QueryView) -> int:
+    """Bytes that all operators hold."""
+    return sum(operator.memory_bytes for operator in view.operators)
 
 
 def fills_little(view: QueryView) -> str | None:
     """Why state makes the collector no work: it is off the heap, or a small part of it. None where it may."""
-    if view.last is None or not view.last.operators:
+    if not view.operators:
         return None
     if state_cost.off_heap(view):
         return "the state is kept off the heap"
-    heap = state_cost.heap_bytes(view)
-    held = sum(operator.memory_bytes for operator in view.last.operators)
+    heap, held = state_cost.heap_bytes(view), _held(view)
     if held >= MIN_STATE_SHARE * (heap or MIN_HEAP_BYTES):
         return None
     return f"the state takes {held / heap:.0%} of the heap" if heap else f"the state takes {size(held)}"

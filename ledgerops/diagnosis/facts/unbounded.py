@@ -20,9 +20,9 @@ MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers
 def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Reports]]:
     """The operators of the newest batch whose state only grows, each with the batches that show it."""
     batches = view.baseline.steady
-    if view.last is None or len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
+    if len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
         return
-    for index, operator in enumerate(view.last.operators):
+    for index, operator in enumerate(view.operators):
         all_reported = state_cost.reports(batches, index)
         reported = state_trend.growing(all_reported)
         if _only_grows(view, operator, reported, changed=len(reported) < len(all_reported)):
@@ -44,11 +44,9 @@ def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.
     ):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
-    seconds, grown, read = state_trend.grown(reported)
+    seconds, grown, _ = state_trend.grown(reported)
     return (
         seconds >= (MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least)
         and grown >= (MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS)
-        and read > 0
-        and grown / read >= state_trend.MIN_KEPT_RATIO
         and state_trend.sustained(reported)
     )

@@ -88,7 +88,7 @@ def _growing(
         if len(series) < count:
             return
         (began, first), (ended, last) = series[0], series[-1]
-        if holds(count) and grows([age for _, age in series], ended - began, view.trigger.interval or 0.0):
+        if holds(count) and grows([age for _, age in series], ended - began, view.interval):
             share = min(1.0, (last - first) / (ended - began))
             yield base._replace(since=began, batches=count, first=first, last=last, share=share)
             return

@@ -41,7 +41,7 @@ MAX_SILENT_INTERVALS = 3
 def check(view: QueryView) -> Iterator[Finding]:
     if not growth.shrinks(view) or not (left := backlog(view.batches[-1])):
         return
-    last, interval = view.batches[-1], view.trigger.interval or 0.0
+    last, interval = view.batches[-1], view.interval
     if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):
         return
     series = growth.lefts(view.batches)

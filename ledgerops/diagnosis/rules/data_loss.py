@@ -29,6 +29,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.deleted_offsets import LOSS, Gap, Skipped, deleted_gaps, gaps_in_text, skipped_batch
 from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.rule import Rule
@@ -129,8 +130,7 @@ def _named(gaps: list[Gap], at: float) -> Told:
 
 
 def _unnamed(view: QueryView) -> Told:
-    names = ",".join(source.name for source in view.last.sources) if view.last else "source"
-    return "the source has deleted offsets that the query had not read", Component("source", names), ()
+    return "the source has deleted offsets that the query had not read", Component("source", source_names(view)), ()
 
 
 RULE = Rule(

@@ -38,7 +38,6 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import UNSURE, confidence
@@ -52,7 +51,7 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 
@@ -96,18 +95,18 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _has_room(view: QueryView) -> bool:
     """Whether batches end well within the interval: then something else holds the query back."""
     newest = view.baseline.recent or view.batches[-1:]
-    return all(batch.duration < ROOM_SHARE * (view.trigger.interval or 0.0) for batch in newest)
+    return all(batch.duration < ROOM_SHARE * view.interval for batch in newest)
 
 
 def _component(view: QueryView) -> Component:
-    where = max(view.last.sources, key=lambda source: source.rows, default=None) if view.last is not None else None
+    where = max(view.sources, key=lambda source: source.rows, default=None)
     return Component("source", where.name if where else view.query)
 
 
 def _became_slower(view: QueryView, ratio: float) -> bool:
     """Whether the query would keep up if it took as long for its rows as it used to."""
     lost = view.baseline.slowdown
-    return lost is not None and lost.factor >= CHANGED_RATIO and ratio / lost.factor < MIN_ARRIVAL_RATIO
+    return lost is not None and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
 def _remedies(view: QueryView, batch_seconds: float) -> tuple[Remedy, ...]:
@@ -124,7 +123,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
         return
     share = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
-    if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
+    if share < MOSTLY:
         return
     at, seconds = view.last.ended, view.last.duration
     yield Finding(

@@ -35,14 +35,12 @@ from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding,
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
-MIN_BEHIND_SECONDS = 1.0  # by which the oldest row must be behind; clocks are rounded to less
-
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = dropped(view)
     if found is None or jump(view) is not None:
         return
-    delay = max(view.plan.watermarks.values(), default=None)
+    delay = view.plan.lateness
     batches = [batch for batch in view.run.recent if dropped_by_all(batch)]
     lateness, wrong = _lateness(batches), _wrong(batches)
     evidence = list(found.evidence)
@@ -68,12 +66,14 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _lateness(batches: Sequence[Progress]) -> float | None:
     """Seconds by which the oldest row of a batch with dropped rows was behind that batch's watermark."""
-    found = [
-        batch.watermark - batch.event_time_min
-        for batch in batches
-        if batch.watermark is not None and batch.event_time_min is not None
-    ]
-    return max((each for each in found if each > MIN_BEHIND_SECONDS), default=None)
+    return max(
+        (
+            batch.watermark - batch.event_time_min
+            for batch in batches
+            if batch.watermark is not None and batch.event_time_min is not None
+        ),
+        default=None,
+    )
 
 
 def _wrong(batches: Sequence[Progress]) -> Misread | None:

@@ -24,14 +24,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
-
-# how long a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
-CERTAIN_UNBALANCED = 3  # unbalanced batches, which cannot be chance such as a repeated task attempt
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -66,7 +64,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("stop the query until the reason is known", "each further batch adds wrong results", safe=False),
         ),
-        confidence=0.99 if len(wrong) >= CERTAIN_UNBALANCED else 0.9,
+        confidence=CLEAR,
         began=wrong[0][0].ended,
     )
 

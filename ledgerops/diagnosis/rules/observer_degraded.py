@@ -28,7 +28,7 @@ Evidence:
 from collections.abc import Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.confidence import CLEAR, LIKELY
+from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.observed import (
     MIN_ERRORS,
     RECENT_SECONDS,
@@ -63,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Component("observer", "ledgerops", " and ".join(failing) or "events"),
             tuple(evidence for _, evidence in gaps),
             (_remedy(failing),),
-            confidence=min(CLEAR, LIKELY + 0.05 * len(gaps)),
+            confidence=LIKELY,
             began=gaps_began(records, failing),
         )
 
@@ -72,7 +72,7 @@ def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[t
     """What is missing, in words and as a number."""
     first, newest = records[0], records[-1]
     seconds, dropped, errors = newest.at - first.at, newest.dropped - first.dropped, sum(failing.values())
-    queue = newest.queue_size / newest.queue_limit if newest.queue_limit else 0.0
+    queue = newest.queue_size / newest.queue_limit
     busy = (newest.worker_seconds - first.worker_seconds) / seconds
     if failing:
         yield (
@@ -98,7 +98,7 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
         Component("observer", "ledgerops", "worker"),
         (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
         (first_step("observer-degraded", "silent", "the findings shown are those of its last report"),),
-        confidence=0.8,
+        confidence=LIKELY,
         began=at,
     )
 

@@ -39,8 +39,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     found, spread = dropped(view), partition_spread(view)
     if found is None or spread is None:
         return
-    delay = max(view.plan.watermarks.values(), default=None)
-    limit = max(MIN_APART_SECONDS, delay or 0.0, 2 * (view.trigger.interval or 0.0))
+    delay = view.plan.lateness
+    limit = max(MIN_APART_SECONDS, delay or 0.0, 2 * view.interval)
     if spread.seconds < limit:
         return
     (topic, partition), enough = spread.slowest, ceil(spread.seconds + (delay or 0.0))

@@ -40,6 +40,7 @@ from statistics import median
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back, offsets_read
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
 from ledgerops.diagnosis.rule import Rule
@@ -64,7 +65,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
         f"took {duration(held.seconds)}{of}, and left {held.left:,} behind",
-        Component("source", ",".join(source.name for source in view.last.sources), held.option),
+        Component("source", source_names(view), held.option),
         (
             Evidence("batch_offsets", float(offsets_read(view)[-1]), "offsets", "below the cap", at),
             Evidence("batch_seconds_median", held.seconds, "seconds", "most of it for rows", at),

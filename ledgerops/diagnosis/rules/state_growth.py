@@ -44,9 +44,7 @@ MAX_AHEAD_RATIO = 16.0
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not view.last.operators:
-        return
-    for index in range(len(view.last.operators)):
+    for index in range(len(view.operators)):
         reports = state_cost.reports(view.baseline.steady, index)
         if (
             len(reports) < MIN_STATE_BATCHES

@@ -24,6 +24,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -62,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                     command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
                 ),
             ),
-            confidence=min(0.95, 0.6 + 0.1 * lag / MIN_LAG_VERSIONS),
+            confidence=confidence(lag, MIN_LAG_VERSIONS),
             began=max(view.last.ended - age + MIN_AGE_SECONDS, view.batches[0].started),
         )
 

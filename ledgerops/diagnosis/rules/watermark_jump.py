@@ -49,7 +49,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         _summary(found),
         Component("source", ", ".join(source.name for source in view.last.sources), _place(found.batch)),
         tuple(_evidence(found, view.last)),
-        _remedies(found, max(view.plan.watermarks.values(), default=0.0)),
+        _remedies(found, view.plan.lateness or 0.0),
         confidence=CLEAR if found.misread is not None else confidence(found.ahead or 0.0, limit),
         began=found.batch.started if found.batch is not None else None,
     )

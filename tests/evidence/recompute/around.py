@@ -378,7 +378,6 @@ FORMULAS: Mapping[str, Formula] = {
     "cpu_busy_ratio": _busy,
     "cores_of_other_processes": _others,
     "cpu_pressure_ratio": _least("cpu_pressure_ratio"),
-    "runnable_threads": _least("runnable_threads"),
     # the observer
     "seconds_since_last_look": _unseen,
     "collector_errors": _collectors,
