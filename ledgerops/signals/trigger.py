@@ -15,7 +15,7 @@ BUSY_BATCHES = 10  # newest settled batches that the busy ratio is taken over
 SATURATED_RATIO = 0.9  # batches run nearly back to back
 INFERENCE_BATCHES = 20  # newest batches that an unknown interval is inferred from
 MIN_WAITS = 3  # of them that had time to wait
-MIN_ALIGNED_SHARE = 0.8  # of the waits that must agree on one interval
+MIN_ALIGNED_SHARE = 0.8  # of the batches that waited, which must begin on multiples of the interval
 
 
 class Trigger:
@@ -30,22 +30,23 @@ class Trigger:
     def interval(self) -> float | None:
         """Seconds between triggers: as given, else from the plan, else from batches that had time to wait.
 
-        0.0 means back to back; None that it is not known.
+        A batch that waits for its trigger begins on a multiple of the interval; one that waits for rows does not,
+        however regularly these come. 0.0 means back to back; None that it is not known.
         """
         if self._given is not None:
             return self._given
         if self._run.plan.trigger_interval is not None:
             return self._run.plan.trigger_interval
         waited = [
-            later.started - earlier.started
+            (later.started - earlier.started, later.started)
             for earlier, later in pairwise(self._run.batches[-INFERENCE_BATCHES:])
             if later.started - earlier.ended > ALIGNMENT_SECONDS
         ]
         if len(waited) < MIN_WAITS:
             return None
-        guess = round(median(waited), 1)
-        aligned = [gap for gap in waited if abs(gap - guess) <= 2 * ALIGNMENT_SECONDS]
-        return guess if guess > 0 and len(aligned) >= MIN_ALIGNED_SHARE * len(waited) else None
+        guess = round(median(gap for gap, _ in waited), 1)
+        aligned = sum(_is_multiple(started, guess) for _, started in waited)
+        return guess if aligned >= MIN_ALIGNED_SHARE * len(waited) else None
 
     @property
     def known(self) -> bool:
@@ -69,3 +70,8 @@ class Trigger:
         final = max(last[-1].duration, self.interval or 0.0)  # the last batch waits for its next trigger, too
         span = last[-1].started + final - last[0].started
         return min(1.0, sum(batch.duration for batch in last) / span) if span > 0 else None
+
+
+def _is_multiple(instant: float, interval: float) -> bool:
+    """Whether an instant is a multiple of the interval, as Spark and its clock keep it."""
+    return interval > 2 * ALIGNMENT_SECONDS and (instant + ALIGNMENT_SECONDS) % interval <= 2 * ALIGNMENT_SECONDS

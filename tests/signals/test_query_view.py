@@ -106,6 +106,9 @@ def test_the_trigger_interval_is_seen_when_the_plan_was_not_read():
         pytest.param([batch(n, duration=2.0) for n in range(10)], id="back to back: no wait to see it by"),
         pytest.param([batch(0), batch(1)], id="too few batches"),
         pytest.param([batch(n, started=T0 + n * n) for n in range(10)], id="no rhythm"),
+        pytest.param(
+            [batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], id="rows come each second, not triggers"
+        ),
         pytest.param([], id="no batch"),
     ],
 )

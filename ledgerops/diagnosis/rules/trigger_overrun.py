@@ -19,8 +19,8 @@ Evidence:
         of 0.2, or with 2 late ones, 40 s and a share of 0.67: the longest such row whose share is 0.7 of the largest
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the late ones of these batches, the running
         one included
-    ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, estimated from the starts of the
-        batches
+    ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, that on whose multiples those
+        batches begin that had time to wait
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
 """
 
