@@ -164,10 +164,10 @@ def _chosen(view: QueryView) -> Sequence[Split]:
         if len(found) >= _needed(view):
             return found
     newest = late if owes else _with_rows(view)
+    if newest:
+        return _split(view, reversed(newest), with_tasks=False)
     alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > VERY_LONG_SECONDS]
-    if not newest and alone:
-        return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
-    return _split(view, reversed(newest), with_tasks=False)
+    return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
 
 
 def _needed(view: QueryView) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from ledgerops.common.format import counted
 from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.lag import Lag
+from ledgerops.signals.memo import kept
 from ledgerops.signals.rates import Rates
 from ledgerops.signals.theil_sen import fit_line
 from ledgerops.signals.trigger import BUSY_BATCHES, SATURATED_RATIO
@@ -69,7 +69,7 @@ class Capacity:
         self._rates = rates
         self._lag = lag
 
-    @cached_property
+    @kept
     def estimate(self) -> Estimate:
         """The line of batch time over rows; when saturated without one, the rows a second that were processed.
 
@@ -117,7 +117,7 @@ class Capacity:
         arrival, sustainable = self._rates.arrival, self.sustainable
         return arrival / sustainable if arrival is not None and sustainable else None
 
-    @cached_property
+    @kept
     def drain_seconds(self) -> float | None:
         """Seconds until the backlog is gone at the present rates; None when unknown or never."""
         left, arrival = self._lag.unread_offsets, self._rates.arrival

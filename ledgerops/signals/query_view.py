@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
@@ -13,6 +12,7 @@ from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.capacity import Capacity
 from ledgerops.signals.cluster import Cluster
 from ledgerops.signals.lag import Lag
+from ledgerops.signals.memo import kept
 from ledgerops.signals.rates import Rates
 from ledgerops.signals.run import Run
 from ledgerops.signals.skew import Skew
@@ -96,12 +96,12 @@ class QueryView:
         """What is known of the run's plan; all unknown when the plan was not read."""
         return self.run.plan
 
-    @cached_property
+    @kept
     def trigger(self) -> Trigger:
         """The rhythm of the run's batches."""
         return self.baseline.trigger
 
-    @cached_property
+    @kept
     def unread_since(self) -> Mapping[Partition, float]:
         """When the oldest unread row came, in epoch seconds, of partitions by their offsets, and of tables and sources
         that tell it themselves; infinity where nothing is left."""

@@ -44,14 +44,11 @@ MAX_AHEAD_RATIO = 16.0
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    for index in range(len(view.operators)):
-        reports = state_cost.reports(view.baseline.steady, index)
-        if (
-            len(reports) < MIN_STATE_BATCHES
-            or reports[-1][1].rows - min(state.rows for _, state in reports) < MIN_GROWTH_ROWS
-        ):
+    for index, operator in enumerate(view.operators):
+        if operator.removed or operator.rows < MIN_GROWTH_ROWS:
             continue
-        finding = _stopped(view, reports) or _towards(view, reports)
+        reports = state_cost.reports(view.baseline.steady, index)
+        finding = (_stopped(view, reports) or _towards(view, reports)) if len(reports) >= MIN_STATE_BATCHES else None
         if finding is not None:
             yield finding
 
