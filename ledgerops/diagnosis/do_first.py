@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.known_failures import KNOWN
-from ledgerops.diagnosis.symptom import PARTS, SYMPTOMS
+from ledgerops.diagnosis.proof import in_words
+from ledgerops.diagnosis.symptom import SYMPTOMS
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, ONE_LONG_BATCH, sentence
 
 OTHERWISE = "otherwise"
@@ -35,7 +36,7 @@ def _special(rule: str) -> Iterator[Step]:
         running = FIRST_STEPS["query-stuck"][GENERAL].general
         yield Step("a batch runs for far longer than usual", running)
         yield Step("one batch took far longer than usual", ONE_LONG_BATCH)
-        yield from (Step(f"the largest part is {PARTS[part][0]}", step) for part, step in BY_LARGEST_PART.items())
+        yield from (Step(f"the largest part is {in_words(part)}", step) for part, step in BY_LARGEST_PART.items())
 
 
 def section(rule: str) -> str:

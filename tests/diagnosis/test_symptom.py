@@ -12,7 +12,7 @@ def test_a_symptom_without_a_cause_says_where_the_time_goes(history):
     [root] = verdict.root_causes
 
     assert root.rule == "trigger-overrun"
-    assert root.summary.endswith("the largest part of a batch is tasks that were not sampled: 2.6 s of 3.1 s")
+    assert root.summary.endswith("the largest part of a batch is stages whose tasks were not read: 2.6 s of 3.1 s")
     assert [each.action for each in root.remedies] == [
         "see in the Spark UI which stage of a batch takes longest",
         "set the trigger interval to 5 s or more, if results may be that old",

@@ -13,7 +13,7 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
 
     assert (verdict.status, root.rule, root.severity) == ("healthy", "long-batches", "info")
     assert root.summary == (
-        "batches run back to back and take 2.4 s; the largest part of a batch is tasks that were not sampled: "
+        "batches run back to back and take 2.4 s; the largest part of a batch is stages whose tasks were not read: "
         "2.2 s of 2.4 s"
     )
 
