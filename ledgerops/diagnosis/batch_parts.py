@@ -86,9 +86,8 @@ MIN_BLATANT_TASKS_PER_CORE, MAX_BLATANT_RECORDS = 50, 50.0  # so many, with so f
 
 FEW_RECORDS = 100  # of a task; with more the work may be in the rows
 
-MAX_EVEN_RECORDS_RATIO = 1.5  # of the largest task over the mean of the others: beyond it the rows are uneven
+MAX_EVEN_RATIO = 1.5  # of the largest task's rows over the others' mean, or of an executor's tasks over an even share
 MIN_UNEVEN_RECORDS = 200  # fewer records of a stage fall on few tasks unevenly by chance
-MIN_TIMES_EVEN_SHARE = 1.6  # an executor's tasks over an even share; Dr. Elephant calls 1.78 of the time moderate
 
 
 class Facts(NamedTuple):
@@ -221,7 +220,7 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
         return "", longest
     others = (ran - longest) / (count - 1)
     rows = (stage.records - stage.records_max) / (count - 1)
-    if stage.records_max > MAX_EVEN_RECORDS_RATIO * max(1.0, rows):
+    if stage.records_max > MAX_EVEN_RATIO * max(1.0, rows):
         enough = stage.records >= MIN_UNEVEN_RECORDS
         part = "uneven_keys" if stage.reads_shuffle else "uneven_source"
         return (part, fair) if enough else ("", longest)
@@ -239,7 +238,7 @@ def _busiest_seconds(stage: StageSummary, facts: Facts) -> float | None:
     if name not in facts.cores:
         return None
     share, even = stage.executors[name].tasks / stage.tasks, facts.cores[name] / sum(facts.cores.values())
-    uneven = share >= MIN_TIMES_EVEN_SHARE * even
+    uneven = share > MAX_EVEN_RATIO * even
     return stage.executors[name].run_seconds / facts.cores[name] if uneven else None
 
 

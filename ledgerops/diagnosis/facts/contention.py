@@ -26,10 +26,8 @@ MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of 
 MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
-MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
-MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 
 OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
@@ -201,13 +199,13 @@ def _unsampled(view: QueryView) -> Contention | None:
         now is None
         or before is None
         or stretch < CHANGED_RATIO
-        or now[1] > MAX_STARVED_CPU_SHARE
+        or now[1] > MOSTLY
         or now[0] > CHANGED_RATIO * before[0] * more_rows
     ):
         return None
     evidence = (
         _slowdown(lost, last),
-        Evidence("task_cpu_share", now[1], "ratio", f"> {MAX_STARVED_CPU_SHARE:g}", last.ended),
+        Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", last.ended),
     )
     words = (
         f"all parts of a batch take longer, and its tasks compute for {now[1]:.0%} of their time: they wait for cores"
@@ -234,7 +232,7 @@ def _stretch(view: QueryView) -> float:
     now = _fixed(judged(view))
     if lost is None:
         return max(1.0, now / FIXED_SECONDS)
-    return max(1.0, min(lost.factor, now / max(_fixed(usual), MIN_PHASE_SECONDS)))
+    return max(1.0, min(lost.factor, now / (_fixed(usual) or FIXED_SECONDS)))
 
 
 def _fixed(batches: Sequence[Progress]) -> float:

@@ -23,7 +23,6 @@ MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the 
 SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
 SERIES_BATCHES = 12  # newest batches that are checked for growth
 MIN_SERIES = 4
-FEW_SECONDS = 22.0  # that two batches must add up to, where the run has no more
 MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
 MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
 # one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
@@ -192,7 +191,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
         len(view.baseline.settled) < RECENT_BATCHES
         and len(chain) >= 2
         and prod(ratios) >= CLEAR_TIMES * patience
-        and sum(each.seconds for each in chain) >= FEW_SECONDS
+        and sum(each.seconds for each in chain) >= VERY_LONG_SECONDS
     )
     alone = (
         ratios[0] >= 1.5 and chain[-1].seconds >= MIN_BATCH_LAG_SECONDS * patience and _swelled(view, chain[-1].began)

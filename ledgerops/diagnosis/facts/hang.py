@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import FAR_TIMES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import FAR_TIMES, SHOWN_BATCHES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -26,7 +26,6 @@ MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
 MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
-LASTING_BATCHES = 10
 
 
 class Limits(NamedTuple):
@@ -83,7 +82,7 @@ def _without_past(view: QueryView, interval: float) -> float:
 
 def _lasting(view: QueryView) -> float:
     """The most seconds that each of two latest batches in a row took: one that hung is followed by a quick one."""
-    latest = [batch.duration for batch in view.batches[-LASTING_BATCHES:]]
+    latest = [batch.duration for batch in view.batches[-2 * SHOWN_BATCHES :]]
     return max((min(pair) for pair in pairwise(latest)), default=0.0)
 
 

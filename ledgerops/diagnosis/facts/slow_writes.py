@@ -21,7 +21,6 @@ MIN_JUDGED_BATCHES = 8  # needed to know what is usual
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
 FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
 FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
-CLEARED_SPACINGS = 2.5  # times their spacing without a slow one: then it is over
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
 
@@ -84,7 +83,7 @@ def slow_writes(view: QueryView) -> Stalls | None:
         or (interval and found.usual > interval)
     ):
         return None
-    over = view.now - found.slow[-1].ended > CLEARED_SPACINGS * max(median(found.spacings), interval)
+    over = view.now - found.slow[-1].ended > CLEAR_TIMES * max(median(found.spacings), interval)
     return None if over else found
 
 

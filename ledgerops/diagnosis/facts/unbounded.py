@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ledgerops.diagnosis.facts import state_cost, state_trend
+from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -12,7 +13,7 @@ DAY_SECONDS = 86_400.0
 MIN_GROWING_SECONDS = 30.0  # of growth without a watermark
 MIN_PLANNED_ROWS = 100  # where the plan says that nothing removes them
 # where it had stopped growing before in the same run, the initial fill of its keys is over
-CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
+CHANGED_SECONDS = 12.0
 MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
 MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 
@@ -39,7 +40,7 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
 
 def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
     """Whether these batches of an operator show state that only grows; `changed`: it had stood still before."""
-    if len(reported) < (CHANGED_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
+    if len(reported) < (SHOWN_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
         view, reported
     ):
         return False

@@ -61,11 +61,11 @@ WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do so
 
 
 def check(view: QueryView) -> Iterator[Finding]:
+    if _has_room(view):
+        return
     grown, load = growth.growth(view), growth.load(view)
     ratio = (load.ratio if load is not None else None) or 0.0
     least = MIN_ARRIVAL_RATIO if view.baseline.usual else OVER_RATIO
-    if _has_room(view):
-        return
     if view.last is None or grown is None or load is None or ratio < least or _became_slower(view, ratio):
         yield from _too_much_work(view)
         return

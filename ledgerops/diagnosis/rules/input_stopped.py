@@ -37,7 +37,6 @@ MIN_TIMES_USUAL_PAUSE = 10.0  # silence over the usual pause
 MIN_ARRIVALS = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
 # over which a flow with short pauses must spread, where no other topic still receives rows
 MIN_STEADY_FLOW_SECONDS = 30.0
-MAX_STEADY_PAUSE_SECONDS = 5.0  # longest pause of such a flow
 MIN_FLOW_SECONDS = 120.0  # over which they must spread: a load of reference data takes less
 
 
@@ -55,11 +54,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         longest = max(pauses)
         limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, MIN_TIMES_USUAL_PAUSE * median(pauses))
         going_on = others(view, topic, (last + known) / 2)
-        flowed = (
-            moves[-1] - moves[0] >= MIN_FLOW_SECONDS
-            if going_on
-            else longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
-        )
+        flowed = moves[-1] - moves[0] >= MIN_FLOW_SECONDS if going_on else is_only_input(view, topic)
         if silent < limit or not flowed:
             continue
         other = f", and {going_on[0]} still receives rows" if going_on else ""
