@@ -27,6 +27,7 @@ from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.model.sources import is_limit
 from ledgerops.model.sources.iceberg import ICEBERG_CLASSES, iceberg_sink
+from ledgerops.model.state_settings import state_settings
 from ledgerops.runtime.runs import Run, Runs
 
 SUBSCRIPTIONS = {"subscribe", "subscribepattern", "assign"}  # options of a Kafka source, one of which it has
@@ -71,6 +72,8 @@ def read_plan(run: Run) -> Plan:
         known.update(_attempt(lambda: dict(_from_execution(_execution(handle)))) or {})
     elif handle is not None:
         known.update(_attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {})
+    if known.get("stateful"):
+        known["state_settings"] = _attempt(lambda: state_settings(session.setting))
     sent = session.sent_plans.get(run.run_id) or Plan(run.run_id)
     return replace(sent, **{name: value for name, value in known.items() if value is not None})
 

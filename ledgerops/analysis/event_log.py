@@ -34,6 +34,7 @@ from ledgerops.model.records import (
     TaskSummary,
 )
 from ledgerops.model.spark_progress import parse_instant
+from ledgerops.model.state_settings import state_settings
 
 OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 ROLLING = "eventlog_v2_"
@@ -131,6 +132,7 @@ class Log:
         self._python: dict[tuple[str, int], float] = {}
         self._plans: dict[str, tuple[int, Plan | None]] = {}
         self._settings: dict[str, Any] = {}
+        self._properties: Mapping[str, Any] = {}  # of Spark, as the application set them at its start
         self._executors: dict[str, int] = {}  # id -> cores
         self._hosts: dict[str, str] = {}  # the same executors' machines
         self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
@@ -166,8 +168,7 @@ class Log:
                 case "SparkListenerLogStart":
                     self._settings["spark_version"] = _text(event, "Spark Version")
                 case "SparkListenerEnvironmentUpdate":
-                    partitions = _object(event, "Spark Properties").get("spark.sql.shuffle.partitions", "")
-                    self._settings["shuffle_partitions"] = int(partitions) if partitions.isdecimal() else None
+                    self._properties = _object(event, "Spark Properties")
                 case "SparkListenerExecutorAdded":
                     executor, info = str(event["Executor ID"]), _object(event, "Executor Info")
                     self._executors[executor] = int(info["Total Cores"])
@@ -299,12 +300,16 @@ class Log:
         if reads >= MAX_PLANS:
             return
         text = "\n".join(_nodes(_object(event, "sparkPlanInfo")))
+        properties = {**self._properties, **(event.get("modifiedConfigs") or {})}  # the latter of the query's session
+        partitions = str(properties.get("spark.sql.shuffle.partitions", ""))
         plan = Plan(
             run_id,
             watermarks=parse_watermarks(text),
             keys=parse_keys(text),
             stateful=is_stateful(text),
             without_timeout=without_timeout(text),
+            shuffle_partitions=int(partitions) if partitions.isdecimal() else None,
+            state_settings=state_settings(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},
         )
         self._plans[run_id] = reads + 1, plan

@@ -104,7 +104,8 @@ def decode_plan(data: Mapping[str, Any]) -> Plan:
         watermarks={str(name): _float(delay) for name, delay in _object(data.get("watermarks", {})).items()},
         keys=_texts(data.get("keys") or ()),
         without_timeout=_texts(data.get("without_timeout") or ()),
-        rate_limits={str(name): str(value) for name, value in _object(data.get("rate_limits", {})).items()},
+        rate_limits=_named(data.get("rate_limits", {})),
+        state_settings=None if (settings := data.get("state_settings")) is None else _named(settings),
     )
     if (plan.trigger_interval or 0.0) < 0:
         raise BadRecord(f"negative trigger interval: {plan.trigger_interval!r:.40}")
@@ -215,6 +216,10 @@ def _object(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise BadRecord(f"expected an object, got {value!r:.40}")
     return value
+
+
+def _named(value: object) -> dict[str, str]:
+    return {str(name): str(each) for name, each in _object(value).items()}
 
 
 def _texts(value: object) -> tuple[str, ...]:

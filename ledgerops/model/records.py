@@ -310,6 +310,7 @@ class Plan:
     app_name: str | None = None
     spark_version: str | None = None
     without_timeout: tuple[str, ...] = ()  # operators whose function keeps state and sets no time limit
+    state_settings: Mapping[str, str] | None = None  # of `model.state_settings`, those that are set; None = not read
 
     @property
     def lateness(self) -> float | None:

@@ -42,6 +42,22 @@ def test_the_plan_is_read_from_the_physical_plan():
     assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
 
 
+def test_what_a_session_sets_holds_before_what_the_application_was_started_with(tmp_path):
+    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    for event in lines:
+        if event["Event"].endswith("SQLExecutionStart"):
+            event["modifiedConfigs"] = {
+                "spark.sql.shuffle.partitions": "300",
+                "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "1",
+            }
+    log = tmp_path / "local-4"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
+    plan = replay(event_log.read(log)).registry.queries["daily_counts"].history.plan
+
+    assert plan.shuffle_partitions == 300
+    assert plan.state_settings == {"rocksdb.writeBufferSizeMB": "1"}
+
+
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     lines = PLAIN.read_bytes().splitlines()
     added = {
