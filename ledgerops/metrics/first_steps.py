@@ -155,6 +155,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "source": FirstStep(
             "read the source in at most {number} partitions", "the source has them", {"number": "as many as cores"}
         ),
+        "repartition": FirstStep(
+            "lower repartition({tasks}) in the code of the query to {number}, and start it again",
+            "spark.sql.shuffle.partitions is another number",
+            {"tasks": "N", "number": "two or three for each core"},
+        ),
     },
     # event time
     "late-data": {

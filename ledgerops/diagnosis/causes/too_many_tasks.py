@@ -9,14 +9,15 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     application. Two or three for each core (`sum(ledgerops_executor_cores{app="APP"})`) are enough; ten or more are too
     many.
     2. `ledgerops_state_partitions{query="QUERY"}` is the number of partitions of the state. If it explains the tasks,
-    the checkpoint fixes them; if the query has no state, `spark.sql.shuffle.partitions` does.
+    the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then the query
+    calls `repartition` with its own.
     3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
     source or `minPartitions` are the cause.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
-    lower `spark.databricks.delta.snapshotPartitions`. For a query without state, lower `spark.sql.shuffle.partitions`
-    and restart the query. If the tasks read the source, reduce its partitions or `minPartitions`. A stateful query
-    with a checkpoint location needs a new one with the lower number, or its state repartitioned offline (`ledgerops
-    state` shows what it holds).
+    lower `spark.databricks.delta.snapshotPartitions`. Where the query calls `repartition`, lower the number there. For
+    a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the source,
+    reduce its partitions or `minPartitions`. A stateful query with a checkpoint location needs a new one with the lower
+    number, or its state repartitioned offline (`ledgerops state` shows what it holds).
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Remedy, Setting
+from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
@@ -55,6 +56,18 @@ def _of_delta(view: QueryView, found: Profile) -> bool:
         and view.plan.shuffle_partitions != SNAPSHOT_PARTITIONS
         and tasks.count(SNAPSHOT_PARTITIONS) * SNAPSHOT_PARTITIONS > sum(tasks) / 2
     )
+
+
+def _in_code(view: QueryView, found: Profile) -> int | None:
+    """The tasks of a stage whose number neither the setting nor the state gives: a `repartition` in the query does.
+
+    None where most of the tasks have another reason, or the setting is not known.
+    """
+    operators = view.last.operators if view.last is not None else ()
+    given = {view.plan.shuffle_partitions, *(operator.shuffle_partitions for operator in operators)}
+    tasks = [stage.tasks for stage in _tiny(found)]
+    own = [count for count in tasks if count not in given]
+    return max(own) if view.plan.shuffle_partitions is not None and sum(own) > sum(tasks) / 2 else None
 
 
 def _component(view: QueryView, found: Profile) -> Component:
@@ -99,6 +112,18 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
                 "too-many-tasks",
                 "source",
                 "each of its partitions is a task, however few its rows",
+                number=f"{few}",
+            ),
+        )
+    own = _in_code(view, found)
+    if own is not None:
+        return (
+            first_step(
+                "too-many-tasks",
+                "repartition",
+                f"{SHUFFLE} is {view.plan.shuffle_partitions} and does not change it; three tasks a core keep all busy",
+                settings=(Setting(REPARTITION, few),),
+                tasks=f"{own}",
                 number=f"{few}",
             ),
         )

@@ -102,7 +102,7 @@ DRILLS = (
         name="too-many-tasks", id="F19", text="a few rows are shuffled into 500 partitions at a trigger of 1 s",
         start=start_too_many_tasks, fault={"partitions": TOO_MANY_PARTITIONS},
         effect=batches_outlast(TOO_MANY_TASKS_TRIGGER_SECONDS * 1.33),
-        expected=("too-many-tasks",), component=("stage",), remedy="partitions", may=LATE_SYMPTOMS,
+        expected=("too-many-tasks",), component=("stage",), remedy=r"repartition\(500\)", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="python-bound", id="P01", text="a Python function takes 25 ms per row",

@@ -53,6 +53,29 @@ def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first)
     assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
 
 
+def test_a_number_that_is_not_the_setting_s_is_that_of_a_repartition_in_the_query(history):
+    [finding] = check(CAUSE, late(history, tiny(500), plan={"shuffle_partitions": 2}))
+
+    [step] = finding.remedies
+    assert step.action == "lower repartition(500) in the code of the query to 6, and start it again"
+    assert step.settings == (("repartition", 6),)
+
+
+@pytest.mark.parametrize(
+    ("plan", "state"),
+    [
+        pytest.param({"shuffle_partitions": 200}, None, id="the setting's"),
+        pytest.param({"shuffle_partitions": 4, "stateful": True}, 200, id="the checkpoint's"),
+        pytest.param({}, None, id="the setting is not known"),
+    ],
+)
+def test_another_number_is_not_looked_for_in_the_code(history, plan, state):
+    operators = [{"name": "dedupe", "shuffle_partitions": state}] * 8 if state else None
+    [finding] = check(CAUSE, late(history, tiny(200), plan=plan, operators=operators))
+
+    assert not [step for step in finding.remedies if "repartition(" in step.action]
+
+
 @pytest.mark.parametrize(
     ("plan", "source", "count", "delta"),
     [
