@@ -214,7 +214,15 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     # resources
     "gc-pressure": {GENERAL: FirstStep("look at the heap after a collection, in the executors' log or the Spark UI")},
-    "memory-spill": {GENERAL: FirstStep("compare the rows of a batch with the memory of a task")},
+    "memory-spill": {
+        GENERAL: FirstStep(
+            "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"
+        ),
+        "cache": FirstStep(
+            "see on page Storage of the Spark UI what is persisted, and unpersist what nothing reads any more",
+            "persisted data holds the memory",
+        ),
+    },
     "cpu-saturated": {GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own")},
     "noisy-neighbour": {
         GENERAL: FirstStep(
@@ -269,7 +277,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "many_tasks": "compare the number of tasks of a batch with the cores",
     "few_rows": "compare the number of tasks of a batch with its rows",
     "state_stall": "check the disk of spark.local.dir",
-    "spill": "compare the rows of a batch with the memory of a task",
+    "spill": "see in the Spark UI whether all tasks of the stage spill, or one of them",
     "uneven_keys": "find the hot key",
     "uneven_source": "compare the rows of the partitions",
     "uneven_task": "find out on which executor it runs",

@@ -205,6 +205,10 @@ class Tape:
     def cores(self) -> int:
         return sum(each["cores"] for each in self.executors)
 
+    def memory(self, what: str) -> float:
+        """The sum over the executors of one of their figures, in bytes."""
+        return float(sum(each[what] for each in self.executors))
+
     @property
     def heap(self) -> float:
         return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in self.executors))

@@ -7,14 +7,18 @@ Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" a
     task spills, see `key-skew`; if all of them do, memory is too small for the rows of a batch.
     2. `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` shows the time in tasks and the
     sink. If other phases take longer, spilling is not what makes the batch slow.
-    3. `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` shows the load. If it rose before the spill began,
+    3. Divide `sum(ledgerops_executor_storage_memory_bytes{app="APP"})` by
+    `sum(ledgerops_executor_storage_memory_max_bytes{app="APP"})`. From 0.4 on, persisted data holds the memory that
+    tasks need: page "Storage" of the Spark UI names it.
+    4. `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` shows the load. If it rose before the spill began,
     limit the rows of a batch; if it did not, the plan or the memory settings changed.
-Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches spill less, and the backlog then waits
-    in the source. At the next restart give each task more memory: fewer cores per executor, more
-    `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task smaller; for a
-    stateful query the checkpoint fixes their number.
+Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches
+    spill less, and the backlog then waits in the source. At the next restart give each task more memory: fewer cores
+    per executor, more `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task
+    smaller; for a stateful query the checkpoint fixes their number.
 """
 
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from ledgerops.common.format import size
@@ -36,7 +40,9 @@ MORE_TASKS = Remedy(
     "each task then holds fewer rows at once; this query has no state that fixes their number",
     safe=False,
 )
-LOOK = first_step("memory-spill", GENERAL, "a batch that is large for once spills for once")
+CACHE = first_step("memory-spill", "cache", "the memory that it holds is missing to the tasks, which write to disk")
+LOOK = first_step("memory-spill", GENERAL, "only then does more memory for each task help")
+HELD_SHARE = 0.4  # of the memory that tasks share with persisted data, which keeps at least half once it has it
 
 
 def _spilling(found: Profile) -> StageSummary | None:
@@ -50,8 +56,34 @@ def _component(view: QueryView, found: Profile) -> Component:
     return Component("stage", name or "stage that spills")
 
 
-def _size(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    return (Evidence("spilled_bytes", _bytes(found), "bytes", "0", found.at),)
+def _held(view: QueryView) -> float | None:
+    """The bytes that persisted data holds, where it holds much of the memory that tasks share with it; else None."""
+    held = sum(each.memory_used_bytes for each in view.cluster.executors)
+    return held if held and held >= HELD_SHARE * _most(view) else None
+
+
+def _most(view: QueryView) -> float:
+    """The bytes that tasks and persisted data share."""
+    return sum(each.memory_max_bytes for each in view.cluster.executors)
+
+
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    held = _held(view)
+    cached = f" while persisted data holds {size(held)} of their {size(_most(view))} of memory" if held else ""
+    return {"size": size(_bytes(found)), "cached": cached}
+
+
+def _measured(view: QueryView, found: Profile) -> Iterator[Evidence]:
+    held = _held(view)
+    if held:
+        yield Evidence("persisted_share_of_memory", held / _most(view), "ratio", f"< {HELD_SHARE:g}", view.now)
+    yield Evidence("spilled_bytes", _bytes(found), "bytes", "0", found.at)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    if _held(view):
+        return (CACHE, MEMORY)
+    return (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS)
 
 
 def _bytes(found: Profile) -> float:
@@ -64,12 +96,15 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("spill",),
     words=Words(
-        happened="tasks spill {size} per batch; {seconds} of a batch of {batch} pass in stages that do",
+        happened="tasks spill {size} per batch{cached}; {seconds} of a batch of {batch} pass in stages that do",
         first={ANY: LOOK},
     ),
     component=_component,
-    details=lambda view, found: {"size": size(_bytes(found))},
-    more=_size,
-    formulas={"spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk"},
-    remedies=lambda view, found: (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS),
+    details=_details,
+    more=lambda view, found: tuple(_measured(view, found)),
+    formulas={
+        "persisted_share_of_memory": "memoryUsed of the active executors divided by their maxMemory",
+        "spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk",
+    },
+    remedies=_remedies,
 )

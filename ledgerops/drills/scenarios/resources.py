@@ -118,7 +118,7 @@ DRILLS = (
     scripted(
         name="memory-spill", id="R2", text="a cache takes the memory in which each batch sorts its rows",
         start=start_memory_spill, fault={"cache": True}, effect=batches_outlast(2.0), heavy=True,
-        expected=("memory-spill",), component=("stage",), remedy="memory", may=LATE_SYMPTOMS,
+        expected=("memory-spill",), component=("stage",), remedy="unpersist", may=LATE_SYMPTOMS,
         conf={
             # cached blocks keep nearly all of the memory that they once have
             "spark.memory.storageFraction": "0.98",

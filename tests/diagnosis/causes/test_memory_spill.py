@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.memory_spill import CAUSE
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 
 MIB = 2**20
@@ -30,6 +33,36 @@ def test_more_partitions_are_advised_only_without_state(history):
     [stateful] = check(CAUSE, late(history, spilling(200 * MIB), plan={"stateful": True}))
 
     assert [len(each.remedies) for each in (stateless, stateful)] == [3, 2]
+
+
+def persisting(view: QueryView, share: float) -> QueryView:
+    """The view, with so much of the executors' memory held by persisted data."""
+    hosts = [
+        replace(
+            host, executors=tuple(replace(e, memory_used_bytes=int(share * e.memory_max_bytes)) for e in host.executors)
+        )
+        for host in view.hosts
+    ]
+    return QueryView(view.history, view.now, hosts, view.others)
+
+
+def test_a_cache_that_holds_the_memory_is_named(history):
+    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB)), 0.9))
+
+    assert finding.summary == (
+        "tasks spill 210 MB per batch while persisted data holds 966 MB of their 1.1 GB of memory; "
+        "3.0 s of a batch of 4.0 s pass in stages that do"
+    )
+    assert finding.remedies[0].action.startswith("see on page Storage of the Spark UI what is persisted")
+    assert {each.name: each.value for each in finding.evidence}["persisted_share_of_memory"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_a_small_cache_is_not(history, share):
+    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB)), share))
+
+    assert "persisted" not in finding.summary
+    assert not [step for step in finding.remedies if "persist" in step.action]
 
 
 @pytest.mark.parametrize(
