@@ -206,11 +206,25 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "state-commit-slow": {GENERAL: FirstStep("time the writing of a small file to the checkpoint folder")},
     "rocksdb-stall": {
-        GENERAL: FirstStep("check the disk of spark.local.dir (`iostat -x`), and move other work away from it")
+        GENERAL: FirstStep(
+            "see with `iostat -x` whether the disk of spark.local.dir is busy: if not, the write buffers are too small"
+        ),
+        "buffers": FirstStep(
+            "raise spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB from {now} to {number} at the next start",
+            "a batch writes more than the buffers hold",
+            {"now": "X", "number": "more"},
+        ),
     },
     "eviction-storm": {GENERAL: FirstStep("wait until the batch has removed its rows, and see when it comes again")},
     "state-snapshot-lag": {
-        GENERAL: FirstStep("search the executors' logs for failed maintenance, and restore maintenanceInterval")
+        GENERAL: FirstStep(
+            "search the executors' logs for errors of the maintenance thread, which uploads the snapshots"
+        ),
+        "setting": FirstStep(
+            "set spark.sql.streaming.stateStore.{setting} back to {usual} at the next start; it is {now}",
+            "a setting delays them",
+            {"setting": "maintenanceInterval", "usual": "its default", "now": "larger"},
+        ),
     },
     # resources
     "gc-pressure": {GENERAL: FirstStep("look at the heap after a collection, in the executors' log or the Spark UI")},
@@ -276,7 +290,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "sink_wait": _WAITING_SINK,
     "many_tasks": "compare the number of tasks of a batch with the cores",
     "few_rows": "compare the number of tasks of a batch with its rows",
-    "state_stall": "check the disk of spark.local.dir",
+    "state_stall": "see with `iostat -x` whether the disk of spark.local.dir is busy",
     "spill": "see in the Spark UI whether all tasks of the stage spill, or one of them",
     "uneven_keys": "find the hot key",
     "uneven_source": "compare the rows of the partitions",

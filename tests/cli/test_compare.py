@@ -126,7 +126,7 @@ def test_what_was_advised_before_a_change_is_said_with_what_became_of_the_harm(c
     main(["compare", place, "--change-at", "2026-11-21T18:53:05Z"])
     assert capsys.readouterr().out.splitlines()[1:4] == [
         "  harm before        too-many-tasks",
-        "  advised            set spark.sql.shuffle.partitions to 6 or fewer and start the query again",
+        "  advised            lower repartition(500) in the code of the query to 6, and start it again",
         "  harm after         ended: batch 0.88 s -> 0.33 s, promised 0.97 s less",
     ]
 

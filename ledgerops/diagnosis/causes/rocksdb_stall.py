@@ -5,39 +5,91 @@ Meaning: RocksDB pauses writes when its write buffers are full, or when too many
 Impact: batches take longer for the same number of rows. If it lasts, the query falls behind.
 Diagnosis: 1. `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds). If
     it is back at 0, the stall is over.
-    2. Check the disk of `spark.local.dir` with `iostat -x`. If it is busy, flushes and compactions wait for the disk;
+    2. Compare what a store writes in a batch with its write buffers, where the finding names them. What does not fit
+    into them waits for a flush.
+    3. Check the disk of `spark.local.dir` with `iostat -x`. If it is busy, flushes and compactions wait for the disk;
     if it is not, the write buffers are too small.
-    3. Compare `ledgerops_state_rows{query="QUERY"}` with its past. If it grows faster than before, the load changed; if
+    4. Compare `ledgerops_state_rows{query="QUERY"}` with its past. If it grows faster than before, the load changed; if
     not, the disk or the settings did.
-Mitigation: move other work away from the disk of `spark.local.dir`. At the next restart put `spark.local.dir` on a
-    local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage` raise `maxMemoryUsageMB` or
-    `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed with the same checkpoint.
+Mitigation: raise the setting that the finding names. Otherwise move other work away from the disk of `spark.local.dir`.
+    At the next restart put `spark.local.dir` on a local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage`
+    raise `maxMemoryUsageMB` or `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed
+    with the same checkpoint.
 """
 
+from collections.abc import Iterator
+from math import ceil, log2
+
+from ledgerops.common.format import size
 from ledgerops.diagnosis.batch_parts import STALL
 from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component, Evidence, Remedy, Setting
+from ledgerops.model.records import StateOperator
+from ledgerops.model.state_settings import BOUNDED, BUFFER, BUFFERS, PREFIX
 from ledgerops.signals.query_view import QueryView
 
+DEFAULT_BUFFER_MIB, DEFAULT_BUFFERS = 64, 2  # of each store, by RocksDB itself
+MIB = 2**20
 DISK = first_step(
-    "rocksdb-stall",
-    GENERAL,
-    "RocksDB stalls writes while flushes and compactions wait for the disk",
+    "rocksdb-stall", GENERAL, "RocksDB stalls writes while flushes and compactions wait, or its buffers are full"
 )
-BUFFERS = Remedy(
+LARGER = Remedy(
     "give RocksDB larger buffers at the next start: maxMemoryUsageMB where memory is bounded, else writeBufferSizeMB",
     "the settings may be changed with the same checkpoint",
     safe=False,
 )
 
 
-def _component(view: QueryView, found: Profile) -> Component:
+def _stalled(view: QueryView) -> StateOperator | None:
     operators = view.last.operators if view.last is not None else ()
-    stalled = max(operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
+    return max(operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    stalled = _stalled(view)
     return Component("operator", stalled.name if stalled is not None else "state", "RocksDB")
+
+
+def _overflow(view: QueryView) -> tuple[int, int, float] | None:
+    """The MiB of a write buffer, how many a store has, and the bytes that each store writes in a batch; None unless
+    these are more than all of its buffers hold, or where the settings are not known."""
+    set_to, stalled = view.plan.state_settings, _stalled(view)
+    if set_to is None or stalled is None or set_to.get(BOUNDED) == "true":
+        return None
+    buffer, buffers = _number(set_to.get(BUFFER), DEFAULT_BUFFER_MIB), _number(set_to.get(BUFFERS), DEFAULT_BUFFERS)
+    written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.shuffle_partitions or 1)
+    return (buffer, buffers, written) if written > buffer * buffers * MIB else None
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdecimal() and int(text) else default  # -1 stands for the default
+
+
+def _written(view: QueryView, found: Profile) -> Iterator[Evidence]:
+    full = _overflow(view)
+    if full is not None:
+        buffer, buffers, written = full
+        yield Evidence("written_by_each_store_bytes", written, "bytes", f"<= {buffer * buffers * MIB}", view.now)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    full = _overflow(view)
+    if full is None:
+        return (DISK, LARGER)
+    buffer, buffers, written = full
+    enough = 2 ** ceil(log2(written / buffers / MIB))
+    return (
+        first_step(
+            "rocksdb-stall",
+            "buffers",
+            f"each store writes {size(written)} in a batch into {buffers} buffers; the checkpoint stays as it is",
+            settings=(Setting(PREFIX + BUFFER, enough),),
+            now=f"{buffer}",
+            number=f"{enough}",
+        ),
+    )
 
 
 CAUSE = Cause(
@@ -45,9 +97,13 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("state_stall",),
     min_share=0.1,  # less is a flush now and then, as RocksDB means it to be
-    words=Words(
-        happened="writes to the state stall for {seconds} of a batch of {batch}", first={ANY: DISK}, then=(BUFFERS,)
-    ),
+    words=Words(happened="writes to the state stall for {seconds} of a batch of {batch}"),
     component=_component,
     explains=("falling-behind", "trigger-overrun", "state-commit-slow"),
+    more=lambda view, found: tuple(_written(view, found)),
+    formulas={
+        "written_by_each_store_bytes": "rocksdbTotalBytesWritten of the operator in the newest batch, divided by its "
+        "numShufflePartitions; should fit into rocksdb.writeBufferSizeMB (64) x rocksdb.maxWriteBufferNumber (2)",
+    },
+    remedies=_remedies,
 )

@@ -27,14 +27,16 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import StateOperator
+from ledgerops.model.state_settings import DELTAS, MAINTENANCE, PREFIX, seconds
 from ledgerops.signals.query_view import QueryView
 
 # Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
 MIN_LAG_VERSIONS = 50
 # and 10 maintenance intervals (60 s) old. Three are enough here: one to fall due in, one to upload in, and one to spare
 MIN_AGE_SECONDS = 180.0
+USUAL_INTERVAL_SECONDS, USUAL_DELTAS = 60.0, 10  # Spark's defaults
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -55,17 +57,33 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("state_snapshot_lag_batches", float(lag), "count", f"< {MIN_LAG_VERSIONS}", view.last.ended),
                 Evidence("state_snapshot_age_seconds", age, "seconds", f"< {MIN_AGE_SECONDS:g}", view.last.ended),
             ),
-            (
-                first_step(
-                    "state-snapshot-lag",
-                    GENERAL,
-                    "a snapshot is due after 10 changes and is uploaded by the next maintenance",
-                    command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
-                ),
-            ),
+            (_remedy(view),),
             confidence=confidence(lag, MIN_LAG_VERSIONS),
             began=max(view.last.ended - age + MIN_AGE_SECONDS, view.batches[0].started),
         )
+
+
+def _remedy(view: QueryView) -> Remedy:
+    """The setting that delays the snapshots, where one does; else the log, which says why their upload fails."""
+    set_to = view.plan.state_settings or {}
+    if (seconds(set_to.get(MAINTENANCE, "")) or 0.0) > USUAL_INTERVAL_SECONDS:
+        name, usual = MAINTENANCE, f"{USUAL_INTERVAL_SECONDS:g}s"
+    elif set_to.get(DELTAS, "").isdecimal() and int(set_to[DELTAS]) > USUAL_DELTAS:
+        name, usual = DELTAS, f"{USUAL_DELTAS}"
+    else:
+        return first_step(
+            "state-snapshot-lag", GENERAL, "maintenance uploads a snapshot that is due, or logs why it failed"
+        )
+    why = f"a snapshot is due after {USUAL_DELTAS} changes and is uploaded by the next maintenance"
+    return first_step(
+        "state-snapshot-lag",
+        "setting",
+        why,
+        settings=(Setting(PREFIX + name, usual),),
+        setting=name,
+        usual=usual,
+        now=set_to[name],
+    )
 
 
 def _lag(view: QueryView, operator: StateOperator) -> tuple[int, float]:

@@ -21,7 +21,47 @@ def test_writers_that_stand_still_are_found(history):
 
     assert finding.summary == "writes to the state stall for 2.0 s of a batch of 4.0 s"
     assert (finding.component.name, finding.component.detail) == ("stateStoreSave", "RocksDB")
-    assert finding.remedies[0].action.startswith("check the disk of spark.local.dir")
+    assert finding.remedies[0].action.startswith("see with `iostat -x` whether the disk of spark.local.dir is busy")
+
+
+def writing(history, mib_by_store, settings):
+    state = {"rows": 1000, "update_seconds": 6.0, "shuffle_partitions": 2}
+    custom = {"rocksdbWriterStallLatencyMs": 4e9, "rocksdbTotalBytesWritten": 2 * mib_by_store * 2**20}
+    return stalled(history, operators=[{**state, "custom": custom}] * 8, seconds=[4] * 8, stages=[TASKS] * 8,
+                   phases=[{"add_batch": 3.8}] * 8, plan={"stateful": True, "state_settings": settings})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mib_by_store", "settings", "number"),
+    [
+        pytest.param(70, {"rocksdb.writeBufferSizeMB": "1", "rocksdb.maxWriteBufferNumber": "2"}, ("1", 64), id="set"),
+        pytest.param(300, {"rocksdb.writeBufferSizeMB": "-1"}, ("64", 256), id="RocksDB's default"),
+    ],
+)
+def test_buffers_that_a_batch_overflows_are_named_with_their_number(history, mib_by_store, settings, number):
+    [finding] = check(CAUSE, writing(history, mib_by_store, settings))
+    now, enough = number
+
+    [step] = finding.remedies
+    assert step.action == (
+        f"raise spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB from {now} to {enough} at the next start"
+    )
+    assert step.settings == (("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", enough),)
+
+
+@pytest.mark.parametrize(
+    ("mib_by_store", "settings"),
+    [
+        pytest.param(1, {"rocksdb.writeBufferSizeMB": "1"}, id="they hold it"),
+        pytest.param(70, {}, id="the default holds it"),
+        pytest.param(300, {"rocksdb.boundedMemoryUsage": "true"}, id="all stores share one memory"),
+        pytest.param(300, None, id="the settings are not known"),
+    ],
+)
+def test_otherwise_the_disk_comes_first(history, mib_by_store, settings):
+    [finding] = check(CAUSE, writing(history, mib_by_store, settings))
+
+    assert "iostat" in finding.remedies[0].action
 
 
 def test_a_tenth_of_a_batch_is_worth_a_word_where_it_grew(history):

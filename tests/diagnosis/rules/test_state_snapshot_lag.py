@@ -24,6 +24,38 @@ def test_snapshots_that_stopped_are_found(history):
     )
 
 
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [
+        pytest.param(
+            {"maintenanceInterval": "3600s", "minDeltasForSnapshot": "10"},
+            "set spark.sql.streaming.stateStore.maintenanceInterval back to 60s at the next start; it is 3600s",
+            id="the interval",
+        ),
+        pytest.param(
+            {"maintenanceInterval": "60000", "minDeltasForSnapshot": "500"},
+            "set spark.sql.streaming.stateStore.minDeltasForSnapshot back to 10 at the next start; it is 500",
+            id="the changes between two",
+        ),
+    ],
+)
+def test_the_setting_that_delays_them_is_named(history, settings, first):
+    [finding] = RULE.check(
+        history(warm=0, seconds=[1] * 140, operators=uploaded(140, until=20), plan={"state_settings": settings})
+    )
+
+    assert [step.action for step in finding.remedies] == [first]
+
+
+@pytest.mark.parametrize("settings", [None, {}, {"maintenanceInterval": "1m", "minDeltasForSnapshot": "10"}])
+def test_settings_as_they_usually_are_leave_the_log_to_tell(history, settings):
+    [finding] = RULE.check(
+        history(warm=0, seconds=[1] * 140, operators=uploaded(140, until=20), plan={"state_settings": settings})
+    )
+
+    assert finding.remedies[0].action.startswith("search the executors' logs")
+
+
 def test_a_store_that_never_had_one_is_found(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 100, operators=uploaded(100, until=0)))
 

@@ -364,6 +364,11 @@ FORMULAS: Mapping[str, Formula] = {
     "tasks": _tiny_tasks,
     "spilled_bytes": lambda tape: median_of(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
     "persisted_share_of_memory": lambda tape: tape.memory("memory_used_bytes") / tape.memory("memory_max_bytes"),
+    "written_by_each_store_bytes": lambda tape: max(
+        each["customMetrics"]["rocksdbTotalBytesWritten"] / each["numShufflePartitions"]
+        for each in tape.newest.operators
+        if each["customMetrics"].get("rocksdbWriterStallLatencyMs")
+    ),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
     "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
