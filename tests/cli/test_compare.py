@@ -132,7 +132,7 @@ def test_what_was_advised_before_a_change_is_said_with_what_became_of_the_harm(c
 
     main(["compare", place, "--change-at", "2026-11-21T18:53:05Z", "--json"])
     [query] = json.loads(capsys.readouterr().out)["queries"]
-    assert query["advice"]["settings"] == [{"name": "spark.sql.shuffle.partitions", "value": 6}]
+    assert query["advice"]["settings"] == [{"name": "repartition", "value": 6}]
     assert query["advice"]["ended"] and query["advice"]["still"] == []
 
 
