@@ -240,8 +240,13 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "cpu-saturated": {GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own")},
     "noisy-neighbour": {
         GENERAL: FirstStep(
-            "look at the batches of {query}: limit what it reads in a batch (maxOffsetsPerTrigger)",
+            "see what the tasks of {query} compute (thread dump of an executor, py-spy), or stop it if it can wait",
             words={"query": "the other query"},
+        ),
+        "rows": FirstStep(
+            "limit what {query} reads in a batch (maxOffsetsPerTrigger)",
+            "the other query reads more rows than before",
+            {"query": "the other query"},
         ),
     },
     "too-few-slots": {

@@ -3,23 +3,29 @@
 Meaning: all queries of a driver share its task slots. Another query runs its tasks on most of them, more than it used
     to or since this query began, and the stages of this query wait for slots or compute slowly.
 Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
-Diagnosis: 1. Check the findings of the query that is named: its cause is the cause here. `ledgerops diagnose` lists all
-    queries of the driver.
+Diagnosis: 1. See what the tasks of the named query compute: a thread dump of an executor on page "Executors" of the
+    Spark UI, `py-spy dump` for a Python worker. If `ledgerops diagnose` has a finding of that query, start with it.
     2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
     named query is not the highest any more, it has calmed down: wait.
     3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,
     the scheduler mode is FIFO: fair pools help.
-Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`), or stop it if it is less important.
+Mitigation: stop the named query if it is less important. If it reads more rows than before, limit what it reads in a
+    batch (`maxOffsetsPerTrigger`).
     Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
     `spark.scheduler.pool`) keep one query from taking all slots if its tasks are short: none is interrupted.
 """
 
+from collections.abc import Sequence
+
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
+from ledgerops.diagnosis.limits import MIN_BATCHES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
+from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.query_view import QueryView
 
 
@@ -37,15 +43,31 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
         safe=False,
         settings=(Setting("spark.scheduler.mode", "FAIR"),),
     )
+    context = "rows" if _reads_more(view, who, found) else GENERAL
     return (
-        first_step(
-            "noisy-neighbour",
-            GENERAL,
-            "this query would keep up if it had the cores",
-            query=who,
-        ),
+        first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who),
         apart if interval and longest > interval else pools,
     )
+
+
+def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
+    """Whether the other query reads more rows a second than before it took the cores; a longer batch alone has more."""
+    since = found.contention.since if found.contention else view.now
+    for other in view.others:
+        if other.query == who:
+            before, now = [], []
+            for batch in other.run:
+                (before if batch.ended < since else now).append(batch)
+            usual = _rows_a_second(before, since)
+            return usual is not None and (_rows_a_second(now, view.now) or 0.0) >= CHANGED_RATIO * usual
+    return False
+
+
+def _rows_a_second(batches: Sequence[Progress], until: float) -> float | None:
+    """None where too few batches tell it."""
+    if len(batches) < MIN_BATCHES or until <= batches[0].started:
+        return None
+    return sum(batch.rows for batch in batches) / (until - batches[0].started)
 
 
 def _longest_task_seconds(view: QueryView, who: str) -> float:

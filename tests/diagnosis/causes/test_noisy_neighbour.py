@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -24,8 +26,28 @@ def test_the_query_that_takes_the_cores_is_named_with_what_that_costs_this_one(h
         "hog takes 1.4 of 2 cores, 0.3 before: that takes 3.9 s of a batch of 5.0 s of this query"
     )
     assert (finding.component.kind, finding.component.name) == ("query", "hog")
-    assert finding.remedies[0].action.startswith("look at the batches of hog")
+    assert finding.remedies[0].action == (
+        "see what the tasks of hog compute (thread dump of an executor, py-spy), or stop it if it can wait"
+    )
     assert {each.name for each in finding.evidence} >= {"neighbour_cores", "own_cores", "usual_neighbour_cores"}
+
+
+@pytest.mark.parametrize(
+    ("times", "first"),
+    [
+        pytest.param(4, "limit what hog reads in a batch (maxOffsetsPerTrigger)", id="four times the rows"),
+        pytest.param(1, "see what the tasks of hog compute", id="as many rows a second"),
+    ],
+)
+def test_a_neighbour_is_limited_only_where_it_reads_more(history, times, first):
+    view = slow(history)
+    hog = neighbour(view, 21)
+    for place, batch in enumerate(hog.batches):
+        rows = round(100 * max(2.0, batch.duration)) * (times if batch.ended >= view.now - 21 else 1)
+        hog.batches[place] = replace(batch, rows=rows)
+    [finding] = check(CAUSE, beside(view, hog))
+
+    assert finding.remedies[0].action.startswith(first)
 
 
 @pytest.mark.parametrize("own", [TAKES_LONG, BEGINS_LATE], ids=["its tasks take long", "its tasks begin late"])
