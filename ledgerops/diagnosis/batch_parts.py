@@ -87,7 +87,6 @@ MIN_BLATANT_TASKS_PER_CORE, MAX_BLATANT_RECORDS = 50, 50.0  # so many, with so f
 FEW_RECORDS = 100  # of a task; with more the work may be in the rows
 
 MAX_EVEN_RATIO = 1.5  # of the largest task's rows over the others' mean, or of an executor's tasks over an even share
-MIN_UNEVEN_RECORDS = 200  # fewer records of a stage fall on few tasks unevenly by chance
 
 
 class Facts(NamedTuple):
@@ -221,7 +220,7 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
     others = (ran - longest) / (count - 1)
     rows = (stage.records - stage.records_max) / (count - 1)
     if stage.records_max > MAX_EVEN_RATIO * max(1.0, rows):
-        enough = stage.records >= MIN_UNEVEN_RECORDS
+        enough = stage.records >= 2 * FEW_RECORDS
         part = "uneven_keys" if stage.reads_shuffle else "uneven_source"
         return (part, fair) if enough else ("", longest)
     if longest >= CLEAR_TIMES * others:

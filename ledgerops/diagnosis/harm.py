@@ -15,7 +15,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, SHOWN_BATCHES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, NEARLY_ALL, SHOWN_BATCHES, VERY_LONG_SECONDS
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -24,7 +24,6 @@ from ledgerops.signals.trigger import SATURATED_RATIO
 
 WINDOW_SECONDS = 120.0  # newest batches that are judged
 MIN_SHARE_OF_MOST = 0.7  # of the largest share owed; what was owed before is no part of it
-MIN_SHARE_OF_LONGEST = 0.8  # below this share of the longest, batches get shorter and the query is recovering
 MAX_QUIET_SPACINGS = 1.5  # times the usual number of batches between two late ones: then it is over
 PROVEN_LONG_SECONDS = 5.0  # each of two batches after the first: more proof would take minutes
 MIN_LATE_SHARE = 0.4  # of the batches; fewer are occasional, and the typical batch is another one
@@ -168,7 +167,7 @@ def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float])
         return True
     newest = ended[-RECENT_BATCHES:]
     shorter = len(newest) == RECENT_BATCHES and all(later < earlier for earlier, later in pairwise(newest))
-    return shorter and newest[-1] < MIN_SHARE_OF_LONGEST * max(newest)
+    return shorter and newest[-1] < NEARLY_ALL * max(newest)
 
 
 def _proves(found: Owed, proof: Proof) -> bool:
@@ -191,7 +190,7 @@ def _late_results(view: QueryView) -> Harm | None:
         return Harm("late", age / view.freshness, latest[0].started) if age > view.freshness else None
     for before, newest in list(pairwise(_with_rows(view)))[-2:]:
         age = before + newest
-        if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= MIN_SHARE_OF_LONGEST * before:
+        if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= NEARLY_ALL * before:
             return Harm("late", age / view.freshness, view.batches[0].started)
     return None
 

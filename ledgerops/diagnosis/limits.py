@@ -18,4 +18,5 @@ MOSTLY = 0.5  # of a whole: what has more than this is most of it
 NEARLY_ALL = 0.8  # of a whole
 
 CLEAR_TIMES = 2.0  # the usual, or a limit: from there on a number is no longer a matter of chance
+VERY_FAR_TIMES = 10.0  # the usual: no burst, hiccup or warm-up makes it so long
 FAR_TIMES = 3.0  # the usual: a loaded machine, a garbage collection or a burst makes it twice as long, but not so long

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
-from ledgerops.diagnosis.facts.contention import ROLES, Contention, contention, cpu_use
+from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
@@ -32,7 +32,6 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MAX_REMEMBERED = 128  # splits of batches kept until the next look
-MIN_PYTHON_CORES = 0.3  # of workers that compute rather than wait
 
 OF_FUNCTION = ("driver_before", "driver_between")
 

@@ -18,6 +18,7 @@ Mitigation: if the function calls a service, check that service first. Then load
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy
@@ -34,19 +35,17 @@ VECTORISE = Remedy(
     safe=False,
 )
 WORKERS = ROLES["python_workers"]
-# of the task time: with more of it on the JVM's CPU the work is the JVM's, with more on the workers' they compute
-MAX_CPU_SHARE = 0.5
 
 
 def _jvm_waits(view: QueryView, found: Profile) -> bool:
     stages = [each.stage for split in found.splits for each in split.stages]
     ran = sum(stage.run_seconds for stage in stages)
-    return ran > 0 and sum(stage.cpu_seconds for stage in stages) < MAX_CPU_SHARE * ran
+    return ran > 0 and sum(stage.cpu_seconds for stage in stages) < MOSTLY * ran
 
 
 def _workers_wait(view: QueryView) -> bool:
     use, at_once = cpu_use(view), tasks_at_once(view)
-    return use is not None and at_once is not None and use.cores_by.get(WORKERS, 0.0) < MAX_CPU_SHARE * at_once
+    return use is not None and at_once is not None and use.cores_by.get(WORKERS, 0.0) < MOSTLY * at_once
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:

@@ -27,6 +27,7 @@ MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not 
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
+MIN_PYTHON_CORES = 0.3  # of Python that computes rather than waits
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 
 OTHER = "other processes"
@@ -41,7 +42,7 @@ FORMULAS: Mapping[
     "own_cores": "the same of this query",
     "slots": "cores of the active executors",
     "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query",
-    "late_queries": "other queries that outlast their interval, and whose tasks compute for 0.3 of their time or more",
+    "late_queries": "other queries that outlast their interval, and whose tasks compute for half of their time or more",
     "slowdown_at_equal_rows": "median duration of the newest batches divided by the usual one, and by their rows over "
     "the usual where these are more",
     "task_cpu_share": "median over the newest batches of cpu_seconds / run_seconds of their tasks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
+from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, cpu_use
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.model.records import SourceProgress
 from ledgerops.signals.query_view import QueryView
@@ -14,7 +14,6 @@ SourceKind = Literal["kafka", "files", "table", "rate", "other"]
 SinkKind = Literal["foreach_batch", "foreach", "kafka", "files", "table", "none", "other"]
 
 ANY = ""  # the context of a first step that fits every source and sink
-MIN_DRIVER_CORES = 0.5  # of the driver's Python, from which it computes rather than waits for an answer
 TABLES = ("delta", "iceberg")  # kinds of sources of `model.sources`
 FILES = ("files", "autoloader")
 MADE_UP = ("ratestream", "ratepermicrobatch")  # in Spark's description of a source that makes its rows itself
@@ -64,7 +63,7 @@ def source_names(view: QueryView) -> str:
 def function_computes(view: QueryView) -> bool:
     """Whether the function of `foreachBatch` computes in the driver's Python rather than waits for its target."""
     use = cpu_use(view) if sink_kind(view) == "foreach_batch" else None
-    return use is not None and use.cores_by.get(ROLES["driver_python"], 0.0) >= MIN_DRIVER_CORES
+    return use is not None and use.cores_by.get(ROLES["driver_python"], 0.0) >= MIN_PYTHON_CORES
 
 
 def function_place(view: QueryView, since: float) -> str | None:

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
 from ledgerops.signals.query_view import QueryView
@@ -18,7 +19,6 @@ GAPS = (
     re.compile(r"in range \[(\d+), ?(\d+)\)"),
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
-BATCHES_BEFORE = 20  # which show how many rows an offset gives; with too few of them each counts as one row
 # between a batch's start or end and an answer of the broker that shows what the batch saw
 MAX_ANSWER_SECONDS = 5.0
 # by how much the rows per offset may differ between batches: transactions leave offsets without rows
@@ -78,7 +78,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
 def _rows_for_an_offset(view: QueryView, place: int, name: str) -> float | None:
     """In the batches before the one at `place` from the end; None when they differ."""
     found = []
-    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + BATCHES_BEFORE):
+    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + LOOKBACK_BATCHES):
         for source in batch.sources:
             if source.name == name and source.read > 0:
                 found.append(source.rows / source.read)

@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ledgerops.common.format import counted
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
 from ledgerops.signals.memo import once
@@ -14,8 +15,7 @@ from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_ROWS = 50  # in the last minute; fewer are stragglers after a rebalance or a restart
 MIN_DROPPED_SHARE = 0.001  # of the rows read in that time; as in the alert on dropped rows
-CLEARED_SECONDS = 20.0  # without another dropped row, or
-CLEARED_INTERVALS = 4.0  # trigger intervals without one: then it is over
+CLEARED_SECONDS = 20.0  # without another dropped row, and three trigger intervals: then it is over
 AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSave")  # they see groups, after partial aggregation
 
 
@@ -67,7 +67,7 @@ def dropped(view: QueryView) -> Dropped | None:
         return None
     fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW_SECONDS, reversed(view.batches)))
     with_drops = [batch for batch in fresh if dropped_by_all(batch)]
-    over = max(CLEARED_SECONDS, CLEARED_INTERVALS * view.interval)
+    over = max(CLEARED_SECONDS, FAR_TIMES * view.interval)
     read = sum(batch.rows for batch in fresh)
     if not with_drops or with_drops[0].ended < view.now - over or read <= 0:
         return None

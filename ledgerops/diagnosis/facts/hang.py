@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import FAR_TIMES, SHOWN_BATCHES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -16,7 +16,6 @@ from ledgerops.signals.query_view import QueryView
 # anything may pause for that long: a full garbage collection, a broker that elects a leader
 MIN_STUCK_SECONDS = 30.0
 MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
-MIN_TIMES_USUAL_BATCH = 10.0  # over the median batch
 MIN_TIMES_LASTING = (
     4.0  # over what was seen lately, or its rows explain; under overload a batch may take twice the one before
 )
@@ -46,7 +45,7 @@ def limits(view: QueryView) -> Limits:
     if usual is None:
         return _same(_without_past(view, interval))
     expected = max(
-        MIN_TIMES_USUAL_BATCH * usual,
+        VERY_FAR_TIMES * usual,
         MIN_TIMES_LASTING * _lasting(view),
         MIN_TIMES_REPEATED * _second_longest(view),
         2 * interval,

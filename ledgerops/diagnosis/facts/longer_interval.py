@@ -4,13 +4,12 @@ from math import ceil
 
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import TRIGGER_SECONDS, Remedy, Setting
-
-ROOM = 1.5  # times the batch, so that it ends well within the interval
+from ledgerops.signals.rate_cap import ROOM_SHARE
 
 
 def longer_interval(batch_seconds: float, why: str = "") -> Remedy:
     """Sets the interval to whole seconds in which a batch that takes so long has room."""
-    seconds = ceil(ROOM * batch_seconds)
+    seconds = ceil(batch_seconds / ROOM_SHARE)
     return first_step(
         "small-batch-overhead",
         GENERAL,

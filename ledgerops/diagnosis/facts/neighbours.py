@@ -26,7 +26,6 @@ OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
 MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
-MIN_COMPUTING_SHARE = 0.3  # of their time, of tasks that use the cores rather than wait
 
 
 class Neighbour(NamedTuple):
@@ -120,7 +119,7 @@ def crowd(view: QueryView) -> Sequence[History]:
 
 def _computes(other: History) -> bool:
     """Whether the tasks of its newest batch with tasks used the cores; taken for granted where none is known."""
-    return all(each.cpu_seconds >= MIN_COMPUTING_SHARE * each.run_seconds for each in list(other.tasks)[-1:])
+    return all(each.cpu_seconds >= MOSTLY * each.run_seconds for each in list(other.tasks)[-1:])
 
 
 @once

@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, MOSTLY
+from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, MOSTLY, VERY_FAR_TIMES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
-
-MIN_TIMES_USUAL_ROWS = 10.0  # removed rows over those of other batches
 
 
 class Storm(NamedTuple):
@@ -51,7 +49,7 @@ def _of_batch(view: QueryView, batch: Progress) -> Iterator[Storm]:
     for index, operator in enumerate(batch.operators if batch.duration >= too_long else ()):
         removed = median(state.removed for _, state in state_cost.reports(others, index))
         seconds = _seconds(view, operator)
-        many = operator.removed >= max(MIN_GROWTH_ROWS, MIN_TIMES_USUAL_ROWS * removed)
+        many = operator.removed >= max(MIN_GROWTH_ROWS, VERY_FAR_TIMES * removed)
         if many and seconds >= MOSTLY * batch.duration:
             yield Storm(batch, operator, removed, seconds, usual)
 

@@ -8,7 +8,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.limits import MOSTLY
+from ledgerops.diagnosis.facts.unread import MIN_PEAK_SHARE
+from ledgerops.diagnosis.limits import MOSTLY, SHOWN_BATCHES
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.head_table import offsets_read_at
@@ -19,9 +20,7 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-NEWEST_PACE_BATCHES = 6  # over which the rate of shrinking is taken
 
 
 class Age(NamedTuple):
@@ -43,11 +42,11 @@ def catches_up(view: QueryView, limit: float) -> bool:
     series = growth.lefts(view.batches)
     sizes = [left for _, left in series]
     most = max(sizes, default=0)
-    if most == 0 or sizes[-1] >= MAX_SHRINKING_SHARE * most or growth.growth(view) is not None:
+    if most == 0 or sizes[-1] >= MIN_PEAK_SHARE * most or growth.growth(view) is not None:
         return False
     if growth.piled_up_before(sizes):
         return True
-    (first, before), (last, left) = series[-NEWEST_PACE_BATCHES:][0], series[-1]
+    (first, before), (last, left) = series[-SHOWN_BATCHES:][0], series[-1]
     return left * (last.ended - first.ended) <= limit * (before - left)
 
 

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.stall import MIN_STILL_SECONDS, Stall
+from ledgerops.diagnosis.facts.stall import MIN_STALLED_BATCHES, MIN_STILL_SECONDS, Stall
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS
 from ledgerops.model.finding import Evidence
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.query_view import QueryView
-
-BRANCH_BATCHES = 8  # where no input is silent
 
 UNNAMED = "one input of the query"  # where nothing tells which
 
@@ -91,7 +89,7 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
     A filter that lets no row through, or a topic whose rows are all of another kind, stops the watermark like a silent
     source. Only the plan of the query shows which branch it is.
     """
-    if stall.ahead is None or stall.ahead < MIN_LEAP_SECONDS or len(stall.batches) < BRANCH_BATCHES:
+    if stall.ahead is None or stall.ahead < MIN_LEAP_SECONDS or len(stall.batches) < 2 * MIN_STALLED_BATCHES:
         return None
     columns = sorted(view.plan.watermarks)
     which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""

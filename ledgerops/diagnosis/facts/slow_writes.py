@@ -11,7 +11,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
 from ledgerops.diagnosis.facts.contention import contention
 from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, LOOKBACK_BATCHES, MOSTLY
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, LOOKBACK_BATCHES, MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import split_of
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO
@@ -19,7 +19,6 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_JUDGED_BATCHES = 8  # needed to know what is usual
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
-FAR_TIMES_USUAL = 10.0  # times the median: so slow a batch counts even in the warm-up, which makes batches slow
 FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
@@ -52,7 +51,7 @@ class Stalls(NamedTuple):
     def far(self) -> bool:
         """Whether each is so long that a third would come late."""
         durations = [each.duration for each in self.slow]
-        return min(durations, default=0.0) >= FAR_TIMES_USUAL * self.usual and sum(durations) >= FAR_SECONDS
+        return min(durations, default=0.0) >= VERY_FAR_TIMES * self.usual and sum(durations) >= FAR_SECONDS
 
     @property
     def regular(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Host, Progress, StateOperator
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -20,7 +21,6 @@ UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this sh
 MIN_GC_SHARE = 0.10
 GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
 GC_WINDOW_SECONDS = 30.0  # the newest four
-WATERMARK_BATCHES = 10  # newest batches, one of which has a watermark or an event time where the query has one
 
 
 def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
@@ -38,7 +38,7 @@ def has_watermark(view: QueryView) -> bool:
     """Whether the query has a watermark, by its plan or by what its newest batches report."""
     if view.plan.watermarks:
         return True
-    newest = view.batches[-WATERMARK_BATCHES:]
+    newest = view.batches[-2 * SHOWN_BATCHES :]
     return any(batch.watermark is not None or batch.event_time_max is not None for batch in newest)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
+from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -17,7 +18,6 @@ MIN_LEAP_SECONDS = (
 )
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL_WIDTH = 5.0
-USUAL_BATCHES = 10  # before the jump, which show what is usual
 MIN_PLACED_BATCHES = 3  # in which a time moved, for what is usual, and after a jump to see that no others are as far
 
 
@@ -79,7 +79,7 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         if leapt is None or leapt < MIN_LEAP_SECONDS:
             continue
         ahead = _width(read)
-        before = batches[max(0, place - 1 - USUAL_BATCHES) : place - 1]
+        before = batches[max(0, place - 1 - 2 * SHOWN_BATCHES) : place - 1]
         widths = [width for batch in before if (width := _width(batch)) is not None]
         if ahead is None or len(widths) < MIN_PLACED_BATCHES:
             return None

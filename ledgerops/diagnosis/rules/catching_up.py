@@ -33,7 +33,6 @@ from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
-PACE_BATCHES = 12  # over which the rate of shrinking is taken
 # times interval plus batch without another batch: by then the query no longer processes anything
 MAX_SILENT_INTERVALS = 3
 
@@ -51,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     lag = view.lag.seconds or 0.0
     if lag <= max(MIN_CATCH_UP_SECONDS, 2 * interval):
         return
-    first, since = series[-PACE_BATCHES - 1 :][0]
+    first, since = series[-growth.SERIES_BATCHES - 1 :][0]
     pace = (since - left) / (series[-1][0].ended - first.ended)
     if pace <= 0:
         return

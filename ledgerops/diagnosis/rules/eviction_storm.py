@@ -24,8 +24,8 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.facts.removals import MIN_TIMES_USUAL_ROWS, longest_removal, storms
-from ledgerops.diagnosis.limits import MOSTLY
+from ledgerops.diagnosis.facts.removals import longest_removal, storms
+from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -44,7 +44,7 @@ SPREAD = Remedy(
 def check(view: QueryView) -> Iterator[Finding]:
     for storm in storms(view):
         batch, operator, usually, seconds = storm.batch, storm.operator, storm.usual_rows, storm.seconds
-        limit, at = f"< {MIN_TIMES_USUAL_ROWS * usually:,.0f}", batch.ended
+        limit, at = f"< {VERY_FAR_TIMES * usually:,.0f}", batch.ended
         yield Finding(
             f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {usually:,.0f}), "
             f"which took {duration(seconds)} of {duration(batch.duration)}",

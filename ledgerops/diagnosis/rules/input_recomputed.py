@@ -19,14 +19,13 @@ from collections.abc import Iterator
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
-
-BATCHES = 3  # with rows, all of which read the source again: a single one may be a retry
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    batches = [batch for batch in view.batches if batch.rows > 0][-BATCHES:]
-    if len(batches) < BATCHES:
+    batches = [batch for batch in view.batches if batch.rows > 0][-RECENT_BATCHES:]
+    if len(batches) < RECENT_BATCHES:
         return
     times: dict[str, int] = {}  # source -> the fewest
     for batch in batches:

@@ -26,17 +26,14 @@ from statistics import median
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.arrivals import arrivals, is_only_input, known_until, last_moves, others
-from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.diagnosis.limits import FAR_TIMES, VERY_FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 60.0  # producers restart in less
-MIN_TIMES_USUAL_PAUSE = 10.0  # silence over the usual pause
 MIN_ARRIVALS = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
-# over which a flow with short pauses must spread, where no other topic still receives rows
-MIN_STEADY_FLOW_SECONDS = 30.0
 MIN_FLOW_SECONDS = 120.0  # over which they must spread: a load of reference data takes less
 
 
@@ -48,11 +45,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < MIN_SILENCE_SECONDS:
             continue
         moves = arrivals(view.history, topic)
-        if len(moves) < MIN_ARRIVALS or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
+        if len(moves) < MIN_ARRIVALS:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
-        limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, MIN_TIMES_USUAL_PAUSE * median(pauses))
+        limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, VERY_FAR_TIMES * median(pauses))
         going_on = others(view, topic, (last + known) / 2)
         flowed = moves[-1] - moves[0] >= MIN_FLOW_SECONDS if going_on else is_only_input(view, topic)
         if silent < limit or not flowed:

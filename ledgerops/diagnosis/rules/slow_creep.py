@@ -31,12 +31,11 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import LIKELY, UNSURE
 from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MIN_FULLNESS, MIN_RISE_SHARE, Creep, creep
 from ledgerops.diagnosis.facts.more_tasks import tasks_wait
+from ledgerops.diagnosis.harm import WINDOW_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
-
-LONG_WINDOW_SECONDS = 100.0  # over which a rise is no burst
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -62,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"),
             *_room(view, found),
         ),
-        confidence=LIKELY if found.window >= LONG_WINDOW_SECONDS else UNSURE,
+        confidence=LIKELY if found.window >= WINDOW_SECONDS else UNSURE,
         began=found.began,
     )
 

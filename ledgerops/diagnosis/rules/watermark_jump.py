@@ -30,14 +30,13 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import CLEAR, confidence
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
+from ledgerops.diagnosis.proof import MAX_TOLD
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
-
-MAX_SHOWN_PARTITIONS = 4  # source partitions whose offsets are named
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -77,8 +76,8 @@ def _place(batch: Progress | None) -> str | None:
     ]
     if not read:
         return f"batch {batch.batch_id}"
-    more = " and more" if len(read) > MAX_SHOWN_PARTITIONS else ""
-    return f"batch {batch.batch_id}, offsets {', '.join(read[:MAX_SHOWN_PARTITIONS])}{more}"
+    more = " and more" if len(read) > MAX_TOLD else ""
+    return f"batch {batch.batch_id}, offsets {', '.join(read[:MAX_TOLD])}{more}"
 
 
 def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:
