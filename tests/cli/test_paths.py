@@ -36,7 +36,6 @@ READ = {
     ("render", "--config"): ["render", "--config", "{}", "--out", "{}-out"],
     ("topics", "--kafka-config"): ["topics", "--bootstrap-servers", "localhost:1", "--kafka-config", "{}"],
     ("topics", "--plan"): ["topics", "--bootstrap-servers", "localhost:1", "--plan", "{}"],
-    ("sbom", "--lock"): ["sbom", "--lock", "{}"],
     ("notify", "--senders"): ["notify", "--senders", "{}"],
     ("notify", "--token-file"): ["notify", "--token-file", "{}"],
 }  # fmt: skip
