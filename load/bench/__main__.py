@@ -134,12 +134,6 @@ PARTS = (
         "35](decisions/035-long-windows-are-made-of-steps.md).",
     ),
     Part(
-        "views", "views:views", "The Yahoo streaming benchmark",
-        "All rows are available at the start. With Kafka, the broker runs on the same two cores and every row is JSON "
-        "that is parsed and checked. CPU includes driver, JVM and Python workers, but not the broker.",
-        demo=True,
-    ),
-    Part(
         "profile", "profile:profile", "Where the observer's time goes",
         "The two most expensive paths: an event and a scrape. The last line of the first table shows where the time of "
         "a batch of the job itself goes.",
