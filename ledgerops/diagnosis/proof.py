@@ -55,7 +55,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "other_processes": "taken by other processes",
     "tasks_unknown": "stages whose tasks were not read",
     "unattributed": "outside of all phases",
-    "worked_off_rows_per_second": "processed",
+    "processed_rows_per_second": "processed",
     "arrival_rows_per_second": "arrive",
 }
 

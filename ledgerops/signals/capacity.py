@@ -44,7 +44,10 @@ def unfit(rows: Sequence[float]) -> str | None:
     ordered = sorted(rows)
     spread = (ordered[(count * 9) // 10] - ordered[count // 10]) / (sum(rows) / count)
     if spread < MIN_FIT_SPREAD:
-        return f"batches have nearly the same size (spread {spread:.2f}, {MIN_FIT_SPREAD} is needed)"
+        return (
+            f"batches have nearly the same size (the middle 80% spread over {spread:.0%} of the mean, "
+            f"{MIN_FIT_SPREAD:.0%} is needed)"
+        )
     return None
 
 

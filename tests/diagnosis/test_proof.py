@@ -70,7 +70,7 @@ def test_a_share_is_not_rounded_to_where_it_would_be_as_expected(value, expected
     [
         ("ledgerops_query_restarts_total", "query restarts"),
         ("after_tasks_seconds", "after the last task"),
-        ("worked_off_rows_per_second", "processed"),
+        ("processed_rows_per_second", "processed"),
         ("needed_offsets", "needed"),
         ("seconds_without_arrival", "without arrival"),
     ],

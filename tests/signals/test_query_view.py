@@ -172,7 +172,10 @@ def test_capacity_is_what_is_really_worked_off_when_saturated_at_one_size():
 def test_capacity_is_unknown_when_batches_are_of_one_size_and_there_is_room():
     capacity = view([batch(n) for n in range(20)], plan={"trigger_interval": 2.0}).capacity.estimate
     assert capacity.sustainable is None
-    assert capacity.reason == "batches have nearly the same size (spread 0.00, 0.2 is needed)"
+    assert (
+        capacity.reason
+        == "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
+    )
 
 
 def test_drain_time_is_backlog_over_spare_capacity():

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ledgerops.common.format import counted
-from ledgerops.signals.capacity import MIN_FIT_BATCHES, MIN_FIT_SPREAD
+from ledgerops.signals.capacity import unfit
 from ledgerops.signals.theil_sen import fit_line
 
 BOOTSTRAP_DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
@@ -93,21 +92,14 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
 
     An overhead below zero is taken as zero and the line laid through the origin, in the draws as well.
     """
-    count = len(rows)
-    if count < MIN_FIT_BATCHES:
-        return f"only {counted(count, 'batch has', 'batches have')} rows; {MIN_FIT_BATCHES} are needed"
+    reason = unfit(rows)
+    if reason is not None:
+        return reason
     x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
-    low, high = np.quantile(x, (0.1, 0.9))
-    spread = float((high - low) / x.mean())
-    if spread < MIN_FIT_SPREAD:
-        return (
-            f"batches have nearly the same size (the middle 80% spread over {spread:.0%} of the mean, "
-            f"{MIN_FIT_SPREAD:.0%} is needed)"
-        )
     fitted = fit_line(rows, seconds)
     assert fitted is not None, "batches of one size only"
     overhead, slope = fitted.overhead, fitted.slope
-    overheads, slopes = _lines(x, y, np.random.default_rng(SEED).integers(0, count, (BOOTSTRAP_DRAWS, count)))
+    overheads, slopes = _lines(x, y, np.random.default_rng(SEED).integers(0, len(x), (BOOTSTRAP_DRAWS, len(x))))
     certain = np.quantile(slopes, (1 - CONFIDENCE_LEVEL) / 2) > 0
     if slope <= 0 or not certain:
         return "batch time does not grow significantly with the rows"

@@ -19,7 +19,7 @@ Evidence:
         does not have exactly one row per offset, the result is multiplied by its rows per offset. Where no source
         reports latestOffset and no option caps a batch: numInputRows of the newest two of these batches divided by the
         same time.
-    worked_off_rows_per_second: numInputRows of these three batches divided by their time, each counted with
+    processed_rows_per_second: numInputRows of these three batches divided by their time, each counted with
         durationMs.triggerExecution or the trigger interval, whichever is longer.
     arrival_ratio: the first divided by the second.
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
@@ -80,7 +80,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         _component(view),
         (
             Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.processed:,.0f}", at),
-            Evidence("worked_off_rows_per_second", load.processed, "rows/s", f">= {load.arrival:,.0f}", at),
+            Evidence("processed_rows_per_second", load.processed, "rows/s", f">= {load.arrival:,.0f}", at),
             Evidence("arrival_ratio", ratio, "ratio", "<= 1", at),
             Evidence(lag, grown.lag, "seconds", "steady", view.now),
             Evidence("seconds_to_breach", breach, "seconds", "never", at),

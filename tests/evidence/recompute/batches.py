@@ -405,7 +405,7 @@ FORMULAS: Mapping[str, Formula] = {
     "event_latency_seconds": _event_latency,
     "freshness_objective_seconds": lambda tape: 60.0 + 2 * tape.interval,
     "arrival_rows_per_second": _arrival,
-    "worked_off_rows_per_second": _processed,
+    "processed_rows_per_second": _processed,
     "arrival_ratio": lambda tape: _arrival(tape) / _processed(tape),
     "seconds_to_breach": _breach,
     "away_seconds": _away,
