@@ -99,11 +99,6 @@ PARTS = (
         "Same queries, same driver. Both are fetched over HTTP in turn while the queries wait for their trigger.",
     ),
     Part(
-        "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
-        "Beside one query that never waits. The exporter's threads are measured by their own CPU clocks. "
-        "`python -m load.bench.scrapes --storm 3600` makes the storm last an hour.",
-    ),
-    Part(
         "core", "core:core", "Scrape, memory, replay and start",
         "The observer without Spark, on complete synthetic records.",
     ),
