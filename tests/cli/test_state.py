@@ -118,13 +118,6 @@ def test_a_torn_recording_is_passed_over(run, capsys):
     assert "12k" in capsys.readouterr().out
 
 
-def test_a_query_without_state_is_an_answer(run, capsys):
-    path = run / "checkpoints" / "large_credits"
-
-    assert main(["state", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: the query has no state\n"
-
-
 def test_the_folder_of_several_runs_is_not_one(run, capsys):
     assert refused(capsys, run.parent) == f"{run.parent} contains several runs; give one of them: default"
 

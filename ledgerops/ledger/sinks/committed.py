@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ledgerops.checkpoint.batch_log import COMPACT, metadata_log
 from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
 from ledgerops.ledger.sinks import delta_files
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ledgerops.ledger.jobs.job import Job
 
 LOG = "_spark_metadata"
 BATCH = "batch="
@@ -51,35 +45,6 @@ def last_batch(output: Path) -> int | None:
 def batch_folder(output: Path, batch: int) -> Path:
     """Where the files of a batch lie in the layout by batches."""
     return output / f"{BATCH}{batch}"
-
-
-def current_rows(output: Path, job: Job) -> pa.Table:
-    """The newest committed row of each key of `job`, which upserts; with a route its column is part of the key.
-
-    A later batch replaces an earlier one. Among rows of one key in one batch the latest event time wins, if the output
-    has the job's event time, and then the greatest values of the other columns, left to right.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    tables = []
-    for batch, folder in sorted(_batches(output).items()):
-        for file in _data_files(folder):
-            table = pq.read_table(file, partitioning=None)
-            if job.route is not None:
-                value = unquote(file.parent.name.partition("=")[2])
-                table = table.append_column(job.route, pa.array([value] * table.num_rows, pa.string()))
-            tables.append(table.append_column(BATCH, pa.array([batch] * table.num_rows, pa.int64())))
-    if not tables:
-        return pa.table({})
-    rows = pa.concat_tables(tables)
-    keys = [*job.upsert, *([] if job.route is None else [job.route])]
-    order = [field.name for field in rows.schema if field.name not in keys and not pa.types.is_nested(field.type)]
-    order.sort(key=lambda name: (name != BATCH, name != job.event_time))  # stable: the others stay as they are
-    rows = rows.sort_by([(name, "descending") for name in order]).drop_columns([BATCH])  # nulls last
-    numbered = rows.select(keys).append_column(BATCH, pa.array(range(rows.num_rows), pa.int64()))
-    newest = numbered.group_by(keys).aggregate([(BATCH, "min")])
-    return rows.take(newest.column(f"{BATCH}_min").combine_chunks().sort())
 
 
 def _added(output: Path, file: Path) -> list[Path]:

@@ -22,8 +22,8 @@ class ParquetSink:
 
     Append jobs write through Spark's file sink, whose log names the files of each batch. Jobs that upsert, update or
     look at their batches get a folder `batch=N` for each, which appears whole or not at all; a batch whose folder is
-    there is not written again. Of an upserted key committed.current_rows gives the newest row. With `route`, files lie
-    in a folder `COLUMN=VALUE`.
+    there is not written again. Of an upserted key the row of the newest batch counts. With `route`, files lie in a
+    folder `COLUMN=VALUE`.
     """
 
     folder: Path

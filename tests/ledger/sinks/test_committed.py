@@ -1,14 +1,9 @@
 import json
-from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.jobs.customer_activity import JOB
-from ledgerops.ledger.sinks.committed import batch_folder, committed_files, current_rows, last_batch
-from tests.ledger.jobs.feed import instant
+from ledgerops.ledger.sinks.committed import committed_files, last_batch
 
 
 def log(output, name, *files, action="add"):
@@ -108,44 +103,3 @@ def test_nothing_is_committed_before_the_first_batch(tmp_path, made):
 
     assert committed_files(output) == []
     assert last_batch(output) is None
-    assert current_rows(output, JOB).num_rows == 0
-
-
-def batch(output, number, *rows, names=("customer_id", "transactions"), folder="."):
-    place = batch_folder(output, number) / folder
-    place.mkdir(parents=True, exist_ok=True)
-    table = pa.table({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
-    pq.write_table(table, place / "part-a.parquet")
-
-
-def test_the_current_row_of_a_key_is_that_of_its_newest_batch(tmp_path):
-    batch(tmp_path, 9, ("C1", 500), ("C2", 301))
-    batch(tmp_path, 10, ("C1", 501), (None, 1))
-    batch(tmp_path, 2, ("C1", 999), ("C3", 303))
-
-    assert sorted(map(tuple, (row.values() for row in current_rows(tmp_path, JOB).to_pylist())), key=str) == [
-        ("C1", 501), ("C2", 301), ("C3", 303), (None, 1),
-    ]  # fmt: skip
-
-
-def test_within_a_batch_the_latest_event_time_wins_then_the_greatest_value(tmp_path):
-    late, early = instant("10:01"), instant("10:00")
-    names = ("customer_id", "transactions", "event_time")
-    batch(
-        tmp_path, 0, ("C1", 1, late), ("C1", 7, early), ("C1", 8, None), ("C2", 5, late), ("C2", 4, late), names=names
-    )
-
-    rows = current_rows(tmp_path, JOB).to_pylist()
-
-    assert {row["customer_id"]: row["transactions"] for row in rows} == {"C1": 1, "C2": 5}
-
-
-def test_a_key_may_have_a_current_row_in_each_output_of_a_route(tmp_path):
-    batch(tmp_path, 0, ("C1", 1), folder="topic=a%3Ab")
-    batch(tmp_path, 0, ("C1", 2), folder="topic=x")
-    batch(tmp_path, 1, ("C1", 3), folder="topic=x")
-
-    assert sorted(tuple(row.values()) for row in current_rows(tmp_path, replace(JOB, route="topic")).to_pylist()) == [
-        ("C1", 1, "a:b"),
-        ("C1", 3, "x"),
-    ]
