@@ -180,7 +180,7 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
             admin.poll(0)
             text = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
         nobody_listens = time.monotonic() - began >= MAX_REFUSED_SECONDS and _refused(reasons)
-        if time.monotonic() >= end or _hopeless(reasons) or nobody_listens:
+        if time.monotonic() >= end or _permanent(reasons) or nobody_listens:
             raise UserError(f"cannot reach Kafka at {client.servers}: {plain(text)}") from None
 
 
@@ -190,7 +190,7 @@ def _refused(reasons: list[str]) -> bool:
     return len(others) < len(reasons) and all("Connection refused" in reason for reason in others)
 
 
-def _hopeless(reasons: list[str]) -> bool:
+def _permanent(reasons: list[str]) -> bool:
     return any("uthentication" in reason or "certificate" in reason for reason in reasons)
 
 

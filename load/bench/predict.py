@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledgerops.analysis.capacity.answer import UNBOUNDED, Question, answer
-from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Estimate, fit
+from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Interval, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.model.records import Progress
@@ -48,7 +48,7 @@ class Check(NamedTuple):
     job: str
     what: str
     unit: str
-    predicted: Estimate
+    predicted: Interval
     measured: float
 
     @property

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ledgerops.analysis.capacity.bottleneck import Limit, limit
-from ledgerops.analysis.capacity.fit import Estimate, Fit, Numbers
+from ledgerops.analysis.capacity.fit import Fit, Interval, Numbers
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR
 from ledgerops.common import format
@@ -63,9 +63,9 @@ class CapacityAnswer:
     trigger: float | None
     cores: int | None
     rows: float | None = None  # of a batch
-    batch: Estimate | None = None  # seconds of a typical one
+    batch: Interval | None = None  # seconds of a typical one
     slow: float | None = None  # seconds that one batch in twenty exceeds
-    sustainable: Estimate | None = None  # rows a second
+    sustainable: Interval | None = None  # rows a second
     at_least: float | None = None  # rows a second that are sustained, where the rate itself is unknown
     behaviour: Behaviour = "unknown"
     sure: bool = False  # whether the behaviour is the same over the whole interval
@@ -178,7 +178,7 @@ def _with_sustainable_rate(
     return replace(partial, at_least=at_least), [_too_far("sustainable rate", size, line)]
 
 
-def _behaviour(partial: CapacityAnswer, arrival: float, utmost: Estimate) -> tuple[Behaviour, bool]:
+def _behaviour(partial: CapacityAnswer, arrival: float, utmost: Interval) -> tuple[Behaviour, bool]:
     """What the query does at this arrival rate, and whether that holds over the whole interval of the estimates."""
     sustainable = partial.sustainable
     if sustainable is None and partial.at_least is not None:

@@ -35,7 +35,7 @@ SOURCE = f"Theil-Sen line, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} 
 Numbers = NDArray[np.float64]
 
 
-class Estimate(NamedTuple):
+class Interval(NamedTuple):
     """A value with its interval."""
 
     value: float
@@ -74,13 +74,13 @@ class Fit:
         """Rows of the largest batch seen."""
         return max(self.rows)
 
-    def estimate(self, of: Callable[[Numbers, Numbers], Numbers]) -> Estimate:
+    def estimate(self, of: Callable[[Numbers, Numbers], Numbers]) -> Interval:
         """A value computed of overhead and slope, with its interval. `of` takes arrays of both."""
         drawn = of(self.overheads, self.slopes)
         tail = (1 - CONFIDENCE_LEVEL) / 2
         low, high = np.quantile(drawn, (tail, 1 - tail), method="nearest")
         value = float(of(np.array([self.overhead]), np.array([self.slope]))[0])
-        return Estimate(value, min(float(low), value), max(float(high), value))
+        return Interval(value, min(float(low), value), max(float(high), value))
 
     def reach(self, rows: float) -> float:
         """`rows` as a multiple of the largest observed batch."""

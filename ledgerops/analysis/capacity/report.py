@@ -7,7 +7,7 @@ from typing import Any
 
 from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer
 from ledgerops.analysis.capacity.bottleneck import Limit
-from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, Estimate, Fit
+from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, Fit, Interval
 from ledgerops.analysis.capacity.plot import plot
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.common import format
@@ -90,7 +90,7 @@ def _answer(each: CapacityAnswer) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
+def _estimate(found: Interval | None) -> dict[str, float | None] | None:
     if found is None:
         return None
     ends = zip(("value", "low", "high"), found, strict=True)
@@ -190,5 +190,5 @@ def _seconds(value: float) -> str:
     return f"{value:.2f} s" if 1 <= value < 10 else format.duration(value)
 
 
-def _range(found: Estimate, show: Any) -> str:
+def _range(found: Interval, show: Any) -> str:
     return f"{show(found.value)} ({show(found.low)} to {show(found.high)})"

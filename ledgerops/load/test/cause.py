@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ledgerops.analysis.capacity.answer import Question, answer
-from ledgerops.analysis.capacity.fit import Estimate, fit
+from ledgerops.analysis.capacity.fit import Interval, fit
 from ledgerops.analysis.capacity.inputs import views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.analysis.finding_history import FindingPeriod
@@ -57,7 +57,7 @@ class Findings:
 
     periods: Sequence[FindingPeriod]  # findings with begin and end, at warning or above
     track: Track | None  # the figures of its batches
-    sustainable: Estimate | None  # rows a second; None where it is unknown, for the reason in `unknown_because`
+    sustainable: Interval | None  # rows a second; None where it is unknown, for the reason in `unknown_because`
     unknown_because: str
     causes: Sequence[Cause]  # best first; empty where nothing explains anything
 
@@ -107,7 +107,7 @@ def _situation(view: QueryView, measured: Measured) -> Situation:
     return known if isinstance(line, str) else replace(known, fit=line, reason="")
 
 
-def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Estimate | None) -> list[Cause]:
+def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Interval | None) -> list[Cause]:
     """Roots that the diagnosis names first, then the overload by the plan, then what bounds the capacity."""
     rooted = sorted((each for each in periods if each.rooted), key=lambda each: each.began)
     named = [Cause(each.finding.rule, _because(each.finding, len(rooted) > 1)) for each in rooted]
@@ -126,7 +126,7 @@ def _because(finding: Finding, several: bool) -> str:
     return finding.summary if seconds is None else f"{finding.summary}; {format.duration(seconds)} of a batch"
 
 
-def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
+def overload(measured: Measured, sustainable: Interval | None) -> Cause | None:
     """The overload, if more was offered for PEAK_SECONDS than is sustainable, fits into a batch, or was processed."""
     offered = peak(measured)
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:

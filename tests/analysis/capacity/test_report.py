@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer, Question, answer
 from ledgerops.analysis.capacity.bottleneck import Limit
-from ledgerops.analysis.capacity.fit import Estimate
+from ledgerops.analysis.capacity.fit import Interval
 from ledgerops.analysis.capacity.plot import plot
 from ledgerops.analysis.capacity.report import document, text
 from tests.analysis.capacity.conftest import exact_line
@@ -36,7 +36,7 @@ def test_what_has_no_end_is_null_and_unbounded(situation):
         2.0,
         2,
         rows=2000.0,
-        batch=Estimate(1.0, 0.5, UNBOUNDED),
+        batch=Interval(1.0, 0.5, UNBOUNDED),
         limit=Limit("unknown", "no tasks"),
     )
     found = document([(situation(), [open_end])], T0, "a recording")

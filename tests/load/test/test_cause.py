@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.analysis.capacity.fit import Estimate
+from ledgerops.analysis.capacity.fit import Interval
 from ledgerops.analysis.finding_history import FindingPeriod
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.load.test import plans
@@ -13,7 +13,7 @@ from ledgerops.load.test.trial import TrialRequest
 from ledgerops.model.finding import Component, Finding
 from tests.load.test.simulated import ORIGIN, System
 
-CARRIES = Estimate(24_000.0, 23_000.0, 25_000.0)
+CARRIES = Interval(24_000.0, 23_000.0, 25_000.0)
 
 
 def period(rule, summary="told", rooted=3, began=ORIGIN + 30, **more):
@@ -41,7 +41,7 @@ def test_more_than_is_sustainable_is_an_overload_before_any_rule_speaks():
     ],
 )
 def test_how_much_was_offered_is_told_also_where_it_is_little_more(told, said):
-    assert said in overload(at(28_800), Estimate(told, told, told)).because
+    assert said in overload(at(28_800), Interval(told, told, told)).because
 
 
 @pytest.mark.parametrize("rate", [12_000, 21_600, 23_900])
@@ -57,13 +57,13 @@ def test_what_is_sustainable_is_no_overload(rate):
     ],
 )
 def test_batches_that_outlast_their_interval_near_the_capacity_are_an_overload(told, cause):
-    found = overload(at(28_800), Estimate(told, told, told))
+    found = overload(at(28_800), Interval(told, told, told))
 
     assert (found.because.partition(" takes")[0] + " takes" if found else "") == cause
 
 
 def test_batches_that_end_in_time_near_the_capacity_are_none():
-    assert overload(at(22_000), Estimate(22_500.0, 22_000.0, 23_000.0)) is None
+    assert overload(at(22_000), Interval(22_500.0, 22_000.0, 23_000.0)) is None
 
 
 def test_a_fault_that_the_diagnosis_names_comes_before_the_load():
