@@ -75,6 +75,9 @@ class RunningTotals:
             totals = self.counters.setdefault(metric.name, {})
             for labels, increment in metric.per_batch(progress).items():
                 totals[labels] = totals.get(labels, 0.0) + increment
+        for name, labels, increment in state.added(progress):
+            totals = self.counters.setdefault(name, {})
+            totals[labels] = totals.get(labels, 0.0) + increment
         exemplar = {"batch_id": str(progress.batch_id), "run_id": progress.run_id}
         durations = self._histogram(latency.BATCH_DURATION.name, latency.BATCH_BOUNDS)
         durations.counts[bisect_left(durations.bounds, progress.duration)] += 1

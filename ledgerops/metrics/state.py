@@ -7,10 +7,10 @@ counters here; HDFS's cache counts go on from batch to batch in Spark itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Labels, Metric, Series
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -188,13 +188,26 @@ def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Me
         raw = operator.custom.get(spark)
         return None if raw is None or raw < 0 else raw * factor
 
-    why = UNUSED.get(name, "")
-    if taken == "add":
-        return Metric(f"ledgerops_{name}", text, labels=OPERATOR, per_batch=_each(value), unused=why)
-    return Metric(f"ledgerops_{name}", text, labels=OPERATOR, read=_newest(value), unused=why)
+    read = None if taken == "add" else _newest(value)
+    return Metric(f"ledgerops_{name}", text, labels=OPERATOR, read=read, unused=UNUSED.get(name, ""))
 
 
 CUSTOM_METRICS = tuple(_custom(*row) for row in CUSTOM)
+ADDED = {
+    spark: (metric.name, factor)
+    for (spark, _, taken, factor, _), metric in zip(CUSTOM, CUSTOM_METRICS, strict=True)
+    if taken == "add"
+}
+
+
+def added(batch: Progress) -> Iterator[tuple[str, Labels, float]]:
+    """What one batch adds to the custom metrics that are counters: family name, label values, increment."""
+    for operator in batch.operators:
+        labels = (operator.name,)
+        for spark, raw in operator.custom.items():
+            if raw >= 0 and spark in ADDED:
+                name, factor = ADDED[spark]
+                yield name, labels, raw * factor
 METRICS = (
     ROWS,
     MEMORY,

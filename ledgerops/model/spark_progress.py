@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from ledgerops.model.offsets import decoded
 from ledgerops.model.records import NOTHING_REPORTED, Offsets, Progress, SourceProgress, StateOperator
-from ledgerops.model.sources import kind_of
+from ledgerops.model.sources import NAMED, kind_of
 from ledgerops.model.sources.kind import Position, SourceKind
 
 PHASES = {
@@ -38,6 +39,7 @@ CYCLE_YEARS, CYCLE_BEGINS, CYCLE_SECONDS = 400, 2000, 146_097 * 86_400.0  # afte
 SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they cannot be metrics
 SUBSCRIBED = re.compile(r"Subscribe\[(.*?)\]")
 NOWHERE = Position()
+MAX_DESCRIPTIONS = 1000  # of sources, of which the short names are remembered
 HASH = re.compile(r"[$@][0-9a-f@$]+$")
 
 
@@ -156,10 +158,10 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
     for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
         if not isinstance(value, Mapping):
             continue
-        description = str(value.get("description") or "")
+        description = sys.intern(str(value.get("description") or ""))
         reached = decoded(value.get("endOffset"))
         kind = kind_of(description, reached)
-        short = sys.intern(kind.label(description) or _short_name(description))
+        short = _label(kind.name, description)
         position = NOWHERE if reached is None else kind.position(reached, short)
         start = _offsets(value.get("startOffset"), kind, short)
         end = position.offsets if position is not None else {}
@@ -210,6 +212,11 @@ def _offsets(value: object, kind: SourceKind, source: str) -> Offsets:
     return position.offsets if position is not None else {}
 
 
+@lru_cache(maxsize=MAX_DESCRIPTIONS)
+def _label(kind: str, description: str) -> str:
+    return sys.intern(NAMED[kind].label(description) or _short_name(description))
+
+
 def _short_name(description: str) -> str:
     subscribed = SUBSCRIBED.search(description)
     if subscribed:
@@ -231,7 +238,7 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
             if number is None:
                 continue
             if key.startswith(SNAPSHOT):
-                snapshots[key.removeprefix(SNAPSHOT)] = int(number)
+                snapshots[key[len(SNAPSHOT) :]] = int(number)
             else:
                 custom[sys.intern(key)] = number
         operators.append(
@@ -278,9 +285,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not int and type(value) is not float:  # true and false are none
         return None
-    return value if abs(value) <= MAX_COUNT else None  # NaN and infinity are not, either
+    return value if -MAX_COUNT <= value <= MAX_COUNT else None  # NaN and infinity are not, either
 
 
 def _count(value: object) -> int | None:

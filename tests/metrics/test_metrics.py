@@ -99,7 +99,7 @@ def series(metric: Metric, *batches):
 def test_milliseconds_become_seconds_and_sizes_stay_bytes():
     by_name = {metric.name: metric for metric in QUERY_METRICS}
     done = batch(operators=(operator(custom={"rocksdbGetLatency": 1500, "rocksdbSstFileSize": 4096}),))
-    assert by_name["ledgerops_rocksdb_get_seconds_total"].per_batch(done) == {("stateStoreSave",): 1.5}
+    assert list(state.added(done)) == [("ledgerops_rocksdb_get_seconds_total", ("stateStoreSave",), 1.5)]
     assert series(by_name["ledgerops_rocksdb_sst_bytes"], done) == {("stateStoreSave",): 4096.0}
 
 
