@@ -208,6 +208,8 @@ def added(batch: Progress) -> Iterator[tuple[str, Labels, float]]:
             if raw >= 0 and spark in ADDED:
                 name, factor = ADDED[spark]
                 yield name, labels, raw * factor
+
+
 METRICS = (
     ROWS,
     MEMORY,

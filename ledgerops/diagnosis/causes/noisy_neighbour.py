@@ -55,9 +55,8 @@ def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
     since = found.contention.since if found.contention else view.now
     for other in view.others:
         if other.query == who:
-            before, now = [], []
-            for batch in other.run:
-                (before if batch.ended < since else now).append(batch)
+            before = [batch for batch in other.run if batch.ended < since]
+            now = [batch for batch in other.run if batch.ended >= since]
             usual = _rows_a_second(before, since)
             return usual is not None and (_rows_a_second(now, view.now) or 0.0) >= CHANGED_RATIO * usual
     return False
