@@ -1,5 +1,5 @@
 """Tries versions of Spark and Python: makes an environment for each, runs queries with known faults in it, and writes
-which groups of metrics had samples and which rules named their fault.
+which metrics had samples and which rules named their fault.
 
 The wheel of each Spark version is built once, in up to two minutes and 0.5 GB. An environment takes a minute and
 1 GB, with uv on the PATH seconds, and is removed again. What is most used comes first: classic sessions and older

@@ -6,10 +6,9 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import product
 from pathlib import Path
 
-from ledgerops.metrics import event_time, identity, latency, pressure, resources, skew, state, throughput, verdict
+from ledgerops.metrics import METRICS
 from load.compatibility.probe import FAULTS
 
 KEPT = Path(__file__).with_name("results.json")
@@ -18,22 +17,10 @@ SESSIONS = ("classic", "connect")
 PYTHONS = ("3.11", "3.12", "3.13")
 REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
 MIN_BUSY_SHARE = 0.5  # of `waiting`, from which a rule may be missing because no core was free
-UNMEASURED = {"python-bound": "Spark 3 does not measure the time in Python workers"}
 BEGIN_MARK, END_MARK = "<!-- tried: begin -->", "<!-- tried: end -->"
 
 
 Key = tuple[str, str, str]  # Spark, session, Python
-GROUPS = {
-    "identity": identity.METRICS,
-    "throughput": throughput.METRICS,
-    "latency": latency.METRICS,
-    "event time": event_time.METRICS,
-    "pressure": pressure.METRICS,
-    "state": state.METRICS,
-    "skew": skew.METRICS,
-    "resources": resources.METRICS,
-    "verdict": verdict.METRICS,
-}
 
 
 @dataclass(frozen=True)
@@ -78,79 +65,63 @@ def keep(tried: Tried, file: Path = KEPT) -> None:
         write({**known, tried.key: tried}, file)
 
 
-def missing(tried: Tried, reference: Tried) -> dict[str, list[str]]:
-    """By group, the families that the reference had and this has not; groups that are whole are left out."""
+def missing(tried: Tried, reference: Tried) -> list[str]:
+    """The families that the reference had and this has not, in the order of the reference of metrics."""
     lacking = set(reference.families) - set(tried.families)
-    found = {group: [each.name for each in metrics if each.name in lacking] for group, metrics in GROUPS.items()}
-    return {group: names for group, names in found.items() if names}
+    return [each.name for each in METRICS if each.name in lacking]
 
 
 def tables(found: Mapping[Key, Tried]) -> str:
-    """The part of docs/compatibility.md that is made: a table, and what is missing where."""
+    """The part of docs/compatibility.md that is made: a table, and how many combinations were tried."""
     reference = found.get(REFERENCE, Tried(*REFERENCE))
-    head = ["Spark", "session", *(f"Python {python}" for python in PYTHONS)]
+    head = ["Spark", "session", "Python", "rules that named their query", "metrics that are absent"]
     lines = [_row(head), _row(["---"] * len(head))]
     for spark in SPARKS:
-        for session in SESSIONS:
-            cells = [_cell(found.get((spark, session, python)), reference) for python in PYTHONS]
-            lines.append(_row([spark, session, *cells]))
-    notes = list(_notes(found, reference))
-    return "\n".join([*lines, "", *([*notes, ""] if notes else []), _counted(list(found.values()))])
+        lines += [_row([spark, *cells]) for cells in _alike(found, reference, spark)]
+    return "\n".join([*lines, "", _counted(list(found.values()))])
+
+
+def _alike(found: Mapping[Key, Tried], reference: Tried, spark: str) -> Iterator[Sequence[str]]:
+    """The rows of a Spark version. Pythons, and then sessions, of which the same is to be said share a row."""
+    sessions: dict[Sequence[str], list[str]] = {}
+    for session in SESSIONS:
+        pythons: dict[Sequence[str], list[str]] = {}
+        for python in PYTHONS:
+            pythons.setdefault(_cells(found.get((spark, session, python)), reference), []).append(python)
+        for cells, which in pythons.items():
+            sessions.setdefault((", ".join(which), *cells), []).append(session)
+    for cells, which in sessions.items():
+        yield [", ".join(which), *cells]
+
+
+def _cells(tried: Tried | None, reference: Tried) -> tuple[str, str]:
+    """The rules that named their query, and the metrics that were absent."""
+    if tried is None:
+        return "not tried", "–"
+    if tried.reason:
+        return "no session can be watched", "–"
+    return _named(tried), ", ".join(f"`{name}`" for name in missing(tried, reference)) or "none"
+
+
+def _named(tried: Tried) -> str:
+    unnamed = [rule for rule in FAULTS if rule not in tried.rules]
+    if not unnamed:
+        return f"all {len(FAULTS)}"
+    busy = tried.waiting >= MIN_BUSY_SHARE and not unmeasured(tried.spark).issuperset(unnamed)
+    return f"all but {', '.join(f'`{rule}`' for rule in unnamed)}{' (the machine was busy)' if busy else ''}"
 
 
 def _counted(tried: Sequence[Tried]) -> str:
-    """How many of all combinations were tried, when, and on how busy a machine."""
+    """How many of all combinations were tried, and when."""
     every = len(SPARKS) * len(SESSIONS) * len(PYTHONS)
     days = sorted({each.at for each in tried} - {""})
-    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    busy = sum(each.waiting >= MIN_BUSY_SHARE for each in tried)
-    beside = f" In {busy} of them the machine was busy: threads waited for a core half of the time or more."
-    return f"Tried: {len(tried)} of {every} combinations{when}.{beside if busy else ''}"
+    when = f" ({' to '.join(dict.fromkeys((days[0], days[-1])))})" if days else ""
+    return f"{len(tried)} of {every} combinations were tried{when}."
 
 
-def _cell(tried: Tried | None, reference: Tried) -> str:
-    if tried is None:
-        return "not tried"
-    if tried.reason:
-        return "no"
-    groups = len(GROUPS) - len(missing(tried, reference))
-    return f"{groups} of {len(GROUPS)} groups, {len(tried.rules)} of {len(FAULTS)} rules"
-
-
-def _notes(found: Mapping[Key, Tried], reference: Tried) -> Iterator[str]:
-    """One line for all combinations of a Spark version of which the same is to be said."""
-    for spark in SPARKS:
-        alike: dict[str, dict[str, list[str]]] = {}  # by what is said: the Pythons of each session
-        for session, python in product(SESSIONS, PYTHONS):
-            tried = found.get((spark, session, python))
-            if tried is not None and (said := "; ".join(_said(tried, reference))):
-                alike.setdefault(said, {}).setdefault(session, []).append(python)
-        for said, sessions in alike.items():
-            which = "; ".join(f"{session}, Python {', '.join(pythons)}" for session, pythons in sessions.items())
-            yield f"- Spark {spark}, {which}: {said}."
-
-
-def _said(tried: Tried, reference: Tried) -> Iterator[str]:
-    if tried.reason:
-        yield tried.reason.rstrip(".")
-        return
-    for group, names in missing(tried, reference).items():
-        yield f"{group} without {', '.join(f'`{name}`' for name in names)}"
-    yield from tried.notes
-    known = unmeasured(tried.spark)
-    unnamed = [rule for rule in FAULTS if rule not in tried.rules]
-    yield from (f"not named: `{rule}`, because {known[rule]}" for rule in unnamed if rule in known)
-    unnamed = [rule for rule in unnamed if rule not in known]
-    if unnamed:
-        busy = ""
-        if tried.waiting >= MIN_BUSY_SHARE:
-            busy = f" (the machine was busy: threads waited for a core {tried.waiting:.0%} of the time)"
-        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}{busy}"
-
-
-def unmeasured(spark: str) -> Mapping[str, str]:
-    """The rules that cannot name their query on this Spark, and why."""
-    return UNMEASURED if spark.startswith("3.") else {}
+def unmeasured(spark: str) -> frozenset[str]:
+    """The rules that cannot name their query on this Spark: Spark 3 does not measure the time in Python workers."""
+    return frozenset({"python-bound"} if spark.startswith("3.") else ())
 
 
 def _row(cells: Sequence[str]) -> str:
