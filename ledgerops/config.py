@@ -31,7 +31,9 @@ OTHER_VARIABLES = (
 # Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
 KUBERNETES = re.compile(r"SERVICE_|PORT_\d+_")
 KUBERNETES_PORT = "tcp://"
-MUTE_HEADER = "X-Ledgerops-Mute"  # of /recording: the exporter's setting `mute`, for whoever judges the same records
+# of /recording: the exporter's settings of these names, for whoever judges the same records
+MUTE_HEADER = "X-Ledgerops-Mute"
+FRESHNESS_HEADER = "X-Ledgerops-Freshness-Objective-Seconds"
 TEXTS = tuple[str, ...]
 # what is expected of a setting, by its type
 WORDS: dict[object, str] = {

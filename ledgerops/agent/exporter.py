@@ -18,7 +18,7 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import HTML, LINES, Answer, Request, problem
 from ledgerops.common.http_server import Server
-from ledgerops.config import MUTE_HEADER, Config
+from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER, Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import Published, Snapshot, published
@@ -153,7 +153,8 @@ class Exporter:
         lines = self._worker.ring.copy()
         body = b"".join(line for at, of, line in lines if at >= since and name in (None, of))
         mute = ",".join(map(quote, self._config.mute))
-        return Answer(body, LINES, headers=((MUTE_HEADER, mute),) if mute else ())
+        freshness = (FRESHNESS_HEADER, f"{self._config.freshness_objective_seconds!r}")
+        return Answer(body, LINES, headers=(freshness, (MUTE_HEADER, mute)) if mute else (freshness,))
 
     def _diagnosis(self, query: dict[str, str], accept: str) -> Answer:
         from ledgerops.diagnosis.report import document

@@ -9,20 +9,21 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ledgerops.common.http import ask
-from ledgerops.config import MUTE_HEADER
+from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
 from ledgerops.errors import UserError, os_reason
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
 
 class Source(NamedTuple):
-    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation. `mute` is its
-    setting of that name."""
+    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation. `mute` and
+    `freshness` are its settings `mute` and `freshness_objective_seconds`; an older exporter tells only the first."""
 
     name: str
     observations: Iterator[Observation]
     now: float | None
     mute: tuple[str, ...] = ()
+    freshness: float | None = None
 
 
 def is_exporter(place: str) -> bool:
@@ -61,7 +62,16 @@ def _exporter(url: str, seconds: float | None) -> Source:
             f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording"
         ) from None
     mute = tuple(unquote(entry) for entry in headers.get(MUTE_HEADER, "").split(",") if entry)
-    return Source(url, recording.read_lines(iter(lines), address), _instant(date), mute)
+    freshness = _positive(headers.get(FRESHNESS_HEADER))
+    return Source(url, recording.read_lines(iter(lines), address), _instant(date), mute, freshness)
+
+
+def _positive(number: str | None) -> float | None:
+    try:
+        value = float(number or 0.0)
+    except ValueError:
+        return None
+    return value if value > 0.0 else None
 
 
 def _instant(date: str | None) -> float | None:

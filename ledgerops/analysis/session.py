@@ -15,6 +15,7 @@ from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.engine import ENDED_SECONDS
 from ledgerops.diagnosis.facts.silent_input import UNNAMED
 from ledgerops.diagnosis.muting import read_muted
@@ -60,6 +61,7 @@ class Investigation:
 
     With `with_timeline` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
     `mute` is the setting of that name; that of an exporter counts as well. Raises UserError for a rule that is none.
+    `freshness` is the freshness objective (seconds); that of an exporter counts instead.
     """
 
     def __init__(
@@ -73,9 +75,11 @@ class Investigation:
         trigger_interval: float | None = None,
         live: bool = False,
         mute: Iterable[str] = (),
+        freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
     ) -> None:
         self.place = place
         self.muted = read_muted(mute, BY_SLUG)
+        self.freshness = freshness
         self.query = query
         self.at = at
         self.since = since
@@ -104,6 +108,7 @@ class Investigation:
             self._begin()
         source = open_source(self.place, self._seconds(now) if exporter else None)
         self._asked = now
+        self.replay.freshness = source.freshness or self.freshness
         self.replay.muted = self.muted | read_muted(source.mute, BY_SLUG, strict=False)
         seen = self._new(source.observations) if exporter else source.observations
         every = TICK_SECONDS if self.with_timeline or self.since is not None else None

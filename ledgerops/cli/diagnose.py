@@ -5,8 +5,8 @@ zstd). A running exporter answers how it is now, and what ended in the last hour
 with its incidents: what went wrong, from when to when, and how it ended. --at diagnoses a past moment, --since lists
 what ended after a moment. --timeline shows how an incident developed: what started when, and what explains it.
 
-The setting `mute` names rules that are listed as muted and count for nothing else. A running exporter's own are muted
-as well.
+The setting `mute` names rules that are listed as muted and count for nothing else; a running exporter's own are muted
+as well. Results older than `freshness_objective_seconds` are too old; a running exporter's own setting counts instead.
 
 Exit code: 0 nothing found at --fail-on or above, 1 something found (also if it has ended), 2 could not read the source.
 --watch runs until Ctrl-C and exits with the code of the last diagnosis.
@@ -87,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch cannot be combined with --at: a past moment does not change")
     if args.watch is not None and args.html is not None:
         raise UserError("--watch cannot be combined with --html: the report is written once")
+    config = load()
     investigation = Investigation(
         input_args.place(args),
         args.query,
@@ -96,7 +97,8 @@ def run(args: argparse.Namespace) -> int:
         plots=args.html is not None,
         trigger_interval=args.trigger,
         live=args.watch is not None,
-        mute=load().mute,
+        mute=config.mute,
+        freshness=config.freshness_objective_seconds,
     )
     if args.watch is not None:
         stop = Stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.muting import NOTHING, Muted
 from ledgerops.errors import UserError
@@ -22,14 +23,17 @@ class Replay:
     """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
 
     A `brief` one keeps no running totals, and its verdicts along the way have findings, status and health only. What is
-    `muted` is set before the first observation.
+    `muted`, and the objective `freshness` (seconds), are set before the first observation.
     """
 
     def __init__(self, brief: bool = False, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.brief = brief
         self.muted = muted
+        self.freshness = FRESHNESS_OBJECTIVE_SECONDS
         self.registry = QueryRegistry(
-            lambda: Diagnoser(muted=self.muted), counts=not brief, trigger_interval=trigger_interval
+            lambda: Diagnoser(freshness=self.freshness, muted=self.muted),
+            counts=not brief,
+            trigger_interval=trigger_interval,
         )
         self.at: float | None = None
         self.bad = 0

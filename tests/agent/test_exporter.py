@@ -615,6 +615,11 @@ def test_a_recording_says_what_its_exporter_mutes(serve):
     assert open_source(address).mute == ("slow-sink:täglich, neu", "late-data")
 
 
+def test_a_recording_says_its_exporters_freshness_objective(serve):
+    served = serve(start_worker=False, freshness_objective_seconds=7.5)
+    assert open_source(served.exporter.url).freshness == 7.5
+
+
 def test_a_recording_says_nothing_of_it_where_nothing_is_muted(serve):
     served = serve(start_worker=False)
     assert MUTE_HEADER not in served.get("/recording")[1]

@@ -4,10 +4,13 @@ import json
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+import orjson
 import pytest
 
 from ledgerops.cli import main
-from ledgerops.config import MUTE_HEADER
+from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
+from ledgerops.model.recording import encode
+from ledgerops.model.recording import read as read_recording
 from tests.drills.saved import recording
 from tests.paths import RECORDED
 from tests.serving import serving
@@ -139,18 +142,19 @@ def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path, capsys):
     assert "notes.jsonl:1: not a recording line" in capsys.readouterr().err
 
 
-def handler(mute=""):
-    """An exporter that serves a recording and has a setting `mute`, as its header gives it."""
+def handler(mute="", freshness="", served=CRASH):
+    """An exporter that serves a recording and has settings, as its headers give them."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             known = self.path == "/recording"
             self.send_response(200 if known else 404)
-            if mute:
-                self.send_header(MUTE_HEADER, mute)
+            for name, value in ((MUTE_HEADER, mute), (FRESHNESS_HEADER, freshness)):
+                if value:
+                    self.send_header(name, value)
             self.end_headers()
             if known:
-                self.wfile.write(Path(CRASH).read_bytes())
+                self.wfile.write(Path(served).read_bytes())
 
         def log_message(self, *args):
             pass
@@ -202,6 +206,39 @@ def test_the_trigger_interval_of_an_event_log_is_given_on_the_command_line(capsy
 
     assert interval("--trigger", "7s") == 7.0
     assert interval() != 7.0
+
+
+def found_in_time(capsys, place):
+    main(["diagnose", str(place), "--timeline", "--json"])
+    return {each["rule"] for each in json.loads(capsys.readouterr().out)["timeline"]["events"]}
+
+
+def test_results_are_too_old_from_the_age_in_the_settings(capsys, monkeypatch):
+    outage = recording("broker-down")
+    assert "freshness-breach" not in found_in_time(capsys, outage)
+
+    monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "5")
+    assert "freshness-breach" in found_in_time(capsys, outage)
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        pytest.param("3600.0", False, id="its own objective"),
+        pytest.param("", True, id="an older exporter, which does not tell it"),
+        pytest.param("never", True, id="not a number"),
+    ],
+)
+def test_the_objective_of_a_running_exporter_counts_instead(capsys, monkeypatch, tmp_path, told, found):
+    monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "5")
+    whole = tmp_path / "recording"
+    seen = read_recording(recording("broker-down"))
+    whole.write_bytes(b"".join(encode(each.at, each.kind, each.query, orjson.dumps(each.data)) for each in seen))
+
+    with serving(handler(freshness=told, served=whole)) as server:
+        rules = found_in_time(capsys, f"http://127.0.0.1:{server.server_port}")
+    assert "source-unreachable" in rules
+    assert ("freshness-breach" in rules) is found
 
 
 def slow_sink(capsys, *more):
