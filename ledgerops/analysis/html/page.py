@@ -55,6 +55,7 @@ def page(document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track],
         sections=[_section(*each, document, tracks, numbers, since) for each in affected[:MAX_SECTIONS]],
         more_sections=max(0, len(affected) - MAX_SECTIONS),
         overview=[(query, figures_of(query)) for query in overview],
+        muted=[(query["query"], each) for query in overview for each in query.get("muted", ())],
         figures=[_figure(query["query"], document, tracks, numbers, since) for query in plotted],
     )
 

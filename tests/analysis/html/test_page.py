@@ -70,6 +70,17 @@ def test_what_is_over_is_told_at_its_worst(outage):
     assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]
 
 
+def test_what_is_muted_is_listed_and_no_incident():
+    _, words = read(made(OUTAGE, mute=("source-unreachable:outage",)))
+
+    assert "No problem found in 1 query" in words
+    assert re.search(r"Muted .* critical outage source-unreachable the broker ", words)
+
+
+def test_nothing_is_said_of_muting_where_nothing_is_muted(outage):
+    assert "Muted" not in read(outage)[1]
+
+
 def test_the_plots_mark_the_incident_and_what_began(outage):
     reader, _ = read(outage)
     [svg] = [attributes for name, attributes in reader.seen if attributes.get("role") == "img" and name == "svg"][:1]
