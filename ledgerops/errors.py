@@ -1,5 +1,7 @@
-"""The one error that a user is meant to see."""
+"""The one error that a user is meant to see, and hints for it."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -16,6 +18,12 @@ def cannot_read(file: Path | str, error: OSError | UnicodeDecodeError, remedy: s
     """Says of a file that it cannot be read, why, and what to do."""
     reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else os_reason(error)
     return UserError(f"cannot read {file}: {reason}{f'; {remedy}' if remedy else ''}")
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The hint for a misspelt name: `did you mean slow-sink?`, or `otherwise` where nothing is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 def os_reason(error: OSError) -> str:

@@ -22,7 +22,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.input_args import instant
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.spark_progress import format_instant
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
     if not known:
         raise UserError(f"no query in {args.before} ran for long enough to compare")
     if args.query is not None and args.query not in known:
-        raise UserError(f"no query {args.query!r} to compare; there are {', '.join(known)}")
+        every = f"there are {', '.join(known)}"
+        raise UserError(f"no query {args.query!r} to compare; {did_you_mean(args.query, known, every)}")
     if args.after is not None and not before.keys() & after.keys():
         names = " and ".join(
             f"{', '.join(sorted(side)) or 'none'} in {name}"

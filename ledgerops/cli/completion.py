@@ -92,6 +92,7 @@ def known_names() -> dict[tuple[str, str], list[str]]:
         jobs, groups, plans = [job.name for job in JOBS], (*GROUPS, ALL), list(PLANS)
     return {
         ("run", "jobs"): [*jobs, *groups],
+        ("jobs", "name"): [*jobs, *groups],
         ("run", "plan"): plans,
         ("load", "plan"): [*plans, "replay"],
         ("load search", "job"): jobs,

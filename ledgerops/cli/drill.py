@@ -27,7 +27,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import whole
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, did_you_mean, os_reason
 
 if TYPE_CHECKING:
     from ledgerops.drills.harness.case import Case
@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return _drawn(args, [KNOWN[name] for name in args.names])
     unknown = [name for name in args.names if name not in BY_NAME]
     if unknown:
-        raise UserError(f"no drill {unknown[0]!r}; ledgerops drill --list names them")
+        hint = did_you_mean(unknown[0], (*BY_NAME, *KNOWN), "ledgerops drill --list names them")
+        raise UserError(f"no drill {unknown[0]!r}; {hint}")
     for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
         if place:
             _must_take_files(place)
@@ -125,7 +126,8 @@ def _remedies(args: argparse.Namespace) -> int:
 
     unknown = [name for name in args.names if name not in KINDS]
     if unknown:
-        raise UserError(f"no drill {unknown[0]!r}; there are {', '.join(KINDS)}")
+        hint = did_you_mean(unknown[0], KINDS, f"there are {', '.join(KINDS)}")
+        raise UserError(f"no drill {unknown[0]!r}; {hint}")
     if args.publish:
         _must_take_files(args.publish.parent)
     problems: dict[str, str] = {}

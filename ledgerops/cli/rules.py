@@ -8,14 +8,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from difflib import get_close_matches
 from textwrap import indent
 
 from ledgerops.diagnosis.do_first import section
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import PAGES, on_call
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +34,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     found = BY_SLUG.get(args.slug)
     if found is None:
-        near = get_close_matches(args.slug, BY_SLUG, n=1)
-        raise UserError(f"no rule {args.slug!r}; {f'did you mean {near[0]}?' if near else 'see ledgerops rules'}")
+        raise UserError(f"no rule {args.slug!r}; {did_you_mean(args.slug, BY_SLUG, 'see ledgerops rules')}")
     print(f"{found.slug} ({found.severity})")
     print(_runbook(found))
     if found.explains:

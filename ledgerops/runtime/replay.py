@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.muting import NOTHING, Muted
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
@@ -53,7 +53,8 @@ class Replay:
         if not queries:
             raise UserError(f"no query in {place}{when}")
         if query is not None and query not in queries:
-            raise UserError(f"no query {query!r} in {place}; the queries are {', '.join(sorted(queries))}")
+            every = f"the queries are {', '.join(sorted(queries))}"
+            raise UserError(f"no query {query!r} in {place}; {did_you_mean(query, queries, every)}")
         return {name: state for name, state in queries.items() if query in (None, name)}
 
     def verdicts(

@@ -106,7 +106,8 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, c
 @pytest.mark.parametrize(
     "argv,line",
     [
-        pytest.param(["crahs"], "no drill 'crahs'; ledgerops drill --list names them", id="unknown drill"),
+        pytest.param(["crahs"], "no drill 'crahs'; did you mean crash?", id="misspelt drill"),
+        pytest.param(["zzz"], "no drill 'zzz'; ledgerops drill --list names them", id="unknown drill"),
         pytest.param(
             ["--lanes", "0"],
             "argument --lanes: not a positive whole number: '0'; see ledgerops drill --help",

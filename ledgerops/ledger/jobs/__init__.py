@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 from ledgerops.ledger.jobs import (
     account_lookup,
     campaign_views,
@@ -120,8 +119,5 @@ def find_job(name: str) -> Job:
     jobs = {job.name: job for job in JOBS}
     if name in jobs:
         return jobs[name]
-    near = difflib.get_close_matches(name, [*jobs, *GROUPS, ALL], n=1)
-    hint = (
-        f"did you mean {near[0]}?" if near else f"there are {', '.join(jobs)}, the groups {', '.join(GROUPS)}, and all"
-    )
-    raise UserError(f"no job named {name!r}; {hint}")
+    every = f"there are {', '.join(jobs)}, the groups {', '.join(GROUPS)}, and all"
+    raise UserError(f"no job named {name!r}; {did_you_mean(name, (*jobs, *GROUPS, ALL), every)}")
