@@ -125,3 +125,10 @@ def test_the_first_step_keeps_the_checkpoint_and_reads_as_a_sentence(known):
     for text in (known.happened, known.first_step.action, known.first_step.why):
         assert not text.endswith(".") and text[0].islower()
     assert "delete the checkpoint" not in known.first_step.action
+
+
+def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none():
+    full, large = (explain(f"OSError: {what}") for what in ("disk quota exceeded", "File too large"))
+
+    assert full is not None and full.name == "disk-full"
+    assert large is None

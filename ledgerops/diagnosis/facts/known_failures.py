@@ -187,7 +187,7 @@ KNOWN = (
     ),
     _known(
         "disk-full",
-        r"No space left on device|Disk quota exceeded|DSQuotaExceededException",
+        r"(?i:No space left on device|disk quota exceeded)|DSQuotaExceededException",
         "a disk is full",
         "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir",
         "the batch that failed is repeated at the next start; nothing that was committed is lost",
