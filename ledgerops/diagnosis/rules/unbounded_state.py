@@ -79,8 +79,8 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     elif has_watermark:
         why = "the watermark removes nothing"
     return Finding(
-        f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {duration(seconds)} and removed none: "
-        f"{why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
+        f"the state of {operator.name} grew by {grown:,} rows, to {end.rows:,}, in {duration(seconds)} and removed "
+        f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
         (SET_TIMEOUT, BOUND_STATE) if planned else (HOW_LONG, BOUND_STATE),

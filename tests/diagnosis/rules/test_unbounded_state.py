@@ -21,7 +21,7 @@ def test_state_that_only_grows_is_found(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30)))
 
     assert finding.summary == (
-        "the state of dedupe grew by 24,000 to 30,000 rows in 48 s and removed none: there is no watermark; "
+        "the state of dedupe grew by 24,000 rows, to 30,000, in 48 s and removed none: there is no watermark; "
         "at this rate it grows by 4.3 GB a day"
     )
 
@@ -41,7 +41,7 @@ def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 26, operators=changing(20, 6)))
 
     assert finding.summary == (
-        "the state of dedupe grew by 6,000 to 6,300 rows in 12 s and removed none: there is no watermark"
+        "the state of dedupe grew by 6,000 rows, to 6,300, in 12 s and removed none: there is no watermark"
     )
 
 
@@ -117,8 +117,8 @@ def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(hi
     [finding] = Diagnoser((RULE,))(sessions(history)).findings
 
     assert finding.summary == (
-        "the state of applyInPandasWithState grew by 1,080 to 1,440 rows in 36 s and removed none: it has no timeout; "
-        "at this rate it grows by 2,592,000 rows and 518 MB a day"
+        "the state of applyInPandasWithState grew by 1,080 rows, to 1,440, in 36 s and removed none: "
+        "it has no timeout; at this rate it grows by 2,592,000 rows and 518 MB a day"
     )
     assert finding.severity == "info"
     assert finding.remedies[0].action == (
