@@ -270,7 +270,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "no-checkpoint": {GENERAL: FirstStep("decide what the next start must not skip or repeat")},
     # ledger
     "conflicting-duplicates": {GENERAL: FirstStep("ask the producer which copy is right")},
-    "ledger-imbalance": {GENERAL: FirstStep("stop what reads the output, then compare it with what was sent")},
+    "ledger-imbalance": {
+        GENERAL: FirstStep("stop the query and what reads its output, then compare it with what was sent")
+    },
     # self
     "observer-degraded": {
         GENERAL: FirstStep("search the driver's log for lines from ledgerops"),
