@@ -262,7 +262,17 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("check the storage of the checkpoint: latency of small writes, throttling, free space")
     },
     "checkpoint-full": {
-        GENERAL: FirstStep("free space in the storage of the checkpoint or raise its quota, then start the query again")
+        GENERAL: FirstStep(
+            "free space in the storage of the checkpoint or raise its quota, then start the query again"
+        ),
+        "file size": FirstStep(
+            "raise the limit on the size of a file (`ulimit -f` of driver and executors), then start the query again",
+            "a file is too large",
+        ),
+        "permission": FirstStep(
+            "give the query's user write access to the checkpoint back, then start the query again",
+            "a write is not permitted",
+        ),
     },
     "many-small-files": {
         GENERAL: FirstStep("compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)")

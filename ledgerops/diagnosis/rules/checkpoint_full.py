@@ -5,7 +5,8 @@ Meaning: the file system rejected a write of a batch's offsets, its commit or it
 Impact: no batch can start until writes succeed again. Nothing is lost: the checkpoint still has the offsets to resume
     from.
 Diagnosis: 1. Read the error of the file system in the finding. "No space" or "quota" means that storage is used up;
-    "permission" or "access denied" means that the credentials or the owner of the folder changed.
+    "File too large" means a limit on the size of a file; "permission" or "access denied" means that the credentials or
+    the owner of the folder changed.
     2. Check the storage of the folder with `df -h` and `df -i`, HDFS with `hdfs dfs -count -q`, and for a bucket its
     permissions and billing. If `df -i` shows 100%, it has space but no free inodes: remove small files.
     3. If `ledgerops_query_failures_total{query="QUERY"}` rises, something restarts the query and each start fails. Stop
@@ -27,25 +28,28 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-REFUSED = re.compile(
-    r"No space left on device|File too large|[Qq]uota *[Ee]xceeded|Read-only file system"
-    r"|Permission denied|Access ?Denied"
-)
+REFUSED = {  # why a write is refused: the context of its first step, and what file systems say
+    GENERAL: re.compile(r"No space left on device|[Qq]uota *[Ee]xceeded"),
+    "file size": re.compile(r"File too large"),
+    "permission": re.compile(r"Read-only file system|Permission denied|Access ?Denied"),
+}
 CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     ended = newest_failure(view)
-    if ended is None or not all(sign.search(ended.exception or "") for sign in (REFUSED, CHECKPOINT)):
+    said = (ended.exception or "") if ended is not None else ""
+    why = next((context for context, signs in REFUSED.items() if signs.search(said)), None)
+    if ended is None or why is None or not CHECKPOINT.search(said):
         return
     yield Finding(
-        f"the query failed because the storage of its checkpoint rejects writes: {first_line(ended.exception or '')}",
+        f"the query failed because the storage of its checkpoint rejects writes: {first_line(said)}",
         Component("query", view.query, "checkpoint"),
         (failures(view, ended.at),),
         (
             first_step(
                 "checkpoint-full",
-                GENERAL,
+                why,
                 "nothing is lost: the checkpoint has the offsets to resume from",
             ),
             Remedy(

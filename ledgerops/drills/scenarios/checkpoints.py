@@ -121,7 +121,7 @@ DRILLS = (
         name="full-checkpoint", id="F18b", text="the checkpoint storage is full; the query fails and is restarted",
         start=start_full_checkpoint, breaks=full_checkpoint, effect=fails(),
         onset_seconds=60.0, fault_seconds=30.0,  # the first batches take 20 s on a busy machine
-        expected=("checkpoint-full",), component=("query=checkpoint",), remedy="storage|room|quota",
+        expected=("checkpoint-full",), component=("query=checkpoint",), remedy="ulimit",
         may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
     ),
     scripted(

@@ -24,6 +24,20 @@ def test_a_storage_that_refuses_is_named(history, told):
     assert [each.component.detail for each in RULE.check(history(exception=f"{told}\n{FRAME}"))] == ["checkpoint"]
 
 
+@pytest.mark.parametrize(
+    ("told", "step"),
+    [
+        ("No space left on device", "free space in the storage of the checkpoint"),
+        ("File too large", "raise the limit on the size of a file"),
+        ("/checkpoints/commits/.8.tmp (Read-only file system)", "give the query's user write access"),
+    ],
+)
+def test_the_first_step_is_for_why_it_was_refused(history, told, step):
+    [finding] = RULE.check(history(exception=f"java.io.IOException: {told}\n{FRAME}"))
+
+    assert finding.remedies[0].action.startswith(step)
+
+
 def test_it_says_what_the_file_system_said(history):
     [finding] = RULE.check(history(exception=FULL))
 
