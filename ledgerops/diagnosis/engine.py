@@ -19,10 +19,10 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, RuledOut, Severity, Status, Verdict
+from ledgerops.signals.baseline import FIRST_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
-STARTING_BATCHES = 1
 STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
 ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes that are over are remembered
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
@@ -36,10 +36,7 @@ class Diagnoser:
     """
 
     def __init__(
-        self,
-        rules: Sequence[Rule] = RULES,
-        freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
-        muted: Muted = NOTHING,
+        self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS_OBJECTIVE_SECONDS, muted: Muted = NOTHING
     ) -> None:
         self.rules = rules
         self.freshness = freshness
@@ -244,7 +241,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
-    if len(view.batches) <= STARTING_BATCHES and history.idle_since is None:
+    if len(view.batches) <= FIRST_BATCHES and history.idle_since is None:
         return "starting"
     if history.idle_since is not None:
         return "idle"

@@ -23,11 +23,7 @@ from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component
 
-STORAGE = first_step(
-    "checkpoint-slow",
-    GENERAL,
-    "two small files are written for each batch; more cores do not help",
-)
+STORAGE = first_step("checkpoint-slow", GENERAL, "two small files are written for each batch; more cores do not help")
 
 CAUSE = Cause(
     slug="checkpoint-slow",

@@ -21,10 +21,7 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component
 
 FIND = first_step(
-    "cpu-saturated",
-    GENERAL,
-    "the query can only use the cores that they leave free",
-    command="top -o %CPU",
+    "cpu-saturated", GENERAL, "the query can only use the cores that they leave free", command="top -o %CPU"
 )
 
 CAUSE = Cause(

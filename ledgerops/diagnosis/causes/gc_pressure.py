@@ -76,7 +76,7 @@ CAUSE = Cause(
     more=_state,
     formulas={
         "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
-        "all executors (maxMemory / 0.6 + 300 MiB each)",
+        "all executors (maxMemory / 0.6 + 300 MiB each)"
     },
     remedies=_remedies,
 )

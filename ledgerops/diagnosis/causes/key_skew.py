@@ -91,7 +91,7 @@ CAUSE = Cause(
     more=_key,
     formulas={
         HOT_KEY.name: "rows of the most frequent key divided by all rows, of the newest of the last 5 batches in which "
-        "`ledgerops.instrument` counted 100 rows of a key with at least 0.3 of them",
+        "`ledgerops.instrument` counted 100 rows of a key with at least 0.3 of them"
     },
     remedies=lambda view, found: (LOOK, SALT, NO_USE) if view.run.stateful else (LOOK, SALT),
 )

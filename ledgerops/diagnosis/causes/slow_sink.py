@@ -29,9 +29,7 @@ from ledgerops.signals.query_view import QueryView
 LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
 
 IN_DRIVER = first_step(
-    "slow-sink",
-    "sink function",
-    "the driver's Python computes meanwhile, so it is the function and not the target",
+    "slow-sink", "sink function", "the driver's Python computes meanwhile, so it is the function and not the target"
 )
 
 

@@ -29,20 +29,14 @@ WORDS = Words(
     first={
         ANY: first_step("slow-source", ANY, "more cores do not help while the query waits for it"),
         "source kafka": first_step(
-            "slow-source",
-            "source kafka",
-            "more cores do not help while the query waits for the source",
+            "slow-source", "source kafka", "more cores do not help while the query waits for the source"
         ),
         "source files": first_step(
             "slow-source",
             "source files",
             "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
         ),
-        "source table": first_step(
-            "slow-source",
-            "source table",
-            "each batch reads the log of the table from there",
-        ),
+        "source table": first_step("slow-source", "source table", "each batch reads the log of the table from there"),
     },
 )
 

@@ -28,9 +28,7 @@ from ledgerops.signals.query_view import QueryView
 
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 PLACE = first_step(
-    "state-commit-slow",
-    GENERAL,
-    "each batch waits until its state is saved there; more cores do not help",
+    "state-commit-slow", GENERAL, "each batch waits until its state is saved there; more cores do not help"
 )
 ONLY_CHANGES = Remedy(
     f"set {CHANGELOG}=true, leave compactOnCommit off, and restart",

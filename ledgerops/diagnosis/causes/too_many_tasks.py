@@ -21,6 +21,7 @@ Mitigation: if the stage has exactly 50 tasks and the query reads or writes a De
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
@@ -49,7 +50,7 @@ def _of_source(found: Profile) -> bool:
 
 def _of_delta(view: QueryView, found: Profile) -> bool:
     """Whether most of them are Delta's own: it reads the log of a table in as many tasks, whatever the query sets."""
-    tables = {source.kind for source in view.last.sources} if view.last is not None else set()
+    tables = {source.kind for source in view.sources}
     tasks = [stage.tasks for stage in _tiny(found)]
     return (
         ("delta" in tables or "delta" in sink_name(view).lower())
@@ -63,8 +64,7 @@ def _in_code(view: QueryView, found: Profile) -> int | None:
 
     None where most of the tasks have another reason, or the setting is not known.
     """
-    operators = view.last.operators if view.last is not None else ()
-    given = {view.plan.shuffle_partitions, *(operator.shuffle_partitions for operator in operators)}
+    given = {view.plan.shuffle_partitions, *(operator.shuffle_partitions for operator in view.operators)}
     tasks = [stage.tasks for stage in _tiny(found)]
     own = [count for count in tasks if count not in given]
     return max(own) if view.plan.shuffle_partitions is not None and sum(own) > sum(tasks) / 2 else None
@@ -92,63 +92,27 @@ def _count(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    cores = view.cluster.cores or 1
+    cores, step = view.cluster.cores or 1, partial(first_step, "too-many-tasks")
     few = ENOUGH_TASKS_PER_CORE * cores
-    shuffle = (Setting(SHUFFLE, few),)
+    shuffle, own = (Setting(SHUFFLE, few),), _in_code(view, found)
     if _of_delta(view, found):
-        return (
-            first_step(
-                "too-many-tasks",
-                GENERAL,
-                f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that",
-                settings=(Setting(SNAPSHOT, cores),),
-                setting=SNAPSHOT,
-                number=f"{cores}",
-            ),
-        )
+        why = f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that"
+        return (step(GENERAL, why, settings=(Setting(SNAPSHOT, cores),), setting=SNAPSHOT, number=f"{cores}"),)
     if _of_source(found):
-        return (
-            first_step(
-                "too-many-tasks",
-                "source",
-                "each of its partitions is a task, however few its rows",
-                number=f"{few}",
-            ),
-        )
-    own = _in_code(view, found)
+        return (step("source", "each of its partitions is a task, however few its rows", number=f"{few}"),)
     if own is not None:
-        return (
-            first_step(
-                "too-many-tasks",
-                "repartition",
-                f"{SHUFFLE} is {view.plan.shuffle_partitions} and does not change it; three tasks a core keep all busy",
-                settings=(Setting(REPARTITION, few),),
-                tasks=f"{own}",
-                number=f"{few}",
-            ),
-        )
+        why = f"{SHUFFLE} is {view.plan.shuffle_partitions} and does not change it; three tasks a core keep all busy"
+        return (step("repartition", why, settings=(Setting(REPARTITION, few),), tasks=f"{own}", number=f"{few}"),)
     if view.run.stateful and not view.plan.temporary_checkpoint:
-        return (
-            first_step(
-                "too-many-tasks", "stateful", "only a new checkpoint, or state that is repartitioned, has fewer"
-            ),
-            Remedy(
-                f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state",
-                "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
-                safe=False,
-                settings=shuffle,
-            ),
-        )
-    return (
-        first_step(
-            "too-many-tasks",
-            GENERAL,
-            "two or three tasks per core keep all cores busy",
+        again = Remedy(
+            f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state",
+            "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
+            safe=False,
             settings=shuffle,
-            setting=SHUFFLE,
-            number=f"{few} or fewer",
-        ),
-    )
+        )
+        return step("stateful", "only a new checkpoint, or state that is repartitioned, has fewer"), again
+    why = "two or three tasks per core keep all cores busy"
+    return (step(GENERAL, why, settings=shuffle, setting=SHUFFLE, number=f"{few} or fewer"),)
 
 
 CAUSE = Cause(

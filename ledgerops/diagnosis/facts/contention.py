@@ -204,10 +204,7 @@ def _unsampled(view: QueryView) -> Contention | None:
         or now[0] > CHANGED_RATIO * before[0] * more_rows
     ):
         return None
-    evidence = (
-        _slowdown(lost, last),
-        Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", last.ended),
-    )
+    evidence = (_slowdown(lost, last), Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", last.ended))
     words = (
         f"all parts of a batch take longer, and its tasks compute for {now[1]:.0%} of their time: they wait for cores"
     )

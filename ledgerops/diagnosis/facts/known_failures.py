@@ -35,14 +35,7 @@ class Known:
 
 
 def _known(
-    name: str,
-    pattern: str,
-    happened: str,
-    action: str,
-    why: str,
-    *,
-    cured: bool = False,
-    lost: bool = False,
+    name: str, pattern: str, happened: str, action: str, why: str, *, cured: bool = False, lost: bool = False
 ) -> Known:
     return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), cured, lost)
 

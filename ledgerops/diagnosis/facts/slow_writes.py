@@ -11,7 +11,15 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
 from ledgerops.diagnosis.facts.contention import contention
 from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, LOOKBACK_BATCHES, MOSTLY, VERY_FAR_TIMES
+from ledgerops.diagnosis.limits import (
+    CLEAR_TIMES,
+    FAR_TIMES,
+    LONG_SECONDS,
+    LOOKBACK_BATCHES,
+    MIN_BATCHES,
+    MOSTLY,
+    VERY_FAR_TIMES,
+)
 from ledgerops.diagnosis.profile import split_of
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO
@@ -19,7 +27,7 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_JUDGED_BATCHES = 8  # needed to know what is usual
 MIN_EVENTS = 3  # separate slow batches: one is a hiccup, two may be a coincidence
-FAR_EVENTS, FAR_SECONDS = 2, 15.0  # enough when each is far longer than usual, and they add up to so many seconds
+FAR_SECONDS = 15.0  # two are enough when each is very far longer than usual, and they add up to so many seconds
 COMPACTION_BATCHES = 10  # Spark's default interval for compacting state snapshots and metadata logs
 MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer stays below it
 
@@ -74,7 +82,7 @@ def slow_writes(view: QueryView) -> Stalls | None:
     found = _split(_newest(view, view.baseline.steady), interval)
     if 0 < len(found.events) < MIN_EVENTS:
         found = _split(_newest(view, view.baseline.settled), interval)
-    needed = FAR_EVENTS if found.far else MIN_EVENTS
+    needed = MIN_BATCHES if found.far else MIN_EVENTS
     if (
         len(found.batches) < MIN_JUDGED_BATCHES
         or len(found.events) < needed

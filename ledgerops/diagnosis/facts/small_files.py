@@ -15,9 +15,7 @@ MIN_FILES = 20.0  # a batch: a few small files are what little data needs
 MAX_FILE_BYTES = 1e6  # below it opening a file takes longer than reading it
 
 COMPARE = first_step(
-    "slow-sink",
-    "small files",
-    "each task writes a file for each partition of the table for which it has rows",
+    "slow-sink", "small files", "each task writes a file for each partition of the table for which it has rows"
 )
 WRITE_FEWER = Remedy(
     "repartition the rows by the columns of partitionBy before the write, or write from fewer tasks",

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
-from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_PLACED_BATCHES, jump
+from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, jump
 from ledgerops.diagnosis.limits import CLEAR_TIMES
 from ledgerops.model.advance import Advance
 from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -56,7 +57,7 @@ def stall(view: QueryView) -> Stall | None:
     if known is None:
         return _never_began(view, last)
     seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
-    if known.moves < MIN_PLACED_BATCHES or len(_with_rows(standing)) < MIN_STALLED_BATCHES:
+    if known.moves < RECENT_BATCHES or len(_with_rows(standing)) < MIN_STALLED_BATCHES:
         return None
     if seconds < limit(known.longest):
         return None
@@ -78,7 +79,7 @@ def standing_clock(view: QueryView) -> StandingClock | None:
     wrong = _far_behind(last.event_time_max, last)
     if _far_behind(known.value, last) is not None:  # never a time: it moves a thousand times slower than the clock
         since, usual, least = known.began, 0.0, MIN_STILL_SECONDS
-    elif known.moves >= MIN_PLACED_BATCHES and _was_live(known):
+    elif known.moves >= RECENT_BATCHES and _was_live(known):
         since, usual, least = known.moved_at, known.longest, MIN_LEAP_SECONDS
     else:
         return None

@@ -10,6 +10,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -18,7 +19,6 @@ MIN_LEAP_SECONDS = (
 )
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL_WIDTH = 5.0
-MIN_PLACED_BATCHES = 3  # in which a time moved, for what is usual, and after a jump to see that no others are as far
 
 
 class Jump(NamedTuple):
@@ -81,7 +81,7 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         ahead = _width(read)
         before = batches[max(0, place - 1 - 2 * SHOWN_BATCHES) : place - 1]
         widths = [width for batch in before if (width := _width(batch)) is not None]
-        if ahead is None or len(widths) < MIN_PLACED_BATCHES:
+        if ahead is None or len(widths) < RECENT_BATCHES:
             return None
         usual = median(widths)
         if ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH * usual) or not _stands_out(read, batches[place:]):
@@ -113,4 +113,4 @@ def _stands_out(read: Progress, later: Sequence[Progress]) -> bool:
     if top > read.ended + MIN_LEAP_SECONDS:
         return True
     newer = [batch.event_time_max for batch in later if batch.event_time_max is not None]
-    return len(newer) >= MIN_PLACED_BATCHES and max(newer) < top - MIN_LEAP_SECONDS
+    return len(newer) >= RECENT_BATCHES and max(newer) < top - MIN_LEAP_SECONDS

@@ -47,11 +47,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query, "checkpoint"),
         (failures(view, ended.at),),
         (
-            first_step(
-                "checkpoint-full",
-                why,
-                "nothing is lost: the checkpoint has the offsets to resume from",
-            ),
+            first_step("checkpoint-full", why, "nothing is lost: the checkpoint has the offsets to resume from"),
             Remedy(
                 "lower spark.sql.streaming.minBatchesToRetain",
                 "the checkpoint then keeps the files of fewer batches, so a rollback cannot go back as far",

@@ -92,13 +92,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         summary,
         Component("query", view.query),
         evidence,
-        (
-            first_step(
-                "falling-behind",
-                GENERAL,
-                "a backlog shrinks only when more rows are processed than arrive",
-            ),
-        ),
+        (first_step("falling-behind", GENERAL, "a backlog shrinks only when more rows are processed than arrive"),),
         confidence=confidence(grown.lag, MIN_LAG_SECONDS),
         began=grown.since,
     )

@@ -22,9 +22,8 @@ Evidence:
     processed_rows_per_second: numInputRows of these three batches divided by their time, each counted with
         durationMs.triggerExecution or the trigger interval, whichever is longer.
     arrival_ratio: the first divided by the second.
-    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
-        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
-        batches, each sampled at timestamp plus durationMs.latestOffset. Given if rows are left in the source.
+    ledgerops_source_lag_seconds: now - when the endOffset of the newest batch was the head of its partition,
+        interpolated between the heads that were seen; the largest over the partitions. Given if rows are left
     result_delay_seconds: now minus the time (timestamp plus durationMs.latestOffset) at which the batch before the
         running one, or before the newest one, asked for its offsets. Given if each batch reads all available rows.
     seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0: while R times as many
@@ -50,7 +49,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
@@ -58,6 +57,7 @@ from ledgerops.signals.rate_cap import ROOM_SHARE
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
+LOOK = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(lag, grown.lag, "seconds", "steady", view.now),
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
-        _remedies(view, view.last.duration),
+        (LOOK, more_tasks(view, view.last.duration)),
         confidence=confidence(ratio, 1.0),
         began=grown.since,
         share=None if view.baseline.usual else NOISE_SHARE,  # any cause that would save more comes first
@@ -109,13 +109,6 @@ def _became_slower(view: QueryView, ratio: float) -> bool:
     return lost is not None and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
-def _remedies(view: QueryView, batch_seconds: float) -> tuple[Remedy, ...]:
-    return (
-        first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"),
-        more_tasks(view, batch_seconds),
-    )
-
-
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
     """Batches that outlast the interval because of the work on their rows, while each reads all available rows."""
     interval, found = view.trigger.interval, profile(view)
@@ -136,7 +129,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        _remedies(view, seconds),
+        (LOOK, more_tasks(view, seconds)),
         confidence=UNSURE,
         began=time.since,
         share=NOISE_SHARE,

@@ -61,11 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MOSTLY:g}", at),
         ),
         (
-            first_step(
-                "intermittent-sink",
-                GENERAL,
-                "more cores do not help while the write waits",
-            ),
+            first_step("intermittent-sink", GENERAL, "more cores do not help while the write waits"),
             Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
         ),
         confidence=confidence(len(found.events), MIN_EVENTS),

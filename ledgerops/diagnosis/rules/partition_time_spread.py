@@ -57,11 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
-            first_step(
-                "partition-time-spread",
-                GENERAL,
-                "the watermark follows the most advanced partition",
-            ),
+            first_step("partition-time-spread", GENERAL, "the watermark follows the most advanced partition"),
             Remedy(
                 f"allow more lateness with withWatermark, at least {enough} s",
                 "the rows of the slow partition are then no longer late; state grows in proportion",

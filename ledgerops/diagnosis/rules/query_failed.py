@@ -95,13 +95,7 @@ def _vanished(view: QueryView, ended: Ended) -> Finding:
         f"the query vanished without a report of its end, {duration(ended.at - seen)} after its last batch",
         Component("query", view.query, "vanished"),
         (Evidence("seconds_without_a_sign", max(0.0, ended.at - seen), "seconds", "a report of its end", ended.at),),
-        (
-            first_step(
-                "query-failed",
-                "vanished",
-                "a server that is killed or runs out of memory reports nothing",
-            ),
-        ),
+        (first_step("query-failed", "vanished", "a server that is killed or runs out of memory reports nothing"),),
         confidence=0.8,
         began=ended.at,
     )

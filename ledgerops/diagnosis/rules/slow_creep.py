@@ -57,10 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("seconds_to_capacity", found.seconds, "seconds", "never", at),
             Evidence("window_seconds", found.window, "seconds", "the observed time", at),
         ),
-        (
-            first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"),
-            *_room(view, found),
-        ),
+        (first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"), *_room(view, found)),
         confidence=LIKELY if found.window >= WINDOW_SECONDS else UNSURE,
         began=found.began,
     )

@@ -43,11 +43,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("source", ",".join(names) or view.query, asked.error if asked is not None else None),
         tuple(each for silence in found for each in silence.evidence),
         (
-            first_step(
-                "source-unreachable",
-                GENERAL,
-                "the query continues by itself unless it has failed already",
-            ),
+            first_step("source-unreachable", GENERAL, "the query continues by itself unless it has failed already"),
             Remedy(
                 "let the source wait longer: raise kafka.default.api.timeout.ms and kafka.request.timeout.ms",
                 "without it Spark's Kafka source fails the query after a minute without a broker",

@@ -74,13 +74,7 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
         f"for {duration(pause)} (at most {duration(usual)} before), and the watermark does not advance",
         Component("operator", operator.name),
         (*evidence, *(limit.evidence(newest.ended) if limit else ())),
-        (
-            first_step(
-                "state-growth",
-                GENERAL,
-                "the operator removes a row only when the watermark has passed it",
-            ),
-        ),
+        (first_step("state-growth", GENERAL, "the operator removes a row only when the watermark has passed it"),),
         confidence=0.8,
         began=since[0][0].ended,
     )

@@ -44,9 +44,7 @@ BOUND_STATE = Remedy(
 )
 HOW_LONG = first_step("unbounded-state", GENERAL, "that is the bound it needs, and the time that is left to set it")
 SET_TIMEOUT = first_step(
-    "unbounded-state",
-    "no timeout",
-    "nothing else removes them: the operator was started without a timeout",
+    "unbounded-state", "no timeout", "nothing else removes them: the operator was started without a timeout"
 )
 
 

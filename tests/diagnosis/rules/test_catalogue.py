@@ -18,8 +18,8 @@ from tests.diagnosis.thresholds import DIAGNOSIS, imported, modules, thresholds
 TESTS = Path(__file__).parent.parent
 ALONE = [path for kind in ("rules", "causes") for path in modules(kind) if path.stem != "__init__"]
 CAUSE_SLUGS = {cause.slug for cause in CAUSES}
-MAX_THRESHOLDS = 147  # fewer is better: lower it when one goes
-MAX_LINES = 155  # of a rule or a cause
+MAX_THRESHOLDS = 150  # fewer is better: lower it when one goes
+MAX_LINES = 150  # of a rule or a cause
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation")
 
 
