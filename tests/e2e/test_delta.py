@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from bisect import bisect_right
@@ -11,7 +10,6 @@ from datetime import datetime
 
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.model.recording import read
 from ledgerops.runtime.replay import replay
 from ledgerops.servers import jars
@@ -22,14 +20,8 @@ SECONDS = 75
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, server_jars):
     """The folder of a run, and what it printed in the end."""
-    try:
-        jars.fetch()
-    except UserError as error:
-        if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
-            raise
-        pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("delta")
     command = [sys.executable, "-m", "tests.e2e.table_app", str(folder)]
     paths = ",".join(map(str, jars.delta_jars()))

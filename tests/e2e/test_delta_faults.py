@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.servers import jars
 from tests.paths import ROOT
 
@@ -36,14 +34,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def live(folder):
+def live(folder, server_jars):
     """By fault, what `ledgerops diagnose` said while the query ran."""
-    try:
-        jars.fetch()
-    except UserError as error:
-        if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
-            raise
-        pytest.skip(str(error))
     command = [sys.executable, "-m", "tests.e2e.table_faults", str(folder), ",".join(map(str, jars.delta_jars()))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from contextlib import ExitStack, suppress
-from email import message_from_bytes
 
 import psutil
 import pytest
@@ -22,33 +21,13 @@ from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.senders import open_senders
 from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
-from ledgerops.servers.process import free_port
 from tests.monitoring import Alertmanager, Prometheus
-from tests.notify.receiver import Receiver
+from tests.notify.receiver import Mailbox, Receiver
 from tests.programs import needed, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 # a minute is twenty seconds, but not to the diagnosis, whose clock is the real one
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 3)
-
-
-class Mailbox:
-    """Keeps what a real SMTP server is given."""
-
-    def __init__(self) -> None:
-        from aiosmtpd.controller import Controller
-
-        self.got: list[str] = []
-        self.port = free_port()
-        self._server = Controller(self, hostname="127.0.0.1", port=self.port, ready_timeout=60)
-        self._server.start()
-
-    async def handle_DATA(self, server, session, envelope):
-        self.got.append(str(message_from_bytes(envelope.content)["Subject"]))
-        return "250 OK"
-
-    def close(self) -> None:
-        self._server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +43,12 @@ def incident(tmp_path_factory):
             injector.until((folder / "ready.json").exists, 300, "the start of its query")
             exporter = json.loads((folder / "ready.json").read_text())["url"].removeprefix("http://")
             opened += [receiver := Receiver(), mailbox := Mailbox()]
-            mail = f"mailto://127.0.0.1:{mailbox.port}?from=l@example.com&to=oncall@example.com&mode=insecure"
             lookup = Lookup(exporters=[f"http://{exporter}"])
             opened.append(
                 notify := Service(
-                    Spool(folder / "queue.db", [sender.name for sender in open_senders([receiver.url, mail])]),
+                    Spool(folder / "queue.db", [sender.name for sender in open_senders([receiver.url, mailbox.url])]),
                     lookup,
-                    open_senders([receiver.url, mail]),
+                    open_senders([receiver.url, mailbox.url]),
                 )
             )
             notify.start()
@@ -116,11 +94,11 @@ def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
     assert first["title"].startswith(f"CRITICAL {query}")
     assert "cause: query-stuck" in first["body"]
     assert len(first["body"].splitlines()) <= 12
-    until(lambda: any(subject.startswith(f"CRITICAL {query}") for subject in mailbox.got), 90, "the mail")
+    until(lambda: any(subject.startswith(f"CRITICAL {query}") for subject in mailbox.subjects), 90, "the mail")
 
     injector.outside.set(block=None)
     until(lambda: any(sent["resolved"] for sent in pages(receiver)), 90, "the end")
-    until(lambda: any("RESOLVED" in subject for subject in mailbox.got), 90, "the mail of the end")
+    until(lambda: any("RESOLVED" in subject for subject in mailbox.subjects), 90, "the mail of the end")
     told = [sent for sent in pages(receiver) if query in sent["title"]]
     assert [sent["resolved"] for sent in told] == [False, True], [sent["title"] for sent in told]
     assert "now: " in told[-1]["body"]

@@ -15,7 +15,6 @@ from ledgerops.common.kafka import reach
 from ledgerops.ledger.sinks.delta_files import newest_version
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.model.recording import read
-from ledgerops.servers import jars
 from ledgerops.servers.process import Process
 from tests.topics import make
 
@@ -48,7 +47,6 @@ def ledgerops(tmp_path):
 def test_no_row_is_lost_or_repeated_on_its_way_through_three_tables(kafka, ledgerops, tmp_path):
     from confluent_kafka.admin import NewTopic
 
-    jars.fetch()
     prefix, folder = f"tables-{uuid.uuid4().hex[:8]}.", tmp_path / "runs"
     make(reach(kafka.client), *(NewTopic(prefix + topic, 5, 1) for topic in TOPICS.values()))
     (tmp_path / "slow.yaml").write_text(PLAN)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from ledgerops.servers.process import free_port
 
 
 class Receiver:
@@ -53,3 +56,27 @@ class Receiver:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class Mailbox:
+    """A real SMTP server that keeps the envelopes that it is given."""
+
+    def __init__(self) -> None:
+        from aiosmtpd.controller import Controller
+
+        self.got: list = []
+        port = free_port()
+        self.url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure"
+        self._server = Controller(self, hostname="127.0.0.1", port=port, ready_timeout=60)
+        self._server.start()
+
+    @property
+    def subjects(self) -> list[str]:
+        return [str(message_from_bytes(envelope.content)["Subject"]) for envelope in self.got]
+
+    async def handle_DATA(self, server, session, envelope):
+        self.got.append(envelope)
+        return "250 OK"
+
+    def close(self) -> None:
+        self._server.stop()

@@ -29,6 +29,7 @@ from ledgerops.servers.process import Process, answers, free_port
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
+from tests.notify.receiver import Mailbox
 from tests.paths import ROOT
 from tests.programs import needed, until
 
@@ -319,54 +320,32 @@ def test_a_length_that_is_no_number_is_told(notify, receiver, length):
     assert b" 411 " in answer.splitlines()[0] and answer.endswith(b"Content-Length is missing\n")
 
 
-def test_mail_goes_through_a_real_smtp_server(notify):
-    from aiosmtpd.controller import Controller
-
-    got = []
-
-    class Mailbox:
-        async def handle_DATA(self, server, session, envelope):
-            got.append(envelope)
-            return "250 OK"
-
-    port = free_port()
-    mail = Controller(Mailbox(), hostname="127.0.0.1", port=port, ready_timeout=60)
-    mail.start()
-    try:
-        url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure"
-        service = notify(open_senders([url]))
-        post(f"{service.url}/alerts", webhook())
-        until(lambda: got, 60, "the mail")
-        [envelope] = got
-        assert envelope.rcpt_tos == ["oncall@example.com"]
-        assert b"CRITICAL daily_counts" in envelope.content
-    finally:
-        mail.stop()
+@pytest.fixture
+def mailbox():
+    made = Mailbox()
+    yield made
+    made.close()
 
 
-def test_markup_in_an_alert_reaches_nobody_as_markup(notify):
-    from aiosmtpd.controller import Controller
+def test_mail_goes_through_a_real_smtp_server(notify, mailbox):
+    service = notify(open_senders([mailbox.url]))
+    post(f"{service.url}/alerts", webhook())
+    until(lambda: mailbox.got, 60, "the mail")
+    [envelope] = mailbox.got
 
-    got = []
+    assert envelope.rcpt_tos == ["oncall@example.com"]
+    assert b"CRITICAL daily_counts" in envelope.content
 
-    class Mailbox:
-        async def handle_DATA(self, server, session, envelope):
-            got.append(envelope)
-            return "250 OK"
 
-    port = free_port()
-    mail = Controller(Mailbox(), hostname="127.0.0.1", port=port, ready_timeout=60)
-    mail.start()
-    try:
-        url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure&format=html"
-        service = notify(open_senders([url]))
-        annotations = {"summary": "Slow.", "description": "<img src=http://evil.example/x>"}
-        post(f"{service.url}/alerts", webhook(alert(annotations=annotations)))
-        until(lambda: got, 60, "the mail")
-    finally:
-        mail.stop()
+def test_markup_in_an_alert_reaches_nobody_as_markup(notify, mailbox):
+    service = notify(open_senders([f"{mailbox.url}&format=html"]))
+    annotations = {"summary": "Slow.", "description": "<img src=http://evil.example/x>"}
+    post(f"{service.url}/alerts", webhook(alert(annotations=annotations)))
+    until(lambda: mailbox.got, 60, "the mail")
     [part] = [
-        each for each in email.message_from_bytes(got[0].content).walk() if each.get_content_type() == "text/html"
+        each
+        for each in email.message_from_bytes(mailbox.got[0].content).walk()
+        if each.get_content_type() == "text/html"
     ]
     html = part.get_payload(decode=True)
 
