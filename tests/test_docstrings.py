@@ -37,10 +37,7 @@ CONVENTIONAL = (
         Conventional("common/http_handler.py", name, True, "called by http.server for a request of this method")
         for name in ("do_GET", "do_HEAD", "do_POST")
     ),
-    *(
-        Conventional("servers/risk.py", name, True, "called by http.server; the module's docstring lists the requests")
-        for name in ("do_GET", "do_POST")
-    ),
+    Conventional("servers/risk.py", "do_POST", True, "called by http.server; the module's docstring has the request"),
     *(
         Conventional("agent/listener.py", name, True, "a callback of Spark's StreamingQueryListener, named by it")
         for name in ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")

@@ -1,9 +1,9 @@
 """A risk service for trials and tests: scores transactions over HTTP, as slow and unreliable as it is configured to be.
 
-    GET /score?transaction_id=T1&type=Debit&amount=12.50      {"transaction_id": "T1", "score": 0.2731}
-    POST /scores {"transactions": [{...}, ...]}               {"scores": [{...}, ...]}, in their order, 1000 at most
+    POST /scores {"transactions": [{...}, ...]}      {"scores": [{...}, ...]}, in their order, 1000 at most
 
-A transaction that cannot be scored has `error`, the reason, in place of `score`; by GET the status is 422 then.
+A transaction is {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}, its answer {"transaction_id": "T1",
+"score": 0.2731}. One that cannot be scored has `error`, the reason, in place of `score`.
 The score is a function of the transaction alone: half of crc32(transaction_id) / 2^32, plus 0.3 x amount / 100,000 (at
 most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` runs the service as a process, which ends with
 its parent.
@@ -16,8 +16,7 @@ import json
 import math
 import os
 import random
-import select
-import subprocess
+import socket
 import sys
 import threading
 import time
@@ -29,10 +28,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError
-from ledgerops.servers.process import free_port
+from ledgerops.servers import process
 
 MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -88,7 +87,7 @@ class Outcomes:
         return "fail" if drawn < self._behaviour.hang_share + self._behaviour.fail_share else "answer"
 
 
-class Server(ThreadingHTTPServer):
+class ScoreServer(ThreadingHTTPServer):
     """Listens on a port of 127.0.0.1 and answers as a behaviour says."""
 
     daemon_threads = True
@@ -108,21 +107,13 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The two calls of the service; see the module."""
+    """The call of the service; see the module."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one packet
     timeout = 300.0
-    server: Server
-
-    def do_GET(self) -> None:
-        address = urlsplit(self.path)
-        if address.path != "/score":
-            self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {address.path}"})
-        elif self._is_answered():
-            answer = _scored(dict(parse_qsl(address.query)))
-            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY if "error" in answer else HTTPStatus.OK, answer)
+    server: ScoreServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -170,13 +161,12 @@ def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
         return {"transaction_id": transaction.get("transaction_id"), "error": str(problem)}
 
 
-class RiskService:
+class RiskService(process.Server):
     """The service as a process: started at once, stopped by `stop`, by the end of a `with`, or with this process."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
         self.behaviour = behaviour or Behaviour()
         self.url = ""
-        self._process: subprocess.Popen[str] | None = None
         self.start()
 
     def __enter__(self) -> Self:
@@ -187,10 +177,9 @@ class RiskService:
 
     def start(self) -> None:
         """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
-        asked = self.behaviour
+        asked, port = self.behaviour, urlsplit(self.url).port or process.free_port()
         options = {
-            "port": urlsplit(self.url).port or free_port(),  # one that is still free when it comes back
-            "parent": os.getpid(),
+            "port": port,
             "latency-ms": 1000 * asked.latency_seconds,
             "fail-share": asked.fail_share,
             "hang-share": asked.hang_share,
@@ -199,40 +188,25 @@ class RiskService:
         arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ledgerops.servers.risk", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the run, which stops the service after its last batch
-        )
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], START_SECONDS)
-        self.url = self._process.stdout.readline().strip() if ready else ""
-        if not self.url:
-            self.stop()
-            raise UserError("the risk service did not start; run python -m ledgerops.servers.risk to see why")
-
-    def stop(self) -> None:
-        """Ends it; calls under way get no answer."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            self._process = None
+        command = [sys.executable, "-m", "ledgerops.servers.risk", *arguments]
+        self._process = process.Process("the risk service", command, Path(os.devnull), env=environment)
+        self.url = f"http://127.0.0.1:{port}"
+        try:
+            self._process.wait_until(lambda: _listens(port), START_SECONDS)
+        except UserError:
+            raise UserError("the risk service did not start; run python -m ledgerops.servers.risk to see why") from None
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone, however it went: then another process takes the parent's place."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(0)
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Prints its address, then serves until it is interrupted or its parent is gone."""
+    """Prints its address, then serves until it is interrupted."""
     parser = argparse.ArgumentParser(prog="python -m ledgerops.servers.risk", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default 0: any free one)")
@@ -240,12 +214,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--fail-share", type=float, default=0.0, help="share of calls that get status 503 (default 0)")
     parser.add_argument("--hang-share", type=float, default=0.0, help="share of calls that get no answer (default 0)")
     parser.add_argument("--seed", type=int, default=0, help="seed that decides the outcome of each call (default 0)")
-    parser.add_argument("--parent", type=int, help="stop when this parent process has ended")
     args = parser.parse_args(arguments)
     behaviour = Behaviour(args.latency_ms / 1000, args.fail_share, args.hang_share, args.seed)
-    server = Server(args.port, behaviour)
-    if args.parent:
-        threading.Thread(target=_end_with, args=(args.parent,), daemon=True).start()
+    server = ScoreServer(args.port, behaviour)
     print(server.url, flush=True)
     try:
         server.serve_forever()

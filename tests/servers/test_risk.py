@@ -11,6 +11,8 @@ import urllib3
 
 from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, Outcomes, RiskService, score
 
+NOTHING = json.dumps({"transactions": []})
+
 
 @pytest.fixture(scope="module")
 def risk():
@@ -18,12 +20,8 @@ def risk():
         yield running
 
 
-def get(url, **options):
-    return urllib3.request("GET", url, retries=False, timeout=60.0, **options)
-
-
-def post(risk, body, path="/scores"):
-    return urllib3.request("POST", f"{risk.url}{path}", body=body, retries=False, timeout=60.0)
+def post(url, body=NOTHING, path="/scores"):
+    return urllib3.request("POST", f"{url}{path}", body=body, retries=False, timeout=60.0)
 
 
 @pytest.mark.parametrize(
@@ -59,19 +57,10 @@ def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
     assert str(refused.value) == reason
 
 
-def test_one_transaction_is_scored_by_get(risk):
-    answer = get(f"{risk.url}/score?transaction_id=T1&type=Debit&amount=12.50")
-
-    expected = score({"transaction_id": "T1", "type": "Debit", "amount": 12.5})
-    assert (answer.status, answer.json()) == (200, {"transaction_id": "T1", "score": expected})
-    assert get(f"{risk.url}/score?transaction_id=T1").status == 422
-    assert get(f"{risk.url}/other").status == 404
-
-
 def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
     good = {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}
 
-    answer = post(risk, json.dumps({"transactions": [good, {"transaction_id": "T2"}, good]}))
+    answer = post(risk.url, json.dumps({"transactions": [good, {"transaction_id": "T2"}, good]}))
 
     one = {"transaction_id": "T1", "score": score(good)}
     assert answer.json() == {"scores": [one, {"transaction_id": "T2", "error": "no amount"}, one]}
@@ -88,8 +77,8 @@ def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
     ],
 )
 def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, status):
-    assert post(risk, body).status == status
-    assert post(risk, "{}", path="/other").status == 404
+    assert post(risk.url, body).status == status
+    assert post(risk.url, "{}", path="/other").status == 404
 
 
 def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
@@ -102,8 +91,7 @@ def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
         for each in drawn:
             timeout = 0.3 if each == "hang" else 50.0  # shorter than a call that hangs keeps its connection
             try:
-                url = f"{risk.url}/score?transaction_id=T1&amount=1"
-                found.append(connections.request("GET", url, timeout=timeout).status)
+                found.append(connections.request("POST", f"{risk.url}/scores", body=NOTHING, timeout=timeout).status)
             except urllib3.exceptions.HTTPError:
                 found.append("hung")
         connections.clear()
@@ -117,7 +105,7 @@ def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
 def test_an_answer_takes_its_time():
     with RiskService(Behaviour(latency_seconds=0.2)) as risk:
         began = time.monotonic()
-        get(f"{risk.url}/score?transaction_id=T1&amount=1")
+        post(risk.url)
 
         assert time.monotonic() - began >= 0.2
 
@@ -127,11 +115,11 @@ def test_it_comes_back_on_its_port():
         before = risk.url
         risk.stop()
         with pytest.raises(urllib3.exceptions.HTTPError):
-            get(f"{before}/score")
+            post(before)
         risk.start()
 
         assert risk.url == before
-        assert get(f"{risk.url}/score?transaction_id=T1&amount=1").status == 200
+        assert post(risk.url).status == 200
 
 
 def test_it_ends_with_its_parent_however_that_ends():
@@ -141,7 +129,7 @@ def test_it_ends_with_its_parent_however_that_ends():
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     url, pid = parent.stdout.readline().split()
-    assert get(f"{url}/score").status == 422
+    assert post(url).status == 200
 
     parent.send_signal(signal.SIGKILL)
     parent.wait()
@@ -150,7 +138,7 @@ def test_it_ends_with_its_parent_however_that_ends():
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            get(f"{url}/score")
+            post(url)
         except urllib3.exceptions.HTTPError:
             return
         time.sleep(0.05)
