@@ -56,9 +56,6 @@ _SOME = (
     r"(?!(?:not|missing|required|empty|invalid|wrong|incorrect|null|none|expired|an?|the|too)(?:\s|[,;.]\s|[,;.]?$))"
 )
 
-GITLEAKS = "gitleaks"
-DETECT_SECRETS = "detect-secrets"
-
 
 def _form(name: str, source: str, pattern: str, replacement: str = MASK, flags: int = re.IGNORECASE) -> Form:
     return Form(name, source, re.compile(pattern, flags | re.MULTILINE), replacement)

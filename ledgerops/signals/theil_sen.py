@@ -18,25 +18,24 @@ class Line(NamedTuple):
     agreement: float
 
 
-def pair_slopes(x: Sequence[float], y: Sequence[float], least_ratio: float = 1.0) -> list[float]:
-    """The slopes between all pairs of points whose x differ, by `least_ratio` or more, in rising order."""
+def pair_slopes(x: Sequence[float], y: Sequence[float]) -> list[float]:
+    """The slopes between all pairs of points whose x differ, in rising order."""
     found = []
     for place, (across, along) in enumerate(zip(x, y, strict=True)):
         for other in range(place + 1, len(x)):
             run = x[other] - across
-            if run and (least_ratio <= 1.0 or max(across, x[other]) >= least_ratio * min(across, x[other])):
+            if run:
                 found.append((y[other] - along) / run)
     found.sort()
     return found
 
 
-def fit_line(x: Sequence[float], y: Sequence[float], least_ratio: float = 1.0) -> Line | None:
+def fit_line(x: Sequence[float], y: Sequence[float]) -> Line | None:
     """The line through points of x and y that are not negative; None where all x are alike.
 
-    Where most x are nearly alike, their slopes are noise: pairs whose x differ by less than `least_ratio` do not count.
     An overhead below zero is taken as zero, and the line laid through the origin.
     """
-    slopes = pair_slopes(x, y, least_ratio)
+    slopes = pair_slopes(x, y)
     if not slopes:
         return None
     slope = median(slopes)

@@ -24,7 +24,6 @@ CUSTOMER_COLUMNS = (
     *("customer_id", "sex", "fulldate", "day", "month", "year", "age", "social", "first", "middle", "last", "phone"),
     *("email", "address_1", "address_2", "city", "state", "zipcode", "district_id", "date"),
 )
-ACCOUNT_COLUMNS = ("account_id", "district_id", "frequency", "parseddate", "year", "month", "day", "date")
 CUSTOMERS_ARROW = pa.schema(
     {
         "customer_id": pa.string(),
@@ -78,7 +77,7 @@ def customer_record(customer_id: str, seed: int) -> dict[str, str]:
 
 
 def account_record(account_id: str, seed: int) -> dict[str, str]:
-    """An invented account, as the texts of `ACCOUNT_COLUMNS`."""
+    """An invented account, as the texts of the columns of accounts.csv."""
     draw = random.Random(f"{seed}:{account_id}")
     opened = _FIRST_DAY + timedelta(days=draw.randrange(3 * 365))
     return {
