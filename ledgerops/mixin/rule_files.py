@@ -67,7 +67,7 @@ def _recorded(makers: Iterable[Callable[[Site], list[tuple[str, str]]]], site: S
 def _rule(alert: Alert, site: Site) -> dict[str, Any]:
     rule: dict[str, Any] = {"alert": alert.name, "expr": lines(alert.expression(site))}
     if alert.hold:
-        rule["for"] = site.window(alert.hold)
+        rule["for"] = site.window(alert.hold, alert.least)
     if alert.keep:
         rule["keep_firing_for"] = site.window(alert.keep)
     rule["labels"] = {"severity": alert.severity, "problem": alert.problem}

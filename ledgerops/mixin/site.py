@@ -55,7 +55,7 @@ class Site:
     time_scale: float = setting(
         1.0,
         "Multiplies every window and `for`: a drill or a demonstration has minutes, not days. What the diagnosis needs "
-        "to name a query that hangs is not scaled.",
+        "to name a query that hangs, or a broker that is away, is not scaled.",
     )
     freshness_seconds: float = setting(FRESHNESS_OBJECTIVE_SECONDS, "Results that are older are bad.")
     freshness_objective: float = setting(0.99, "Share of the time in which results are not bad.")
@@ -137,9 +137,9 @@ class Site:
         """The share of the time that the objective allows to be bad."""
         return 1 - self.freshness_objective
 
-    def window(self, seconds: float) -> str:
-        """A window or `for` of so many seconds, scaled; never below two scrapes."""
-        return duration(max(seconds * self.time_scale, 2 * self.scrape_seconds))
+    def window(self, seconds: float, least: float = 0.0) -> str:
+        """A window or `for` of so many seconds, scaled; never below two scrapes, nor below `least`."""
+        return duration(max(seconds * self.time_scale, 2 * self.scrape_seconds, least))
 
     def matchers(self, *more: str) -> str:
         """`{job="...", ...}`."""

@@ -38,7 +38,7 @@ from tests.programs import needed, until
 
 SCALE = 6  # a window of a minute is ten seconds
 SITE = Site(scrape_seconds=2.0, evaluation_seconds=1.0, time_scale=1 / SCALE)
-WAITS = {"group_wait": "15s"}  # as it is rendered: it is time for the diagnosis, which is not scaled
+WAITS = {"group_wait": "15s"}  # as it is rendered: what begins together is one page also on a busy machine
 SLOW = 240.0  # seconds for what takes twenty on an idle machine
 FIRST, SECOND = ("orders", "payments"), ("orders", "payments", "refunds")  # the queries of shop, and after its redeploy
 STOCK = ("stock",)  # those of depot
