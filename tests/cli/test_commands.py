@@ -456,7 +456,7 @@ def proposed():
         pytest.param(["state", ""], ["run"], id="a folder"),
         pytest.param(["exec", "-"], ["-h", "--help", "--launcher"], id="options where one begins"),
         pytest.param(["jobs", "stateful"], ["stateful"], id="a group to list"),
-        pytest.param(["sbom", ""], [], id="nothing where there is nothing"),
+        pytest.param(["jars", ""], [], id="nothing where there is nothing"),
         pytest.param(["render", "--config", "ap"], ["app.py"], id="a file of an option"),
         pytest.param(["diagnose", "--from", "r"], ["run"], id="a recording"),
     ],
