@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.agent.files import FileCollector
-from ledgerops.model.observations import decode_files
-from ledgerops.model.records import FilesRead
+from ledgerops.model.observations import build
+from ledgerops.model.records import BatchFiles, FilesRead
 from ledgerops.runtime.runs import FileEntries, file_entries, file_folders
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0, batch, source
@@ -59,7 +59,7 @@ def test_each_batch_is_told_once_with_the_times_of_its_files(case):
     case.collector.collect()
 
     [(kind, data)] = case.queued()
-    files = decode_files(data)
+    files = build(BatchFiles, data)
     assert (kind, files.run_id, files.batch_id) == ("files", "run-1", 4)
     assert files.sources == {"FileStreamSource": FilesRead(2, T0, T0 + 3, T0 + 30)}
 
@@ -141,7 +141,7 @@ def test_a_named_source_is_found_by_what_it_reads(case, described, found):
     case.run.files = FileEntries(4, {"FileStreamSource": (0, 3)}, {"FileStreamSource": folder})
     case.collector.collect()
 
-    assert [decode_files(data).sources["FileStreamSource"].files for _, data in case.queued()] == [2] * found
+    assert [build(BatchFiles, data).sources["FileStreamSource"].files for _, data in case.queued()] == [2] * found
 
 
 def test_what_a_file_source_reads_is_in_its_description():

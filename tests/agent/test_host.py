@@ -17,7 +17,8 @@ from ledgerops.agent.host import (
     removed_executors,
     runnable_threads,
 )
-from ledgerops.model.observations import decode_host
+from ledgerops.model.observations import build
+from ledgerops.model.records import Host
 from tests.agent.fakes import queue, taken
 from tests.build import T0
 
@@ -53,7 +54,7 @@ def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
     HostCollector(box, tmp_path / "not yet there", lambda: Rest([EXECUTOR])).collect()
 
     [(kind, data)] = taken(box)
-    host = decode_host(orjson.loads(orjson.dumps(data)), T0)
+    host = build(Host, orjson.loads(orjson.dumps(data)), at=T0)
     [executor] = host.executors
     assert kind == "host"
     assert (executor.run_seconds, executor.gc_seconds, executor.heap_peak_bytes) == (18.571, 0.378, 213361168)
@@ -202,7 +203,7 @@ def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_othe
     HostCollector(box, None, lambda: Rest([EXECUTOR, LOST])).collect()
 
     [(_, data)] = taken(box)
-    host = decode_host(orjson.loads(orjson.dumps(data)), T0)
+    host = build(Host, orjson.loads(orjson.dumps(data)), at=T0)
     [removed] = host.removed_executors
     assert [each.executor_id for each in host.executors] == ["driver"]
     assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
@@ -230,7 +231,7 @@ def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_execut
     [(_, data)] = taken(box)
     added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads")
 
-    host = decode_host({key: value for key, value in data.items() if key not in added}, T0)
+    host = build(Host, {key: value for key, value in data.items() if key not in added}, at=T0)
 
     assert [getattr(host, name) for name in added] == [(), None, None, None]
 

@@ -17,7 +17,8 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.observations import decode_heads
+from ledgerops.model.observations import build
+from ledgerops.model.records import Heads
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
@@ -78,7 +79,7 @@ def test_how_long_the_answer_took_is_told(kafka, topic, asking):
 
     found = told(box)["a"]
     assert 0 < found["seconds"] < passed
-    assert decode_heads(found, T0).seconds == found["seconds"]
+    assert build(Heads, found, at=T0).seconds == found["seconds"]
 
 
 @pytest.mark.spark
@@ -204,17 +205,17 @@ def test_an_answer_is_read_back_as_it_was_written():
         "retention_seconds": {"t": 60.0},
         "retention_bytes": {"t": 1000},
     }
-    heads = decode_heads(data, T0)
+    heads = build(Heads, data, at=T0)
 
     assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
     assert (heads.retention_seconds, heads.retention_bytes, heads.error) == ({"t": 60.0}, {"t": 1000}, None)
 
 
 def test_a_look_in_vain_is_read_back_too_and_nonsense_is_refused():
-    heads = decode_heads({"run_id": "r", "error": "timed out", "unreachable_since": T0}, T0 + 9)
+    heads = build(Heads, {"run_id": "r", "error": "timed out", "unreachable_since": T0}, at=T0 + 9)
     assert (heads.error, heads.unreachable_since, heads.latest) == ("timed out", T0, {})
     with pytest.raises(BadRecord, match="expected a number"):
-        decode_heads({"run_id": "r", "retention_seconds": {"t": "long"}}, T0)
+        build(Heads, {"run_id": "r", "retention_seconds": {"t": "long"}}, at=T0)
 
 
 def test_a_process_that_takes_nothing_holds_up_neither_a_question_nor_the_end():

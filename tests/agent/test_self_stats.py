@@ -3,7 +3,8 @@ import orjson
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.observations import decode_observer
+from ledgerops.model.observations import build
+from ledgerops.model.records import Observer
 from tests.agent.fakes import queue, taken
 from tests.build import T0
 
@@ -20,7 +21,7 @@ def test_what_the_observer_counts_about_itself_is_recorded():
     ObserverCollector(box).collect()
 
     [(kind, data)] = taken(box)
-    seen = decode_observer(orjson.loads(orjson.dumps(data)), T0)
+    seen = build(Observer, orjson.loads(orjson.dumps(data)), at=T0)
     assert kind == "observer"
     assert (seen.queue_size, seen.queue_limit, seen.dropped, seen.events) == (0, box.limit, 2, 4)
     assert (seen.worker_seconds, seen.collector_errors) == (0.75, {"tasks": 3})

@@ -7,7 +7,7 @@ import pytest
 from ledgerops.agent.delta_table import SURVEY_SECONDS
 from ledgerops.agent.hadoop_files import FileError
 from ledgerops.agent.tables import ASK_SECONDS, RETRY_SECONDS, TableCollector
-from ledgerops.model.observations import decode_tables
+from ledgerops.model.observations import build
 from ledgerops.model.records import TableCommit, TablePosition, TableRead, Tables
 from ledgerops.runtime.runs import TableInput
 from tests.agent.delta_logs import DeltaLog, LocalFiles
@@ -52,7 +52,7 @@ class Case:
         return self.queued()
 
     def queued(self):
-        return [decode_tables(data, T0) for kind, data in taken(self.box) if kind == "tables"]
+        return [build(Tables, data, at=T0) for kind, data in taken(self.box) if kind == "tables"]
 
 
 @pytest.fixture

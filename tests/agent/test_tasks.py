@@ -10,7 +10,8 @@ import pytest
 from ledgerops.agent import spark_rest
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration
-from ledgerops.model.observations import decode_tasks
+from ledgerops.model.observations import build
+from ledgerops.model.records import TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 
@@ -163,7 +164,7 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
     one_batch(spark)
     [data] = Bench(spark.rest).collect()
 
-    [found] = decode_tasks(data).stages
+    [found] = build(TaskSummary, data).stages
     assert (data["run_id"], data["batch_id"]) == (RUN, 5)
     assert (found.seconds_median, found.seconds_max) == (0.4, 2.0)
     assert (found.records_median, found.records_max, found.records) == (10.0, 100.0, 130)
@@ -178,7 +179,7 @@ def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
     spark.stages = {41: stage(41, 200)}
     [data] = Bench(spark.rest).collect()
 
-    [found] = decode_tasks(data).stages
+    [found] = build(TaskSummary, data).stages
     assert (found.seconds_median, found.seconds_max, found.records_max) == (0.2, 2.0, 100.0)
     assert (found.records_score, found.slowest_task) == (None, None)
     assert not any("taskList" in path for path in spark.asked)

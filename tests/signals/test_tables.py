@@ -7,7 +7,7 @@ import pytest
 from ledgerops.metrics import RunningTotals
 from ledgerops.metrics.pressure import LAG, QUERY_LAG
 from ledgerops.metrics.tables import SINK_CHECKPOINT, UNREAD_BYTES, UNREAD_FILES, UNREAD_VERSIONS
-from ledgerops.model.observations import decode_tables
+from ledgerops.model.observations import build
 from ledgerops.model.records import TableCommit, TableRead, Tables
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.signals.query_view import QueryView
@@ -120,4 +120,4 @@ def test_versions_since_the_checkpoint_are_known_of_the_sinks_table(head, checkp
 )
 def test_a_damaged_sample_is_refused(data):
     with pytest.raises(BadRecord):
-        decode_tables(data, T0)
+        build(Tables, data, at=T0)
