@@ -269,8 +269,9 @@ def _asking_seconds(batches: Sequence[Progress]) -> float:
 def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
     """Median seconds by part, scaled to the median duration."""
     duration = median([each.batch.duration for each in splits])
-    known = {part for each in splits for part in each.shares}
-    shares = {part: median([each.shares.get(part, 0.0) for each in splits]) for part in PARTS if part in known}
+    taken = [each.shares for each in splits]
+    known = set[str]().union(*taken)
+    shares = {part: median([each.get(part, 0.0) for each in taken]) for part in PARTS if part in known}
     total = sum(shares.values())
     return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
 

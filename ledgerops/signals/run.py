@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from ledgerops.model.history import History
@@ -38,8 +39,8 @@ class Run:
     @kept
     def recent(self) -> Sequence[Progress]:
         """The batches that began in the last minute, at least the last three if there are so many."""
-        fresh = [batch for batch in self.batches if batch.started >= self.now - WINDOW_SECONDS]
-        return fresh if len(fresh) >= MIN_RECENT else self.batches[-MIN_RECENT:]
+        first = bisect_left(self.batches, self.now - WINDOW_SECONDS, key=lambda batch: batch.started)
+        return self.batches[min(first, max(0, len(self.batches) - MIN_RECENT)) :]
 
     @property
     def is_idle(self) -> bool:

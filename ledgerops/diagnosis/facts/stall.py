@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
@@ -108,7 +109,7 @@ def _was_live(known: Advance) -> bool:
 
 def _from(view: QueryView, at: float) -> Sequence[Progress]:
     """The remembered batches from the one that began at an instant on."""
-    return [batch for batch in view.batches if batch.started >= at]
+    return list(takewhile(lambda batch: batch.started >= at, reversed(view.batches)))[::-1]
 
 
 def _with_rows(batches: Sequence[Progress]) -> Sequence[Progress]:

@@ -34,8 +34,9 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
     if not state_cost.has_watermark(view):
         return True
-    marks = [batch.watermark for batch in batches if batch.watermark is not None]
-    return bool(marks) and marks[-1] - marks[0] >= MIN_WATERMARK_ADVANCE_SECONDS
+    first = next((batch.watermark for batch in batches if batch.watermark is not None), None)
+    last = next((batch.watermark for batch in reversed(batches) if batch.watermark is not None), None)
+    return first is not None and last is not None and last - first >= MIN_WATERMARK_ADVANCE_SECONDS
 
 
 def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
