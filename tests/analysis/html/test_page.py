@@ -251,3 +251,10 @@ def test_beside_a_step_that_only_prevents_a_loss_the_step_against_the_cause_is_s
     assert re.search(
         r"Do first: raise retention.ms of transactions now.*Then: raise maxOffsetsPerTrigger to about", words
     )
+
+
+def test_what_a_cause_takes_of_a_batch_is_said_in_seconds(outage):
+    _, words = read(made(RECORDED / "drills" / "slow-sink" / "recording"))
+
+    assert re.search(r"confidence (high|medium|low), without it a batch takes [\d.]+ s less", words)
+    assert "takes" not in read(outage)[1].partition("What to do")[0], "an outage takes no part of a batch"
