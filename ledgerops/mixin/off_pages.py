@@ -13,7 +13,6 @@ from ledgerops.metrics.model import Metric
 
 LEAK = "only useful when a leak is suspected."
 SHUFFLE = "part of the task time; the number of bytes alone shows no fault."
-STORAGE = "streaming queries cache little; the pages show heap use and garbage collection."
 HDFS = "only queries with the HDFS-backed state store have it."
 REPAIR = "rare; docs/problems/state-snapshot-lag.md covers snapshots that fail."
 TIMERS = "only queries with timers have it."
@@ -35,8 +34,6 @@ OFF_PAGES: Mapping[str, str] = {
     "ledgerops_executor_active_tasks": "the pages show the load of each executor.",
     "ledgerops_executor_shuffle_read_bytes_total": SHUFFLE,
     "ledgerops_executor_shuffle_write_bytes_total": SHUFFLE,
-    "ledgerops_executor_storage_memory_bytes": STORAGE,
-    "ledgerops_executor_storage_memory_max_bytes": STORAGE,
     "ledgerops_host_cpus": "a property of the machine, which does not change.",
     "ledgerops_process_open_files": LEAK,
     "ledgerops_process_threads": LEAK,
