@@ -11,7 +11,7 @@ import argparse
 import sys
 from importlib.resources import files
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name:{width}}  {first.removeprefix('#').strip()}")
         return 0
     if args.name not in PLANS:
-        raise UserError(f"no plan {args.name!r}; the plans are {', '.join(PLANS)}")
+        every = f"the plans are {', '.join(PLANS)}"
+        raise UserError(f"no plan {args.name!r}; {did_you_mean(args.name, PLANS, every)}")
     sys.stdout.write(_text(args.name))
     return 0
 

@@ -12,7 +12,7 @@ MAX_TOLD = 3  # numbers, or causes ruled out; the document has all
 MIN_UNUSUAL_RATIO = 1.25  # of a value over what is usual, or of the usual over the value
 NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?)")
 USUALLY = ("about", "~", "the usual")
-SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": "expected "}
+SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": ""}
 UNITS = {"seconds": " s", "bytes": " B"}  # of a number that is written out
 CONFIDENCE = ((0.85, "high"), (0.65, "medium"), (0.0, "low"))
 DIGITS = 6  # of evidence, after the point: enough to recompute it
@@ -128,7 +128,7 @@ def _told(evidence: Mapping[str, Any], wanted: Expectation) -> str:
     value = amount(evidence["value"], unit, evidence["expected"])
     if value == limit:
         value = f"{evidence['value']:,.6g}{UNITS.get(unit, '')}"
-    said = "usually " if wanted.how in USUALLY else SAID[wanted.how]
+    said = "usually " if wanted.how in USUALLY else f"expected {SAID[wanted.how]}"
     return f"{in_words(evidence['name'])} {value} ({said}{limit})"
 
 

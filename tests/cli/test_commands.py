@@ -193,10 +193,11 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
         ),
         pytest.param(
             ["status", "--url", "http://127.0.0.1:1"],
-            "ledgerops: cannot reach an exporter at http://127.0.0.1:1: [errno 111] connection refused; "
+            "ledgerops: cannot reach an exporter at http://127.0.0.1:1: connection refused; "
             "is the application running?",
             id="an exporter that is not there",
         ),
+        pytest.param(["plans", "whal"], "ledgerops: no plan 'whal'; did you mean whale?", id="a plan that is misspelt"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):

@@ -50,7 +50,10 @@ def test_at_most_three_numbers_are_told_and_none_that_is_as_expected():
         ]
     )
 
-    assert told == "a batch 5.0 s (usually 0.70 s); source lag 50 s (at most 10 s); tasks 200 (at most 6)"
+    assert (
+        told
+        == "a batch 5.0 s (usually 0.70 s); source lag 50 s (expected at most 10 s); tasks 200 (expected at most 6)"
+    )
 
 
 def test_nothing_is_told_where_no_number_is_unexpected():

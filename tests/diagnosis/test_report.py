@@ -42,7 +42,7 @@ def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
         "    do first:  salt the key [risky]\n"
         "    command:   echo salt\n"
-        "    why:       largest task share 0.90 (below 0.75)\n"
+        "    why:       largest task share 0.90 (expected below 0.75)\n"
         "    since:     14:12:20 UTC (60 s); confidence high\n"
         "    ruled out: slow-sink\n"
         "    runbook:   ledgerops rules key-skew\n\n"

@@ -122,7 +122,7 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
     for part in (
         "▼ falling behind",
         "key-skew one task read 48,120 of 52,400 rows",
-        "skew ratio 14.90 (at most 3)",
+        "skew ratio 14.90 (expected at most 3)",
         "Do first: aggregate in two steps, with a salt on the key",
         "8,072/s",
         "117k",

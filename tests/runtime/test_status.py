@@ -31,7 +31,7 @@ def test_a_query_that_is_found_ill_carries_its_root_cause_with_evidence_and_reme
     verdict = of(document, "daily_counts")["verdict"]
 
     assert (verdict["rule"], verdict["severity"], verdict["summary"]) == ("key-skew", "critical", KEY_SKEW.summary)
-    assert verdict["why"].startswith("skew ratio 14.90 (at most 3)")
+    assert verdict["why"].startswith("skew ratio 14.90 (expected at most 3)")
     assert verdict["evidence"][0] == {
         "name": "ledgerops_skew_ratio",
         "value": 14.9,
