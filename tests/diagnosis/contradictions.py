@@ -23,7 +23,9 @@ UNIT = r"(?:(?:ms|s|min|h|d|B|kB|MB|GB|TB|k|M|G)\b)"
 TOLD = re.compile(  # as -v writes evidence
     rf"(?<!\S)(?!min |h |d )([a-z]\w+) ({AMOUNT})(?: ?({UNIT})| [a-z]\S*)? \(expected ([^()]+)\)"
 )
-PAIR = re.compile(rf" ({AMOUNT} ?{UNIT}?) \((usually|at most|at least|below|above|expected) ({AMOUNT} ?{UNIT}?)\)")
+PAIR = re.compile(  # as the default answer writes evidence
+    rf" ({AMOUNT} ?{UNIT}?) \((usually|expected(?: at most| at least| below| above)?) ({AMOUNT} ?{UNIT}?)\)"
+)
 NOTHING = re.compile(
     r"(?<![\d.,])0\.0+ (?:s|min|[kMGT]?B)\b|\b0 \w+ (?:each|and \d)"
 )  # a rounded number that says none
@@ -97,7 +99,7 @@ def misstatements(text: str) -> Iterator[str]:
         elif expected.startswith("less") and number == 0:
             yield f"{name} {value} is not more than nothing"
     for value, how, limit in PAIR.findall(text):
-        if value == limit and (how not in ("below", "above") or "." in value):
+        if value == limit and (not how.endswith((" below", " above")) or "." in value):
             yield f"{value} reads as what is expected of it: {how} {limit}"
     yield from (f"rounded to nothing: {found}" for found in NOTHING.findall(text))
     yield from (f"no time at all: {found}" for found in CLEARS.findall(text))

@@ -41,7 +41,8 @@ OTHERS = ("key-skew.jsonl", "source-unreachable.jsonl", "delta.jsonl.zst", "skew
         "a batch has run for 64 s; the usual is 0.0 s",
         "missing_amount 679k amount (expected 0 amount)",
         "backlog 1, backlog clears in 0.01 s",
-        "a batch 2.0 s (at most 2.0 s)",
+        "a batch 2.0 s (expected at most 2.0 s)",
+        "source lag 5.0 s (expected below 5.0 s)",
     ],
 )
 def test_what_was_told_wrong_is_found(said):
@@ -56,6 +57,7 @@ def test_what_was_told_wrong_is_found(said):
         "profile_seconds 5.0 s (expected the usual 0.7)",
         "usual_batch_seconds 0.71 s (expected the usual)",
         "Python workers take 7.7 s of a batch of 8.1 s; usually 0.41 s",
+        "a batch 2.1 s (expected at most 2.0 s)",
         "0.07 s of 4.0 s (2%)",
         "0.2 s of a batch of 4.7 s (4%)",
         "the oldest was 2 min 50 s behind the watermark",
