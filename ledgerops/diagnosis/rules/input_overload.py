@@ -75,8 +75,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     late = f"results will be {view.freshness:g} s late in {duration(breach)}"
     soon = late if breach else "results are already too late"
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed, "
-        f"in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; {soon}",
+        f"{load.arrival:,.0f} rows/s arrive{_usually(view)}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
+        f"that are processed, in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; "
+        f"{soon}",
         _component(view),
         (
             Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.processed:,.0f}", at),
@@ -96,6 +97,14 @@ def _has_room(view: QueryView) -> bool:
     """Whether batches end well within the interval: then something else holds the query back."""
     newest = view.baseline.recent or view.batches[-1:]
     return all(batch.duration < ROOM_SHARE * view.interval for batch in newest)
+
+
+def _usually(view: QueryView) -> str:
+    """The rate of the batches that were in time, in words; empty where there were too few."""
+    usual = view.baseline.usual
+    if not usual:
+        return ""
+    return f" (usually {sum(batch.rows for batch in usual) / (usual[-1].ended - usual[0].started):,.0f})"
 
 
 def _component(view: QueryView) -> Component:

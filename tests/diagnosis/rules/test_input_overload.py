@@ -17,7 +17,7 @@ def test_arrival_above_what_is_worked_off_is_found(history):
     [finding] = RULE.check(history(**CAPPED))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
+        "1,000 rows/s arrive (usually 500), 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
         "results will be 60 s late in 1 min 40 s"
     )
 
