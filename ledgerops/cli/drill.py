@@ -142,9 +142,10 @@ def _remedies(args: argparse.Namespace) -> int:
         if stop.asked:
             raise KeyboardInterrupt
     found = page.all_taken(folder)
-    print(page.section(found))
+    text = page.section(found, args.note)
+    print(text)
     if args.publish:
-        sections.publish(args.publish, page.section(found))
+        sections.publish(args.publish, text)
         print(f"wrote {args.publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")

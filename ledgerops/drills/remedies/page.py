@@ -61,10 +61,10 @@ batch took less. Least is the number with which the case, as it was made, has no
 """
 
 
-def section(found: Sequence[Taken]) -> str:
-    """The Markdown of the steps that were taken, with their sums in front."""
+def section(found: Sequence[Taken], note: str = "") -> str:
+    """The Markdown of the steps that were taken, with their sums in front, and a note on the runs."""
     own = [taken for taken in found if not taken.control]
-    parts = [sections.STEPS, INTRODUCTION, sums(own), ""]
+    parts = [sections.STEPS, INTRODUCTION, *([note, ""] if note else []), sums(own), ""]
     parts += [_cases(own), "", "Controls, with the step of another fault:", ""]
     return "\n".join([*parts, _cases([taken for taken in found if taken.control]), ""])
 
@@ -90,7 +90,7 @@ def _cases(some: Sequence[Taken]) -> str:
 
 def _row(taken: Taken) -> tuple[str, ...]:
     case, step = taken.case, taken.step
-    name = f"{case.name}, {case.source}, {case.trigger:g} s"
+    name = f"{case.name} of seed {case.seed}, {case.source}, {case.trigger:g} s"
     if step is None or taken.after is None:
         return name, step.action if step else "", f"{taken.before.what} {taken.before.text}", "", taken.kind, "", ""
     saved = ""
