@@ -74,8 +74,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     late = f"results will be {view.freshness:g} s late in {duration(breach)}"
     soon = late if breach else "results are already too late"
+    usually = f" (usually {usual:,.0f})" if (usual := view.baseline.usual_rate) is not None else ""
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive{_usually(view)}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
+        f"{load.arrival:,.0f} rows/s arrive{usually}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
         f"that are processed, in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; "
         f"{soon}",
         _component(view),
@@ -97,14 +98,6 @@ def _has_room(view: QueryView) -> bool:
     """Whether batches end well within the interval: then something else holds the query back."""
     newest = view.baseline.recent or view.batches[-1:]
     return all(batch.duration < ROOM_SHARE * view.interval for batch in newest)
-
-
-def _usually(view: QueryView) -> str:
-    """The rate of the batches that were in time, in words; empty where there were too few."""
-    usual = view.baseline.usual
-    if not usual:
-        return ""
-    return f" (usually {sum(batch.rows for batch in usual) / (usual[-1].ended - usual[0].started):,.0f})"
 
 
 def _component(view: QueryView) -> Component:
