@@ -61,16 +61,21 @@ def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):
     )
 
 
+def ask(url):
+    """The status with which a risk service answers about one transaction."""
+    question = {"transactions": [{"transaction_id": "T1", "amount": 1}]}
+    return urllib3.request("POST", f"{url}/scores", json=question, retries=False, timeout=5.0).status
+
+
 def test_a_local_risk_service_answers_until_it_is_closed(tmp_path, bank):
     services = open_services({"risk"}, {}, tmp_path, bank)
-    question = f"{services.urls['risk']}/score?transaction_id=T1&amount=1"
-    assert urllib3.request("GET", question, retries=False).status == 200
+    assert ask(services.urls["risk"]) == 200
 
     services.close()
     services.close()
 
     with pytest.raises(urllib3.exceptions.HTTPError):
-        urllib3.request("GET", question, retries=False, timeout=2.0)
+        ask(services.urls["risk"])
 
 
 def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
@@ -82,7 +87,7 @@ def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
         services.close()
 
         assert services.urls == {"accounts": local, "risk": risk.url}
-        assert urllib3.request("GET", f"{risk.url}/score?transaction_id=T1&amount=1", retries=False).status == 200
+        assert ask(risk.url) == 200
     assert not (tmp_path / "x").exists()
 
 
