@@ -100,12 +100,6 @@ class Baseline:
         latest = [batch for batch in self.recent if batch.rows > 0]
         return with_rows if interval or not latest or _differ(with_rows, latest) else []
 
-    @property
-    def usual_rate(self) -> float | None:
-        """Rows a second that the usual batches read; None without them."""
-        usual = self.usual
-        return sum(batch.rows for batch in usual) / (usual[-1].ended - usual[0].started) if usual else None
-
     @kept
     def slowdown(self) -> Slowdown | None:
         """How much longer the latest batches take than the usual ones; None without a past to compare with."""

@@ -46,6 +46,15 @@ def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, fl
     }
 
 
+def read_over(batches: Sequence[Progress]) -> float | None:
+    """Rows a second that some batches of a query read, over the time in which these rows came where each reads all
+    there is: since the first of them asked its sources until the last did. None for fewer than two."""
+    if len(batches) < 2:
+        return None
+    span = head_table.offsets_read_at(batches[-1]) - head_table.offsets_read_at(batches[0])
+    return sum(batch.rows for batch in batches[1:]) / span if span > 0 else None
+
+
 class Rates:
     """The rates of one run, over its batches of the last minute."""
 
@@ -74,14 +83,6 @@ class Rates:
         """Rows a second that arrived between the first and the last of some batches, over all sources."""
         found = arrival_between(batches[0], batches[-1], self.rows_per_offset) if len(batches) > 1 else {}
         return sum(found.values()) if found else None
-
-    def read_over(self, batches: Sequence[Progress]) -> float | None:
-        """Rows a second that some batches read, over the time in which these rows came where each reads all there is:
-        since the first of them asked its sources until the last did. None for fewer than two."""
-        if len(batches) < 2:
-            return None
-        span = head_table.offsets_read_at(batches[-1]) - head_table.offsets_read_at(batches[0])
-        return sum(batch.rows for batch in batches[1:]) / span if span > 0 else None
 
     @kept
     def read_by_source(self) -> Mapping[str, float]:

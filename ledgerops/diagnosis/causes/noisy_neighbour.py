@@ -15,18 +15,15 @@ Mitigation: stop the named query if it is less important. If it reads more rows 
     `spark.scheduler.pool`) keep one query from taking all slots if its tasks are short: none is interrupted.
 """
 
-from collections.abc import Sequence
-
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
-from ledgerops.diagnosis.limits import MIN_BATCHES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
-from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rates import read_over
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
@@ -55,18 +52,10 @@ def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
     since = found.contention.since if found.contention else view.now
     for other in view.others:
         if other.query == who:
-            before = [batch for batch in other.run if batch.ended < since]
-            now = [batch for batch in other.run if batch.ended >= since]
-            usual = _rows_a_second(before, since)
-            return usual is not None and (_rows_a_second(now, view.now) or 0.0) >= CHANGED_RATIO * usual
+            usual = read_over([batch for batch in other.run if batch.ended < since])
+            now = read_over([batch for batch in other.run if batch.ended >= since])
+            return usual is not None and now is not None and now >= CHANGED_RATIO * usual
     return False
-
-
-def _rows_a_second(batches: Sequence[Progress], until: float) -> float | None:
-    """None where too few batches tell it."""
-    if len(batches) < MIN_BATCHES or until <= batches[0].started:
-        return None
-    return sum(batch.rows for batch in batches) / (until - batches[0].started)
 
 
 def _longest_task_seconds(view: QueryView, who: str) -> float:

@@ -16,6 +16,7 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rates import read_over
 from ledgerops.signals.theil_sen import fit_line
 
 MIN_GROWTH_RATIO = 1.2  # batch time over the time in which its rows arrived: the next batch will have more rows
@@ -235,5 +236,5 @@ def load(view: QueryView) -> Load | None:
     spent = sum(max(batch.duration, view.interval) for batch in latest)
     arrival = view.rates.arrival_over(latest)
     if arrival is None and not view.plan.rate_limits:
-        arrival = view.rates.read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
+        arrival = read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
     return None if arrival is None else Load(arrival, sum(batch.rows for batch in latest) / spent)

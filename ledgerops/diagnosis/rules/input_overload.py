@@ -53,6 +53,7 @@ from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
+from ledgerops.signals.rates import read_over
 
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
@@ -66,7 +67,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     grown, load = growth.growth(view), growth.load(view)
     ratio = (load.ratio if load is not None else None) or 0.0
     least = MIN_ARRIVAL_RATIO if view.baseline.usual else OVER_RATIO
-    if view.last is None or grown is None or load is None or ratio < least or _became_slower(view, ratio):
+    lost = view.baseline.slowdown  # a query that would keep up if it took as long as it used to became slower
+    slower = lost is not None and ratio / lost.factor < MIN_ARRIVAL_RATIO
+    if view.last is None or grown is None or load is None or ratio < least or slower:
         yield from _too_much_work(view)
         return
     at = view.last.ended
@@ -74,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     late = f"results will be {view.freshness:g} s late in {duration(breach)}"
     soon = late if breach else "results are already too late"
-    usually = f" (usually {usual:,.0f})" if (usual := view.baseline.usual_rate) is not None else ""
+    usually = f" (usually {usual:,.0f})" if (usual := read_over(view.baseline.usual)) is not None else ""
     yield Finding(
         f"{load.arrival:,.0f} rows/s arrive{usually}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
         f"that are processed, in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; "
@@ -103,12 +106,6 @@ def _has_room(view: QueryView) -> bool:
 def _component(view: QueryView) -> Component:
     where = max(view.sources, key=lambda source: source.rows, default=None)
     return Component("source", where.name if where else view.query)
-
-
-def _became_slower(view: QueryView, ratio: float) -> bool:
-    """Whether the query would keep up if it took as long for its rows as it used to."""
-    lost = view.baseline.slowdown
-    return lost is not None and ratio / lost.factor < MIN_ARRIVAL_RATIO
 
 
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
