@@ -190,7 +190,7 @@ class Log:
                     yield from self._plan(event)
                 case _ if name.startswith(LISTENER):
                     yield from self._streaming(name.removeprefix(LISTENER), event)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return  # an event of a version that writes it differently is skipped; the others are read
 
     def _end(self, at: float) -> Iterator[Observation]:

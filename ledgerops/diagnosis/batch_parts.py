@@ -185,7 +185,7 @@ def _stages(tasks: TaskSummary, busy: float, facts: Facts) -> Iterator[StageSpli
 
 
 def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
-    if facts.slots is None:
+    if facts.slots is None or stage.tasks < 1:
         return StageSplit(stage, 0.0, 0.0, "", 0.0, wall)
     many = wall * (1 - ENOUGH_TASKS_PER_CORE * facts.slots / stage.tasks) if _tiny(stage, facts.slots) else 0.0
     wall -= many

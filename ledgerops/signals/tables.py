@@ -90,15 +90,21 @@ class Tables:
         return list(self._run.history.commits)[-RECENT_COMMITS:]
 
     @kept
+    def _added(self) -> Sequence[tuple[int, int | None]]:
+        """Files and bytes of those of these commits that added any."""
+        return [
+            (commit.files, commit.bytes) for commit in self.commits if commit.files is not None and commit.files > 0
+        ]
+
+    @kept
     def files_per_commit(self) -> float | None:
         """Files that a batch adds to the sink's table, on average over the newest commits that added any."""
-        files = [commit.files for commit in self.commits if commit.files]
-        return sum(files) / len(files) if files else None
+        return sum(files for files, _ in self._added) / len(self._added) if self._added else None
 
     @kept
     def bytes_per_file(self) -> float | None:
         """Average size of these files, in bytes."""
-        known = [(commit.files, commit.bytes) for commit in self.commits if commit.files and commit.bytes is not None]
+        known = [(files, size) for files, size in self._added if size is not None]
         return sum(size for _, size in known) / sum(files for files, _ in known) if known else None
 
     @kept

@@ -42,6 +42,20 @@ def test_a_case_is_judged_or_refused(number):
     run(11, number, Counter())
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(22, id="an observer whose queue holds nothing"),
+        pytest.param(217, id="commits with less than no files"),
+        pytest.param(317, id="an event with a number of more than 64 bits"),
+        pytest.param(469, id="clocks that go back"),
+        pytest.param(3340, id="a stage without tasks"),
+    ],
+)
+def test_what_once_raised_is_judged(number):
+    run(5, number, Counter())
+
+
 def test_cases_hold_every_kind_of_observation():
     seen = Counter()
     for number in range(0, 60, 6):

@@ -26,6 +26,7 @@ MIN_BUSY_SHARE = 0.9  # of all cores; a query that runs back to back on half of 
 MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
+MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 MIN_PYTHON_CORES = 0.3  # of Python that computes rather than waits
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
@@ -230,7 +231,7 @@ def _stretch(view: QueryView) -> float:
     now = _fixed(judged(view))
     if lost is None:
         return max(1.0, now / FIXED_SECONDS)
-    return max(1.0, min(lost.factor, now / (_fixed(usual) or FIXED_SECONDS)))
+    return max(1.0, min(lost.factor, now / max(_fixed(usual), MIN_PHASE_SECONDS)))
 
 
 def _fixed(batches: Sequence[Progress]) -> float:

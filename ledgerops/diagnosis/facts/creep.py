@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
 from ledgerops.model.records import Progress
@@ -21,6 +22,7 @@ WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
 MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
+MAX_FORECAST_SECONDS = FAR_TIMES * WINDOWS[1] * TREND_SECONDS  # a forecast from five minutes does not reach further
 BY_INTERVAL = "the trigger interval"
 
 
@@ -61,8 +63,8 @@ def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Cre
     size = (len(points) - 1) // WINDOW_PARTS
     parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(WINDOW_PARTS)]
     edges = [points[n * size].at for n in range(WINDOW_PARTS + 1)]
-    if any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
-        return None  # with a pause
+    if any(not 0 < b - a <= 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
+        return None  # with a pause, or clocks that went back
     sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(last))]  # the newest part may not be over
     if sampled_at[-1] - sampled_at[-2] < MAX_STEP_SHARE * size * TREND_SECONDS:
         return None
@@ -80,7 +82,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Cre
         batches = sum(point.batches for point in part)
         fulls.append(_full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches))
     seconds = _until_full(fulls, edges[-1] - edges[-2]) if fulls[-1] >= MIN_FULLNESS else None
-    if seconds is None:
+    if seconds is None or seconds > MAX_FORECAST_SECONDS:
         return None
     window, cap, newest = edges[-1] - edges[0], cap_of(view), points[-1]
     by_cap = cap is not None and newest.rows / cap[1] > newest.batch_seconds / view.interval

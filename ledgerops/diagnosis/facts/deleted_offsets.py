@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MOSTLY
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
 from ledgerops.signals.query_view import QueryView
@@ -70,7 +70,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
             if usual is None:
                 continue
             lost = round(offsets - source.rows / usual)
-            if lost > MAX_DEVIATION_SHARE * offsets:
+            if lost > MAX_DEVIATION_SHARE * offsets and lost >= MOSTLY * sum(gap.offsets for gap in gaps):
                 return Skipped(batch, source, offsets, lost, gaps)
     return None
 

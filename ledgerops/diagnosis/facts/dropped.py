@@ -32,7 +32,7 @@ class Dropped(NamedTuple):
     @property
     def share(self) -> float | None:
         """Of the rows that were read; None where Spark counts groups."""
-        return None if self.of_groups else self.rows / self.read
+        return None if self.of_groups else min(1.0, self.rows / self.read)
 
     @property
     def of_groups(self) -> bool:

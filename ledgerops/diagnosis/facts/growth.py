@@ -82,7 +82,7 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < NOISE_SHARE * came_in:
         return None
     lag = view.lag.seconds or 0.0
-    if lag < MIN_LAG_SECONDS:
+    if lag < max(MIN_LAG_SECONDS, 2 * view.interval):
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
 
@@ -143,7 +143,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
     if not (several or few) or median(newest) < OVER_RATIO:
         return None
     line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
-    if line is None:
+    if line is None or line.slope <= 0:
         return None
     arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
     spare = 1 - arrival * line.slope
@@ -234,6 +234,8 @@ def load(view: QueryView) -> Load | None:
     if len(latest) < 2:
         return None
     spent = sum(max(batch.duration, view.interval) for batch in latest)
+    if spent <= 0:
+        return None
     arrival = view.rates.arrival_over(latest)
     if arrival is None and not view.plan.rate_limits:
         arrival = read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is

@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 def limits(view: QueryView) -> Limits:
     """By the trigger, the usual batches and the rows that wait; one long batch is not the usual."""
     if view.plan.trigger in LONG_RUNNING:
-        return _same(2 * MAX_FIRST_BATCH_SECONDS)
+        return _same(max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval))
     if view.plan.trigger in ("available_now", "once"):
         return _same(MAX_ONE_BATCH_SECONDS)
     interval, usual = view.interval, view.baseline.usual_duration
@@ -72,11 +72,10 @@ def _same(seconds: float) -> Limits:
 
 def _without_past(view: QueryView, interval: float) -> float:
     """Of the first batches of a run: nothing is usual yet."""
+    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
     if nothing_moves(view):
-        return max(MIN_WAITING_SECONDS, 2 * interval)
-    return max(
-        MAX_FIRST_BATCH_SECONDS, MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
-    )
+        return max(MIN_WAITING_SECONDS, 2 * interval, longest)
+    return max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * interval, longest)
 
 
 def _lasting(view: QueryView) -> float:
@@ -114,7 +113,7 @@ def _times_usual_rows(view: QueryView) -> float:
     A producer that was delayed may send the rows of several minutes at once, which then take long to process.
     """
     running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
-    if running is None or not rows:
+    if running is None or not rows or view.plan.rate_limits:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
     samples = [each for each in near if each.error is None]

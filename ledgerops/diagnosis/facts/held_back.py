@@ -48,9 +48,9 @@ def held_back(view: QueryView) -> Held | None:
     lefts = [left for _, left in growth.lefts(latest)]
     if len(lefts) < CAP_BATCHES or min(offsets_read(view)) < MIN_CAP_SHARE * limit:
         return None
-    shrinks = (lefts[0] - lefts[-1]) / (latest[-1].started - latest[0].started)
-    lag = view.lag.seconds or 0.0
-    if lag < MIN_LAG_SECONDS or 0 < lefts[-1] < SOON_SECONDS * shrinks:
+    span, lag = latest[-1].started - latest[0].started, view.lag.seconds or 0.0
+    soon = 0 < lefts[-1] * span < SOON_SECONDS * (lefts[0] - lefts[-1])
+    if soon or lag < max(MIN_LAG_SECONDS, 2 * view.interval):
         return None
     arrival, seconds = load.arrival / view.capacity.rows_per_offset, median(batch.duration for batch in latest)
     for_rows = on_rows(found) / found.duration * seconds

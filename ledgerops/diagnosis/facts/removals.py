@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, MOSTLY, VERY_FAR_TIMES
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, MOSTLY, VERY_FAR_TIMES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
+
+MIN_SPIKE_SECONDS = FAR_TIMES * LONG_SECONDS  # over the usual time
 
 
 class Storm(NamedTuple):
@@ -42,10 +44,10 @@ def storms(view: QueryView) -> Iterator[Storm]:
 
 def _of_batch(view: QueryView, batch: Progress) -> Iterator[Storm]:
     others = [each for each in view.baseline.steady if each is not batch]
-    if batch.duration < LONG_SECONDS or len(others) < MIN_USUAL_BATCHES:
+    if batch.duration < MIN_SPIKE_SECONDS or len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
-    too_long = max(CLEAR_TIMES * max(usual, view.interval), usual + LONG_SECONDS)
+    too_long = max(CLEAR_TIMES * max(usual, view.interval), usual + MIN_SPIKE_SECONDS)
     for index, operator in enumerate(batch.operators if batch.duration >= too_long else ()):
         removed = median(state.removed for _, state in state_cost.reports(others, index))
         seconds = _seconds(view, operator)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
+from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_ANSWER_SECONDS = 0.15  # of an answer; within a region it takes hundredths of a second
+MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
 MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
 
 
@@ -33,4 +34,4 @@ def slow_answers(view: QueryView) -> Wait | None:
     ):
         return None
     wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))
-    return wait if wait.now >= max(MIN_ANSWER_SECONDS, FAR_TIMES * wait.usual) else None
+    return wait if wait.now >= max(MIN_ANSWER_SECONDS, MIN_ANSWER_RATIO * wait.usual) else None

@@ -46,9 +46,11 @@ def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.
     ):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
-    seconds, grown, _ = state_trend.grown(reported)
+    seconds, grown, read = state_trend.grown(reported)
     return (
         seconds >= (MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least)
         and grown >= (MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS)
+        and read > 0
+        and grown / read >= state_trend.MIN_KEPT_RATIO
         and state_trend.sustained(reported)
     )

@@ -37,6 +37,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import UNSURE, confidence
@@ -115,7 +116,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
         return
     share = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
-    if share < MOSTLY:
+    if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
         return
     at, seconds = view.last.ended, view.last.duration
     yield Finding(

@@ -34,7 +34,10 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 60.0  # producers restart in less
 MIN_ARRIVALS = 20  # samples in which the topic had grown, so that it counts as flowing: reference data arrive in a few
-MIN_FLOW_SECONDS = 120.0  # over which they must spread: a load of reference data takes less
+MIN_FLOW_SECONDS = 2 * MIN_SILENCE_SECONDS  # over which they must spread: a load of reference data takes less
+# over which a flow with short pauses must spread, where no other topic still receives rows
+MIN_STEADY_FLOW_SECONDS = MIN_SILENCE_SECONDS / 2
+MAX_STEADY_PAUSE_SECONDS = 5.0  # longest pause of such a flow
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -45,13 +48,17 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < MIN_SILENCE_SECONDS:
             continue
         moves = arrivals(view.history, topic)
-        if len(moves) < MIN_ARRIVALS:
+        if len(moves) < MIN_ARRIVALS or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
         limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, VERY_FAR_TIMES * median(pauses))
         going_on = others(view, topic, (last + known) / 2)
-        flowed = moves[-1] - moves[0] >= MIN_FLOW_SECONDS if going_on else is_only_input(view, topic)
+        flowed = (
+            moves[-1] - moves[0] >= MIN_FLOW_SECONDS
+            if going_on
+            else longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
+        )
         if silent < limit or not flowed:
             continue
         other = f", and {going_on[0]} still receives rows" if going_on else ""

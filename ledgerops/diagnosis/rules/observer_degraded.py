@@ -72,7 +72,7 @@ def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[t
     """What is missing, in words and as a number."""
     first, newest = records[0], records[-1]
     seconds, dropped, errors = newest.at - first.at, newest.dropped - first.dropped, sum(failing.values())
-    queue = newest.queue_size / newest.queue_limit
+    queue = newest.queue_size / newest.queue_limit if newest.queue_limit else 0.0
     busy = (newest.worker_seconds - first.worker_seconds) / seconds
     if failing:
         yield (

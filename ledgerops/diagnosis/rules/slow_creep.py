@@ -29,7 +29,14 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import LIKELY, UNSURE
-from ledgerops.diagnosis.facts.creep import BY_INTERVAL, MIN_FULLNESS, MIN_RISE_SHARE, Creep, creep
+from ledgerops.diagnosis.facts.creep import (
+    BY_INTERVAL,
+    MAX_FORECAST_SECONDS,
+    MIN_FULLNESS,
+    MIN_RISE_SHARE,
+    Creep,
+    creep,
+)
 from ledgerops.diagnosis.facts.more_tasks import tasks_wait
 from ledgerops.diagnosis.harm import WINDOW_SECONDS
 from ledgerops.diagnosis.rule import Rule
@@ -54,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("fullness_per_minute", found.per_second * 60, "ratio", "about 0", at),
             Evidence("arrival_rows_per_second", found.arrival, "rows/s", "level", at),
             Evidence("arrival_growth", found.growth, "ratio", f"< {MIN_RISE_SHARE:g}", at),
-            Evidence("seconds_to_capacity", found.seconds, "seconds", "never", at),
+            Evidence("seconds_to_capacity", found.seconds, "seconds", f"> {MAX_FORECAST_SECONDS:g}", at),
             Evidence("window_seconds", found.window, "seconds", "the observed time", at),
         ),
         (first_step("slow-creep", GENERAL, "only more capacity or fewer rows help"), *_room(view, found)),

@@ -32,11 +32,11 @@ from ledgerops.model.records import StateOperator
 from ledgerops.model.state_settings import DELTAS, MAINTENANCE, PREFIX, seconds
 from ledgerops.signals.query_view import QueryView
 
-# Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
-MIN_LAG_VERSIONS = 50
-# and 10 maintenance intervals (60 s) old. Three are enough here: one to fall due in, one to upload in, and one to spare
-MIN_AGE_SECONDS = 180.0
-USUAL_INTERVAL_SECONDS, USUAL_DELTAS = 60.0, 10  # Spark's defaults
+USUAL_INTERVAL_SECONDS, USUAL_DELTAS = 60.0, 10  # Spark's defaults of maintenanceInterval and minDeltasForSnapshot
+# Spark's coordinator warns of a store 5 x minDeltasForSnapshot versions behind (multiplierForMinVersionDiffToLog)
+MIN_LAG_VERSIONS = 5 * USUAL_DELTAS
+# and 10 maintenance intervals old. Three are enough here: one to fall due in, one to upload in, and one to spare
+MIN_AGE_SECONDS = 3 * USUAL_INTERVAL_SECONDS
 
 
 def check(view: QueryView) -> Iterator[Finding]:

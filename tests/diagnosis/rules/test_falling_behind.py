@@ -48,6 +48,15 @@ def test_the_batch_that_runs_now_counts(history):
         pytest.param({"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}, id="batches that settle above the interval"),
         pytest.param({"seconds": [1], "idle": True}, id="idle"),
         pytest.param({"seconds": [20, 70], "interval": 60.0}, id="one batch over a long interval"),
+        pytest.param(
+            {
+                "seconds": [30 + 4 * n for n in range(7)],
+                "backlog": [15_000 + 2_000 * n for n in range(7)],
+                "interval": 60.0,
+                "rows": 30_000,
+            },
+            id="more is left of each interval, and all of it is read in the next one",
+        ),
     ],
 )
 def test_others_are_not(history, case):

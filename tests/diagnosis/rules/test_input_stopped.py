@@ -101,11 +101,19 @@ def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
     )
 
 
-def test_an_irregular_input_is_left_alone_without_others_that_flow():
-    silent = run(300, transactions=every(20.0))
-    silent.idle(T0 + 900)
+@pytest.mark.parametrize(
+    "past",
+    [
+        pytest.param(run(300, transactions=every(20.0)), id="a dozen times"),
+        pytest.param(run(900, transactions=every(20.0)), id="often, with pauses of many seconds"),
+        pytest.param(run(25, step=1.0, transactions=ever), id="one load of some seconds"),
+    ],
+)
+def test_an_irregular_input_is_left_alone_without_others_that_flow(past):
+    silent = past
+    silent.idle(T0 + 1800)
 
-    assert list(RULE.check(QueryView(silent, T0 + 900))) == []
+    assert list(RULE.check(QueryView(silent, T0 + 1800))) == []
 
 
 def test_a_query_that_is_stuck_does_not_know_its_inputs():

@@ -119,6 +119,7 @@ def test_a_batch_without_a_past_that_waits_while_nothing_computes_is_stuck_after
         pytest.param({"running": 200}, {"jobs": 1, "tasks": 2}, id="a job waits for executors"),
         pytest.param({"running": 110, "interval": 60.0}, {}, id="two intervals have not passed"),
         pytest.param({"running": 599, "plan": {"trigger": "available_now"}}, {}, id="one run over a long backlog"),
+        pytest.param({"running": 79, "seconds": [20.0]}, {}, id="not four times as long as the first batch"),
     ],
 )
 def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
@@ -138,6 +139,10 @@ def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
         pytest.param({"quiet_for": 119, "interval": 60.0}, id="waiting for a long interval"),
         pytest.param({"quiet_for": 500, "plan": {"trigger": "real_time"}}, id="real-time mode reports every 5 minutes"),
         pytest.param({"running": 600, "plan": {"trigger": "available_now"}}, id="one run over a long backlog"),
+        pytest.param(
+            {"running": 1700, "interval": 600.0, "plan": {"trigger": "real_time"}}, id="real-time mode, ten minutes"
+        ),
+        pytest.param({"warm": 0, "running": 590, "interval": 60.0}, id="a first batch of ten long intervals"),
     ],
 )
 def test_others_are_not(history, case):
@@ -176,10 +181,17 @@ def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stu
     assert bool(list(RULE.check(watched(history(**case), [{}] * 12, quiet_for=unseen)))) is stuck
 
 
-@pytest.mark.parametrize(("sent", "stuck"), [(120_000, False), (3_000, True)])
-def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, stuck):
+@pytest.mark.parametrize(
+    ("sent", "cap", "stuck"),
+    [
+        pytest.param(120_000, {}, False, id="it reads them all"),
+        pytest.param(3_000, {}, True, id="they explain three seconds"),
+        pytest.param(120_000, {"maxOffsetsPerTrigger": "1000"}, True, id="it reads what a limit allows"),
+    ],
+)
+def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, cap, stuck):
     """The broker was asked as it began: 40 times the usual rows take 40 times the usual second."""
-    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1)
+    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1, plan={"rate_limits": cap})
     consumed = next(iter(began.lag.consumed.values()))
     told = asked(began, latest=[consumed + sent])
     later = QueryView(told.history, told.now + 60, told.hosts, told.others)
