@@ -22,6 +22,7 @@ from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
 from ledgerops.common.masking import short_exception
 from ledgerops.errors import UserError
+from ledgerops.model.delta_log import whole_number
 from ledgerops.model.records import (
     Executor,
     Host,
@@ -301,14 +302,13 @@ class Log:
             return
         text = "\n".join(_nodes(_object(event, "sparkPlanInfo")))
         properties = {**self._properties, **(event.get("modifiedConfigs") or {})}  # the latter of the query's session
-        partitions = str(properties.get("spark.sql.shuffle.partitions", ""))
         plan = Plan(
             run_id,
             watermarks=parse_watermarks(text),
             keys=parse_keys(text),
             stateful=is_stateful(text),
             without_timeout=without_timeout(text),
-            shuffle_partitions=int(partitions) if partitions.isdecimal() else None,
+            shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
             state_settings=state_settings(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 
 Muted = frozenset[tuple[str, str | None]]  # a rule's slug and a query, or None for every query
 NOTHING: Muted = frozenset()
@@ -25,8 +24,7 @@ def read_muted(entries: Iterable[str], known: Iterable[str], strict: bool = True
         elif slug in slugs and strict:
             raise UserError(f"mute: {entry!r:.60} names no query; write {slug}:QUERY, or {slug} for every query")
         elif strict:
-            near = get_close_matches(slug, sorted(slugs), n=1)
-            hint = f"did you mean {near[0]}?" if near else "`ledgerops rules` lists them"
+            hint = did_you_mean(slug, sorted(slugs), "`ledgerops rules` lists them")
             raise UserError(f"mute: no rule {slug!r:.60}; {hint}")
     return frozenset(muted)
 

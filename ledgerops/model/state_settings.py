@@ -30,5 +30,5 @@ def state_settings(setting: Callable[[str], str | None]) -> dict[str, str]:
 
 def seconds(text: str) -> float | None:
     """A time of Spark's settings, such as `60s` or `5min`; a bare number is in milliseconds. None for another text."""
-    found = re.fullmatch(r"(\d+) ?(ms|s|m|min|h|d)?", text.strip().lower())
+    found = re.fullmatch(r"(\d{1,15}) ?(ms|s|m|min|h|d)?", text.strip().lower())
     return int(found[1]) * SECONDS[found[2]] if found else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.model.delta_log import whole_number
 from ledgerops.model.history import backlog
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
@@ -18,9 +19,9 @@ UNKNOWN_OPTION = "the limit of the source"
 def cap_of(view: QueryView) -> tuple[str, int] | None:
     """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
     caps = [
-        (int(value), option)
+        (most, option)
         for option, value in view.plan.rate_limits.items()
-        if option.lower() in CAPS and value.isdecimal() and int(value) > 0
+        if option.lower() in CAPS and (most := whole_number(value))
     ]
     return (min(caps)[1], min(caps)[0]) if caps else _seen_cap(view)
 

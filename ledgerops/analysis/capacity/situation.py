@@ -45,7 +45,7 @@ def situation(view: QueryView) -> Situation:
     batches = [batch for batch in view.baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
     found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
     if isinstance(found, str) and view.capacity.estimate.reason == OBSERVED:
-        newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= (view.trigger.interval or 0.0)] or batches[-3:]
+        newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= view.interval] or batches[-3:]
         found = observed([batch.rows for batch in newest], [batch.duration for batch in newest])
     arrival, notes = view.rates.arrival, []
     if arrival is None and view.rates.read_by_source:

@@ -25,6 +25,7 @@ from ledgerops.diagnosis.batch_parts import STALL
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.delta_log import whole_number
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.model.records import StateOperator
 from ledgerops.model.state_settings import BOUNDED, BUFFER, BUFFERS, PREFIX
@@ -43,8 +44,7 @@ LARGER = Remedy(
 
 
 def _stalled(view: QueryView) -> StateOperator | None:
-    operators = view.last.operators if view.last is not None else ()
-    return max(operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
+    return max(view.operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
 
 
 def _component(view: QueryView, found: Profile) -> Component:
@@ -58,13 +58,11 @@ def _overflow(view: QueryView) -> tuple[int, int, float] | None:
     set_to, stalled = view.plan.state_settings, _stalled(view)
     if set_to is None or stalled is None or set_to.get(BOUNDED) == "true":
         return None
-    buffer, buffers = _number(set_to.get(BUFFER), DEFAULT_BUFFER_MIB), _number(set_to.get(BUFFERS), DEFAULT_BUFFERS)
+    # 0 and -1 stand for the default
+    buffer = whole_number(set_to.get(BUFFER)) or DEFAULT_BUFFER_MIB
+    buffers = whole_number(set_to.get(BUFFERS)) or DEFAULT_BUFFERS
     written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.shuffle_partitions or 1)
     return (buffer, buffers, written) if written > buffer * buffers * MIB else None
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() and int(text) else default  # -1 stands for the default
 
 
 def _written(view: QueryView, found: Profile) -> Iterator[Evidence]:

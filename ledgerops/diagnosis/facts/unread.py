@@ -17,6 +17,7 @@ from statistics import mean, stdev
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.limits import NOISE_SHARE
+from ledgerops.model.delta_log import whole_number
 from ledgerops.model.records import FilesRead, Progress
 from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
@@ -57,16 +58,16 @@ def unread(view: QueryView) -> Wait | None:
 
 def _files(view: QueryView) -> Iterator[Wait]:
     option = {name.lower(): name for name in view.plan.rate_limits}.get(CAP, "")
-    value = view.plan.rate_limits.get(option, "")
-    if not value.isdecimal() or view.last is None or not view.baseline.steady:
+    most = whole_number(view.plan.rate_limits.get(option))
+    if most is None or view.last is None or not view.baseline.steady:
         return
     since = view.baseline.steady[0].started
     for name in view.lag.newest_files:
         known = [(batch, files.sources[name]) for batch, files in view.lag.files if name in files.sources]
         read = [(batch, files) for batch, files in known if batch.started >= since]
         ages = [(batch.started, batch.started - files.newest) for batch, files in read]
-        base = Wait("files", name, option, int(value), 0.0, 0, 0.0, 0.0, 0.0)
-        yield from _growing(view, base, ages, partial(_at_cap, view, read, int(value)))
+        base = Wait("files", name, option, most, 0.0, 0, 0.0, 0.0, 0.0)
+        yield from _growing(view, base, ages, partial(_at_cap, view, read, most))
 
 
 def _commits(view: QueryView) -> Iterator[Wait]:

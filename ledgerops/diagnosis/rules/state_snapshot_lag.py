@@ -27,6 +27,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.delta_log import whole_number
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import StateOperator
 from ledgerops.model.state_settings import DELTAS, MAINTENANCE, PREFIX, seconds
@@ -68,7 +69,7 @@ def _remedy(view: QueryView) -> Remedy:
     set_to = view.plan.state_settings or {}
     if (seconds(set_to.get(MAINTENANCE, "")) or 0.0) > USUAL_INTERVAL_SECONDS:
         name, usual = MAINTENANCE, f"{USUAL_INTERVAL_SECONDS:g}s"
-    elif set_to.get(DELTAS, "").isdecimal() and int(set_to[DELTAS]) > USUAL_DELTAS:
+    elif (whole_number(set_to.get(DELTAS)) or 0) > USUAL_DELTAS:
         name, usual = DELTAS, f"{USUAL_DELTAS}"
     else:
         return first_step(
