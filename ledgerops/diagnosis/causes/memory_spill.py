@@ -20,6 +20,7 @@ Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`
 
 from collections.abc import Iterator, Mapping
 from statistics import median
+from typing import NamedTuple
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Words
@@ -56,32 +57,36 @@ def _component(view: QueryView, found: Profile) -> Component:
     return Component("stage", name or "stage that spills")
 
 
-def _held(view: QueryView) -> float | None:
-    """The bytes that persisted data holds, where it holds much of the memory that tasks share with it; else None."""
+class Persisted(NamedTuple):
+    """Bytes of memory that persisted data holds, and those that it shares with tasks."""
+
+    held: float
+    shared: float
+
+
+def _persisted(view: QueryView) -> Persisted | None:
+    """What persisted data holds, where that is much of the memory that tasks need; else None."""
     held = sum(each.memory_used_bytes for each in view.cluster.executors)
-    return held if held and held >= HELD_SHARE * _most(view) else None
-
-
-def _most(view: QueryView) -> float:
-    """The bytes that tasks and persisted data share."""
-    return sum(each.memory_max_bytes for each in view.cluster.executors)
+    shared = sum(each.memory_max_bytes for each in view.cluster.executors)
+    return Persisted(held, shared) if 0 < HELD_SHARE * shared <= held else None
 
 
 def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    held = _held(view)
-    cached = f" while persisted data holds {size(held)} of their {size(_most(view))} of memory" if held else ""
+    cached = ""
+    if persisted := _persisted(view):
+        cached = f" while persisted data holds {size(persisted.held)} of their {size(persisted.shared)} of memory"
     return {"size": size(_bytes(found)), "cached": cached}
 
 
 def _measured(view: QueryView, found: Profile) -> Iterator[Evidence]:
-    held = _held(view)
-    if held:
-        yield Evidence("persisted_share_of_memory", held / _most(view), "ratio", f"< {HELD_SHARE:g}", view.now)
+    if persisted := _persisted(view):
+        share = persisted.held / persisted.shared
+        yield Evidence("persisted_share_of_memory", share, "ratio", f"< {HELD_SHARE:g}", view.now)
     yield Evidence("spilled_bytes", _bytes(found), "bytes", "0", found.at)
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if _held(view):
+    if _persisted(view):
         return (CACHE, MEMORY)
     return (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS)
 

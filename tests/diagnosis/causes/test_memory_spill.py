@@ -35,14 +35,10 @@ def test_more_partitions_are_advised_only_without_state(history):
     assert [len(each.remedies) for each in (stateless, stateful)] == [3, 2]
 
 
-def persisting(view: QueryView, share: float) -> QueryView:
+def persisting(view: QueryView, share: float, most: int = 2**30) -> QueryView:
     """The view, with so much of the executors' memory held by persisted data."""
-    hosts = [
-        replace(
-            host, executors=tuple(replace(e, memory_used_bytes=int(share * e.memory_max_bytes)) for e in host.executors)
-        )
-        for host in view.hosts
-    ]
+    held = {"memory_used_bytes": int(share * 2**30), "memory_max_bytes": most}
+    hosts = [replace(host, executors=tuple(replace(each, **held) for each in host.executors)) for host in view.hosts]
     return QueryView(view.history, view.now, hosts, view.others)
 
 
@@ -63,6 +59,12 @@ def test_a_small_cache_is_not(history, share):
 
     assert "persisted" not in finding.summary
     assert not [step for step in finding.remedies if "persist" in step.action]
+
+
+def test_nothing_is_said_of_a_cache_where_the_memory_is_unknown(history):
+    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB)), 0.9, most=0))
+
+    assert "persisted" not in finding.summary
 
 
 @pytest.mark.parametrize(
