@@ -106,7 +106,7 @@ def treated(case: Case, settings: Sequence[Setting]) -> Case:
     for name, value in settings:
         if name == TRIGGER_SECONDS:
             seconds = float(value or 0.0)
-            changes |= {"trigger": seconds, "seconds": max(CATCH_UP * case.seconds, MIN_TRIGGERS * seconds)}
+            changes |= {"trigger": seconds, "seconds": max(changes["seconds"], MIN_TRIGGERS * seconds)}
         elif name == DELAY_SECONDS:
             options["delay"] = f"{value or DEFAULT_DELAY_SECONDS:g} seconds"
         elif name == CORES:

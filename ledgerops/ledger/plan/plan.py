@@ -44,7 +44,6 @@ its changes:
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -60,7 +59,7 @@ from ledgerops.ledger.plan.partitioning import Partitions
 from ledgerops.ledger.plan.phases import Phase
 from ledgerops.ledger.plan.schedule import Schedule
 from ledgerops.ledger.plan.sections import Amounts, Duplicates, Future, Keys, Late, Poison
-from ledgerops.ledger.plan.yaml_tree import parse
+from ledgerops.ledger.plan.yaml_tree import guess, parse
 
 # names of the plans that come with the package
 PLANS = (
@@ -127,9 +126,8 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> LoadPlan:
     try:
         text = read_text(file)
     except FileNotFoundError:
-        close = difflib.get_close_matches(name, PLANS, n=1)
-        guess = f" (did you mean {close[0]}?)" if close else ""
-        raise UserError(f"no plan {name}{guess}; give the path of a YAML file, or one of: {', '.join(PLANS)}") from None
+        hint = f"{guess(name, PLANS)}; give the path of a YAML file, or one of: {', '.join(PLANS)}"
+        raise UserError(f"no plan {name}{hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise cannot_read(f"plan {name}", error) from None
     label = name if file.parent == _FOLDER else str(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT = re.compile(r"\s*([0-9.]+)\s*(ms|s|m|h|d|sec|secs|seconds?|min|mins|minutes?|hours?|days?)\s*", re.IGNORECASE)
@@ -72,7 +71,7 @@ class Entry:
         """The value as one of `options`. Raises UserError for others, with the closest option as a suggestion."""
         value, known = self.value(), list(options)
         if value not in known:
-            raise self.error(f"expected one of {', '.join(known)}; got {value!r}{_guess(str(value), known)}")
+            raise self.error(f"expected one of {', '.join(known)}; got {value!r}{guess(str(value), known)}")
         return str(value)
 
     def seconds(self, low: float = 0.0) -> float:
@@ -146,7 +145,7 @@ class Section:
             path = f"{entry.path}.{key}" if entry.path else key
             found = Entry(entry.file, path, key_node)
             if key not in keys:
-                raise found.error(f"unknown key{_guess(key, keys)}; known here: {', '.join(keys)}")
+                raise found.error(f"unknown key{guess(key, keys)}; known here: {', '.join(keys)}")
             if key in self.entries:
                 raise found.error("this key was given before")
             self.entries[key] = Entry(entry.file, path, node)
@@ -190,6 +189,7 @@ def _range(low: float, high: float, below: float) -> str:
     return f"from {low:g} to {high:g}" if high < math.inf else f">= {low:g}"
 
 
-def _guess(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+def guess(word: str, known: Iterable[str]) -> str:
+    """` (did you mean phases?)` for a misspelt word; nothing where none is near."""
+    hint = did_you_mean(word, known, "")
+    return f" ({hint})" if hint else ""
