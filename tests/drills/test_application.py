@@ -43,6 +43,9 @@ def test_a_plain_application_writes_an_event_log_and_a_scripted_one_the_settings
     assert plain["spark.eventLog.dir"] == f"file://{tmp_path / 'eventlog'}"
     assert (tmp_path / "eventlog").is_dir()
     assert "spark.eventLog.enabled" not in scripted
+    assert plain["spark.sql.streaming.metricsEnabled"] == plain["spark.ui.prometheus.enabled"] == "true"
+    assert scripted["spark.sql.streaming.metricsEnabled"] == "false"
+    assert (int(plain["spark.ui.port"]) > 1024, scripted["spark.ui.port"]) == (True, "0")
     assert "RocksDB" in scripted["spark.sql.streaming.stateStore.providerClass"]
     assert (scripted["spark.app.name"], environ["LEDGEROPS_HOST_INTERVAL"]) == (APP, "2")
 

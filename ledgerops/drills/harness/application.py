@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,20 +12,27 @@ from typing import Any
 
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.scraping import SPARK_CONF
 from ledgerops.ledger.run.spark_session import session_conf
 from ledgerops.ledger.run.start import SESSION_CONF
 from ledgerops.ledger.sinks.delta import CONF
 from ledgerops.servers.java import SHORT_LIVED, java_home
 
 APPLICATIONS = Path(__file__).parent.parent / "applications"
+OUTSIDE = APPLICATIONS / "outside.py"  # what they share
 SCRIPTED = APPLICATIONS.parent / "target.py"  # whose queries the drill itself starts
 APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
 
 
 def start_application(case: Case, injector: Injector) -> subprocess.Popen[bytes]:
-    """Starts it in the folder of the drill, with its output in app.log."""
+    """Starts it in the folder of the drill, with its output in app.log. A plain one is copied to application/ first, as
+    it may be another one by the time that somebody looks at the drill."""
     folder = injector.folder
     script = SCRIPTED if case.start else APPLICATIONS / f"{case.app}.py"
+    if not case.start:
+        (folder / "application").mkdir()
+        for part in (script, OUTSIDE):
+            shutil.copy(part, folder / "application")
     command = [sys.executable, "-m", "ledgerops", "exec", str(script)]
     with (folder / "app.log").open("wb") as log:
         return subprocess.Popen(
@@ -75,6 +83,7 @@ def _conf(case: Case, injector: Injector) -> dict[str, str]:
     else:  # a scripted drill is scored by its recording only
         (folder / "eventlog").mkdir()
         conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{folder / 'eventlog'}"}
+        conf |= {**SPARK_CONF, "spark.ui.port": str(injector.ui_port)}
     if injector.servers:
         from ledgerops.servers import jars
 

@@ -15,6 +15,7 @@ from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.errors import UserError
+from ledgerops.servers.process import free_port
 
 POLL_SECONDS = 0.1
 
@@ -27,6 +28,7 @@ class Injector:
         self.outside = FaultControl(folder / "outside.json")
         self.origin = 0.0
         self.url = ""  # of the driver's exporter
+        self.ui_port = free_port()  # of Spark's own page
         self.conf: dict[str, str] = {}  # further settings of the Spark session
         self.environ: dict[str, str] = {}  # further variables of the driver
         self.process: psutil.Process  # the driver

@@ -44,7 +44,7 @@ class Polling:
         url = ""
         with (self._folder / "live.jsonl").open("w") as live, (self._folder / "machine.jsonl").open("w") as machine:
             while not self._stopped.wait(POLL_SECONDS):
-                url = url or self._exporter()
+                url = url or exporter_address(self._folder)
                 if not url:
                     continue
                 at = time.time()
@@ -52,10 +52,11 @@ class Polling:
                 live.flush()
                 machine.write(json.dumps({"at": at, **self._machine.look()}) + "\n")
 
-    def _exporter(self) -> str:
-        """The address that the application printed; empty before that."""
-        found = re.search(r"(http://[\w.]+:\d+)", (self._folder / "app.log").read_text("utf-8", "replace"))
-        return found.group(1) if found else ""
+
+def exporter_address(folder: Path) -> str:
+    """The address of its exporter that the application of a case printed; empty before that."""
+    found = re.search(r"(http://[\w.]+:\d+)", (folder / "app.log").read_text("utf-8", "replace"))
+    return found.group(1) if found else ""
 
 
 def _answer(url: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Runs one drill: its servers, its rows, its application under `ledgerops exec`, and what happens to it.
 
 What is left in its folder: the truth (drill.json or case.json, and times.json), recording/, checkpoints/, and the log
-of the application. Of a drawn drill there are also eventlog/, live.jsonl (what `/diagnosis` answered each second) and
-machine.jsonl (how much of the machine others used).
+of the application. Of a drawn drill there are also application/ (its source), eventlog/, live.jsonl (what `/diagnosis`
+answered each second), scrapes.jsonl.gz (what Prometheus would have scraped) and machine.jsonl (how much of the machine
+others used).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.polling import Polling
 from ledgerops.drills.harness.processes import descendants, send
+from ledgerops.drills.harness.scraping import Scraping
 from ledgerops.errors import UserError
 
 MAX_START_SECONDS = 600.0  # of Spark and the queries, on a machine that is busy with other things
@@ -76,12 +78,14 @@ class CaseRun:
         if case.prepare is not None:
             case.prepare(tools)
         with application(case, tools) as process:
-            times = {"start_seconds": self._wait_for_queries(), "origin": tools.origin}
-            (self.folder / "times.json").write_text(json.dumps(times), "utf-8")
-            bundle = Bundle(self.folder)
-            with ExitStack() as polling:
+            with ExitStack() as watching:
                 if not case.id:  # of a scripted one, the recording is enough
-                    polling.enter_context(Polling(self.folder, process.pid))
+                    watching.enter_context(Scraping(self.folder, tools.ui_port))
+                times = {"start_seconds": self._wait_for_queries(), "origin": tools.origin}
+                (self.folder / "times.json").write_text(json.dumps(times), "utf-8")
+                bundle = Bundle(self.folder)
+                if not case.id:
+                    watching.enter_context(Polling(self.folder, process.pid))
                 self._play(bundle)
             self._finish(process, feeders)
 

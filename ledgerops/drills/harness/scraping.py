@@ -1,0 +1,71 @@
+"""Scrapes the driver of a case as Prometheus would: our exporter, and the metrics that Spark itself exports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ledgerops.drills.harness.polling import exporter_address
+
+FILE = "scrapes.jsonl.gz"
+SCRAPE_SECONDS = 5.0  # between two scrapes, and the longest that one may take
+# what an operator sets for Prometheus: the names of the metrics must not contain the random id of the application
+SPARK_CONF: Mapping[str, str] = {
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.ui.prometheus.enabled": "true",
+    "spark.metrics.namespace": "spark",
+    "spark.metrics.conf.*.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    "spark.metrics.conf.*.sink.prometheusServlet.path": "/metrics/prometheus",
+}
+
+
+class Scraping:
+    """A thread that writes scrapes.jsonl.gz to the folder of a case until it is stopped, a line for each scrape: `at`,
+    `job`, and the `text` of the answer or the `error`.
+
+    It begins once the log of the application names the address of its exporter. `ui_port`: of Spark's own page.
+    """
+
+    def __init__(self, folder: Path, ui_port: int) -> None:
+        self._folder = folder
+        ui = f"http://127.0.0.1:{ui_port}/metrics"
+        self._targets = {"spark": f"{ui}/prometheus/", "spark-executors": f"{ui}/executors/prometheus/"}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scraping", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Scraping:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Scrapes no more, and waits until all is written."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not (url := exporter_address(self._folder)):
+            if self._stopped.wait(1.0):
+                return
+        targets = {"ledgerops": f"{url}/metrics", **self._targets}
+        due = time.monotonic()
+        with ThreadPoolExecutor(len(targets)) as pool, gzip.open(self._folder / FILE, "wt", encoding="utf-8") as file:
+            while not self._stopped.wait(max(0.0, due - time.monotonic())):
+                due = max(due + SCRAPE_SECONDS, time.monotonic())
+                for line in pool.map(_scrape, targets, targets.values()):
+                    file.write(line)
+
+
+def _scrape(job: str, url: str) -> str:
+    at, answer = time.time(), dict[str, str]()
+    try:
+        with urllib.request.urlopen(url, timeout=SCRAPE_SECONDS) as found:
+            answer = {"text": found.read().decode("utf-8")}
+    except (OSError, ValueError) as error:
+        answer = {"error": str(error)}
+    return json.dumps({"at": at, "job": job, **answer}) + "\n"

@@ -1,0 +1,61 @@
+"""What is kept of a drill's metrics: each scrape with its time, and those that failed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from ledgerops.drills.harness.scraping import Scraping
+
+
+class Driver(BaseHTTPRequestHandler):
+    """Serves the exporter and one of Spark's two pages."""
+
+    def do_GET(self):
+        found = {"/metrics": b"ledgerops_up 1\n", "/metrics/prometheus/": b"metrics_spark_x 2\n"}.get(self.path)
+        self.send_response(404 if found is None else 200)
+        self.end_headers()
+        self.wfile.write(found or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def port():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Driver) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_each_target_is_scraped_and_a_failure_is_kept_with_its_error(tmp_path, port):
+    (tmp_path / "app.log").write_text(f"ledgerops: attached, metrics at http://127.0.0.1:{port}/metrics\n")
+    began = time.time()
+    with Scraping(tmp_path, port):
+        until = time.monotonic() + 60
+        while not (tmp_path / "scrapes.jsonl.gz").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+
+    with gzip.open(tmp_path / "scrapes.jsonl.gz", "rt") as file:
+        lines = {line["job"]: line for line in map(json.loads, file)}
+    assert {job: line.get("text") for job, line in lines.items()} == {
+        "ledgerops": "ledgerops_up 1\n",
+        "spark": "metrics_spark_x 2\n",
+        "spark-executors": None,
+    }
+    assert lines["spark-executors"]["error"] == "HTTP Error 404: Not Found"
+    assert all(began <= line["at"] <= time.time() for line in lines.values())
+
+
+def test_nothing_is_scraped_of_an_application_without_an_exporter(tmp_path, port):
+    (tmp_path / "app.log").write_text("the application ended\n")
+    with Scraping(tmp_path, port):
+        pass
+
+    assert not (tmp_path / "scrapes.jsonl.gz").exists()
