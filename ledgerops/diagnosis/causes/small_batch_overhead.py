@@ -18,6 +18,7 @@ Mitigation: set a longer trigger interval: fewer, larger batches have less fixed
 
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
+from ledgerops.diagnosis.limits import MIN_BATCHES, MOSTLY, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -30,14 +31,24 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     )
 
 
-FIXED = ("query_planning", "driver_before", "launch", "few_rows")
+PARTS = ("query_planning", "launch", "few_rows")
+FIXED = (*PARTS, "driver_before")
+
+
+def _is_fixed(view: QueryView, found: Profile) -> bool:
+    """What passes in the driver before the first task may be a function's, and counts only as a part of most of the
+    batch. A single batch pays for warm-up."""
+    surely = found.now(*PARTS) >= WORTH_SHARE * found.duration
+    return len(found.splits) >= MIN_BATCHES and (surely or found.now(*FIXED) >= MOSTLY * found.duration)
+
 
 CAUSE = Cause(
     slug="small-batch-overhead",
     runbook=__doc__,
-    parts=("query_planning", "launch", "few_rows"),
+    parts=PARTS,
     born=("driver_before",),
-    min_share=0.5,
+    min_share=WORTH_SHARE,
+    holds=_is_fixed,
     words=Words(happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks"),
     component=lambda view, found: Component("query", view.query, max(FIXED, key=found.now)),
     explains=("trigger-overrun",),

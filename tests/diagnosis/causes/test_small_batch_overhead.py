@@ -44,9 +44,29 @@ def test_what_costs_most_of_it_is_named(history, stages, phases, largest):
     assert finding.component.detail == largest
 
 
+def fixed(planning):
+    """Of a batch of 2.1 s so many seconds of planning; tasks that work take most of the rest."""
+    works = stage(records=[900, 900], seconds=[1.9 - planning] * 2, began=0.1)
+    phases = {"query_planning": planning, "add_batch": 2.0 - planning, "wal_commit": 0.1}
+    return {"phases": [phases] * 20, "stages": [[works]] * 20}
+
+
+def test_what_takes_a_third_of_a_batch_is_told(history):
+    [finding] = check(CAUSE, small(history, **fixed(planning=0.75)))
+
+    assert finding.share == pytest.approx(0.75 / 2.1)
+
+
 @pytest.mark.parametrize(
     "case",
     [
+        pytest.param(fixed(planning=0.5), id="less than a third of the batch"),
+        pytest.param(
+            {"phases": [{"add_batch": 2.0}] * 20}
+            | {"stages": [[stage(records=[900, 900], seconds=[1.1, 1.1], began=0.9)]] * 20},
+            id="a third passes before the first task, maybe in a function",
+        ),
+        pytest.param({"seconds": [42.0]}, id="a first batch, which pays for warm-up"),
         pytest.param({"interval": 5.0}, id="the query has the time"),
         pytest.param({"seconds": [0.6] * 20}, id="nobody waits for half a second"),
         pytest.param(
