@@ -158,7 +158,7 @@ def _chosen(view: QueryView) -> Sequence[Split]:
     late, settled = harm.late_batches(view), view.baseline.settled
     owes = late is not settled
     searched = (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:])
-    for batches in searched if _tasks(view) else ():
+    for batches in [some for each in searched for some in (_after_warm_up(view, each), each)] if _tasks(view) else ():
         found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
         if len(found) >= _needed(view):
             return found
@@ -183,7 +183,14 @@ def _needed(view: QueryView) -> int:
 
 @once
 def _with_rows(view: QueryView) -> Sequence[Progress]:
-    return [batch for batch in view.baseline.settled if batch.rows > 0]
+    return _after_warm_up(view, [batch for batch in view.baseline.settled if batch.rows > 0])
+
+
+def _after_warm_up(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
+    """Without the run's first batch with rows, unless there is no other: it pays for warm-up, and one without rows that
+    came before it does not."""
+    first = next((batch for batch in view.batches if batch.rows > 0), None)
+    return [batch for batch in batches if batch is not first] or batches
 
 
 def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:

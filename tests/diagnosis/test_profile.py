@@ -45,6 +45,21 @@ def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, kn
     assert ("tasks_unknown" in found.parts) is not found.knows_tasks
 
 
+@pytest.mark.parametrize(
+    ("rows", "seconds", "chosen"),
+    [
+        pytest.param([0, 90, 1800], [0.9, 8, 30], [2], id="the first with rows pays for warm-up"),
+        pytest.param([90, 900, 1800], [0.9, 8, 30], [1, 2], id="that was the first of the run"),
+        pytest.param([0, 90, 90], [0.9, 4, 4], [1, 2], id="one alone says too little"),
+        pytest.param([0, 90], [0.9, 30], [1], id="there is no other"),
+    ],
+)
+def test_a_first_batch_with_rows_counts_only_where_there_are_no_others(history, rows, seconds, chosen):
+    found = profile(history(warm=0, rows=rows, seconds=seconds, stages=[HEAVY] * len(rows), cores=2))
+
+    assert found is not None and numbers(found.splits) == chosen
+
+
 def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
     view = history(seconds=[5.0, 0.5] * 8, stages=[HEAVY, QUICK] * 8, phases=[{"add_batch": 4.0}, {}] * 8, cores=2)
     found = profile(view)
