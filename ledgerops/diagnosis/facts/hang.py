@@ -72,7 +72,7 @@ def _same(seconds: float) -> Limits:
 
 def _without_past(view: QueryView, interval: float) -> float:
     """Of the first batches of a run: nothing is usual yet."""
-    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.batches), default=0.0)
+    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.baseline.settled or view.batches), default=0.0)
     if nothing_moves(view):
         return max(MIN_WAITING_SECONDS, 2 * interval, longest)
     return max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * interval, longest)

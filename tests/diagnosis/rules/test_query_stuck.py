@@ -102,6 +102,7 @@ def still(view, jobs=0, tasks=0, for_seconds=61.0, **by):
     [
         pytest.param({"warm": 0, "running": 70}, id="the first batch"),
         pytest.param({"warm": 0, "seconds": [3, 2], "running": 70}, id="the third batch: nothing is usual yet"),
+        pytest.param({"warm": 0, "seconds": [68, 12], "running": 70}, id="after a first one that took as long"),
         pytest.param({"warm": 0, "running": 70, "interval": 30.0}, id="of a query with a long interval"),
     ],
 )
@@ -120,6 +121,7 @@ def test_a_batch_without_a_past_that_waits_while_nothing_computes_is_stuck_after
         pytest.param({"running": 110, "interval": 60.0}, {}, id="two intervals have not passed"),
         pytest.param({"running": 599, "plan": {"trigger": "available_now"}}, {}, id="one run over a long backlog"),
         pytest.param({"running": 79, "seconds": [20.0]}, {}, id="not four times as long as the first batch"),
+        pytest.param({"running": 79, "seconds": [68.0, 20.0]}, {}, id="nor as the second one"),
     ],
 )
 def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
