@@ -108,9 +108,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
         return None
     if running is None and view.batches[-1].duration < view.interval:
         return None  # its rows took longer to come
-    settled = view.baseline.settled[-SERIES_BATCHES:]
-    # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
-    times = _turns(settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :])
+    times = _turns(_newest(view))
     if running is not None:
         ended = view.history.ended
         began = (ended.at if ended is not None else view.now) - running
@@ -122,13 +120,20 @@ def _growing_batches(view: QueryView) -> Growth | None:
     return _chain(view, times)
 
 
+def _newest(view: QueryView) -> Sequence[Progress]:
+    """The settled batches. Of batches of minutes there are few: then the first one says at least when the rows of the
+    second began to come."""
+    settled = view.baseline.settled[-SERIES_BATCHES:]
+    return settled if len(settled) > RECENT_BATCHES else view.batches[-RECENT_BATCHES - 1 :]
+
+
 def _rising_trend(view: QueryView) -> Growth | None:
     """Batches that each take a little longer than their rows took to come, and will go on until results are too old.
 
     Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
     arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
     """
-    batches = [batch for batch in view.baseline.settled[-SERIES_BATCHES:] if batch.rows > 0]
+    batches = [batch for batch in _newest(view) if batch.rows > 0]
     if len(batches) <= RECENT_BATCHES or view.batches[-1].rows == 0:
         return None
     if view.interval and view.baseline.usual:

@@ -87,9 +87,11 @@ def back_to_back(first, per_row, overhead, batches=5, rate=40):
     return {"seconds": seconds, "rows": rows, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
-def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history):
-    """A row takes 29 ms and 40 come a second, so that no batch is ever long enough."""
-    [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5)))
+@pytest.mark.parametrize("batches", [4, 5])
+def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, batches):
+    """A row takes 29 ms and 40 come a second, so that no batch is ever long enough. The first says when the rows of the
+    second began to come."""
+    [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5, batches)))
 
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
 
@@ -100,7 +102,9 @@ ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interv
 @pytest.mark.parametrize(
     "case",
     [
+        pytest.param(back_to_back(8.0, 0.029, 0.5, batches=3), id="two after the first say too little"),
         pytest.param(back_to_back(6.0, 0.02, 3.0), id="they settle at 15 s"),
+        pytest.param(back_to_back(8.0, 0.02, 4.0, batches=4), id="four that settle at 20 s"),
         pytest.param(back_to_back(1.0, 0.029, 0.2), id="too short to tell after three"),
         pytest.param(back_to_back(20.0, 0.02, 1.0), id="they get shorter"),
         pytest.param(
