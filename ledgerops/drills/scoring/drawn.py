@@ -115,10 +115,13 @@ def others_share(folder: Path) -> float:
 
 
 def _replayed(place: Path) -> Iterator[DiagnosisAt]:
+    """Of several verdicts on a query at one instant only the last: nobody can ask between two records of it."""
+    answers: dict[tuple[float, str], DiagnosisAt] = {}
     for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
         roots = tuple((finding.rule, finding.severity) for finding in verdict.root_causes)
         findings = tuple((finding.rule, finding.severity) for finding in verdict.findings)
-        yield DiagnosisAt(verdict.at, verdict.query, roots, findings)
+        answers[verdict.at, verdict.query] = DiagnosisAt(verdict.at, verdict.query, roots, findings)
+    return iter(answers.values())
 
 
 def judge_answers(
