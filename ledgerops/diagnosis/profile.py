@@ -147,7 +147,7 @@ def profile(view: QueryView) -> Profile | None:
     parts = _collected(view, parts, duration)
     if held is not None:
         parts = _contended(parts, held)
-    if not known and _function_waits(view, parts, duration):
+    if not known and _function_waits(view, parts, splits):
         waited = sum(parts.pop(name).now for name in OF_FUNCTION)
         parts["driver_waits"] = Part("driver_waits", waited, None)
     return Profile(parts, duration, usual_duration, splits, usual_splits, held)
@@ -291,7 +291,7 @@ def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
 def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:
     """With local mode's one JVM a collection stops the driver, too: its share of all that the driver computes."""
     collected = state_cost.gc_of_executors(view)
-    if collected is None or {each.executor_id for each in view.cluster.executors} != {DRIVER}:
+    if collected is None or not _local(view):
         return parts
     missing = min(collected.share, 1.0) * duration - (parts["gc"].now if "gc" in parts else 0.0)
     from_parts = [p for p in parts.values() if p.name not in (*WAITS, *CONTENTION)]
@@ -326,15 +326,24 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
     return rest | {held.part: Part(held.part, sum(taken.values()), past)}
 
 
-def _function_waits(view: QueryView, parts: Mapping[str, Part], duration: float) -> bool:
-    """Whether the function of `foreachBatch` waits, rather than the driver plans, while no stage runs: all CPU time of
-    the driver's processes in a batch is too little to compute in half of it."""
-    use = cpu_use(view) if sink_kind(view) == "foreach_batch" and all(name in parts for name in OF_FUNCTION) else None
-    if use is None:
+def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence[Split]) -> bool:
+    """Whether the function of `foreachBatch` waits, rather than the driver plans, while no stage runs: all that the
+    driver computes in a batch besides tasks is too little for half of it. Where that is not known, as in event logs,
+    planning the query takes far less: what the function writes takes about as long to plan."""
+    if sink_kind(view) != "foreach_batch" or any(name not in parts for name in OF_FUNCTION):
         return False
+    use, planned, taken = cpu_use(view), parts.get("query_planning"), sum(parts[name].now for name in OF_FUNCTION)
+    if use is None:
+        return planned is not None and taken > FAR_TIMES * planned.now
     cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
-    computing = cores / (view.trigger.busy_ratio or 1.0) * duration
-    return computing < MOSTLY * sum(parts[name].now for name in OF_FUNCTION)
+    of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits) if _local(view) else 0.0
+    computed = cores / (view.trigger.busy_ratio or 1.0) * median(each.batch.duration for each in splits)
+    return computed - of_tasks < MOSTLY * taken
+
+
+def _local(view: QueryView) -> bool:
+    """Whether the driver's JVM runs the tasks, too."""
+    return {each.executor_id for each in view.cluster.executors} == {DRIVER}
 
 
 def on_rows(found: Profile) -> float:

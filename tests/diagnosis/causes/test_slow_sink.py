@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
 
@@ -51,13 +54,25 @@ def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(histo
 LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
 
 
-def test_a_function_that_waits_from_birth_is_the_sink_s(history):
-    """All that the driver computes is too little for planning that long."""
-    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=0.2)
+@pytest.mark.parametrize(
+    "cores", [pytest.param(0.2, id="hardly anything"), pytest.param(0.5, id="a part of it is the tasks'")]
+)
+def test_a_function_that_waits_from_birth_is_the_sink_s(history, cores):
+    """All that the driver computes besides tasks is too little for planning that long."""
+    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=cores)
 
     [finding] = check(CAUSE, view)
     assert finding.saving_seconds == pytest.approx(4.4, abs=0.1)
     assert list(check(SMALL_BATCH_OVERHEAD, view)) == []
+
+
+def test_what_tasks_compute_elsewhere_is_none_of_the_driver_s(history):
+    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=0.5)
+    far = [
+        replace(host, executors=tuple(replace(each, executor_id="1") for each in host.executors)) for host in view.hosts
+    ]
+
+    assert list(check(CAUSE, QueryView(view.history, view.now, far, view.others))) == []
 
 
 @pytest.mark.parametrize(
@@ -74,8 +89,19 @@ def test_what_may_be_planning_is_not(history, sink, cores):
     assert list(check(CAUSE, view)) == []
 
 
-def test_without_a_sample_of_the_driver_nothing_tells_whether_it_waits(history):
-    assert list(check(CAUSE, slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None))) == []
+@pytest.mark.parametrize(
+    ("planning", "told"),
+    [
+        pytest.param(0.2, True, id="planning takes far less"),
+        pytest.param(1.5, False, id="the function may plan for as long"),
+        pytest.param(None, False, id="nothing tells"),
+    ],
+)
+def test_without_a_sample_of_the_driver_the_planning_of_the_query_tells_whether_it_waits(history, planning, told):
+    phases = {"add_batch": 4.8} | ({} if planning is None else {"query_planning": planning})
+    late = slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None, phases=[phases] * 8)
+
+    assert bool(list(check(CAUSE, late))) is told
 
 
 @pytest.mark.parametrize(
