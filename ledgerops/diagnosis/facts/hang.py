@@ -47,7 +47,7 @@ def limits(view: QueryView) -> Limits:
     expected = max(
         VERY_FAR_TIMES * usual,
         MIN_TIMES_LASTING * _lasting(view),
-        MIN_TIMES_REPEATED * _second_longest(view),
+        MIN_TIMES_REPEATED * view.baseline.durations[-2],
         2 * interval,
         MIN_TIMES_LASTING * usual * _times_usual_rows(view),
     )
@@ -82,11 +82,6 @@ def _lasting(view: QueryView) -> float:
     """The most seconds that each of two latest batches in a row took: one that hung is followed by a quick one."""
     latest = [batch.duration for batch in view.batches[-2 * SHOWN_BATCHES :]]
     return max((min(pair) for pair in pairwise(latest)), default=0.0)
-
-
-def _second_longest(view: QueryView) -> float:
-    """Seconds; the run's first batch is left out, for it pays for warm-up."""
-    return view.baseline.durations[-2]
 
 
 def first_batch_moves(view: QueryView) -> bool:
