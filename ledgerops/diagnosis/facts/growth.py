@@ -13,7 +13,7 @@ from ledgerops.diagnosis.limits import CLEAR_TIMES, NOISE_SHARE, SHOWN_BATCHES, 
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
-from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
@@ -196,7 +196,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     several = several or (
         len(view.baseline.settled) < RECENT_BATCHES
         and len(chain) >= 2
-        and prod(ratios) >= CLEAR_TIMES * patience
+        and prod(ratios) >= CHANGED_RATIO * patience
         and sum(each.seconds for each in chain) >= VERY_LONG_SECONDS
     )
     alone = (

@@ -96,6 +96,15 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, b
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
 
 
+FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
+
+
+def test_two_long_batches_that_grow_after_the_first_are_enough(history):
+    [finding] = RULE.check(history(seconds=[15, 19, 24], **FROM_BIRTH))
+
+    assert finding.summary.startswith("each of the last 2 batches took longer than its rows took to arrive, up to 24 s")
+
+
 ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
@@ -103,6 +112,10 @@ ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interv
     "case",
     [
         pytest.param(back_to_back(8.0, 0.029, 0.5, batches=3), id="two after the first say too little"),
+        pytest.param({"seconds": [15, 18, 22], **FROM_BIRTH}, id="two that are hardly longer"),
+        pytest.param({"seconds": [15, 16, 24], **FROM_BIRTH}, id="one that is longer"),
+        pytest.param({"seconds": [6, 8, 11], **FROM_BIRTH}, id="two that are not long"),
+        pytest.param({"seconds": [15, 19, 24], "interval": 0.0, **FROM_BIRTH}, id="without an interval"),
         pytest.param(back_to_back(6.0, 0.02, 3.0), id="they settle at 15 s"),
         pytest.param(back_to_back(8.0, 0.02, 4.0, batches=4), id="four that settle at 20 s"),
         pytest.param(back_to_back(1.0, 0.029, 0.2), id="too short to tell after three"),
