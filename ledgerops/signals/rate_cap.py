@@ -29,11 +29,7 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
     """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
     latest = view.baseline.steady[-CAP_BATCHES:]
-    sizes = [sum(read_by_partition(batch).values()) for batch in latest]
-    if (
-        len(latest) < CAP_BATCHES
-        or not all(backlog(batch) for batch in latest)
-        or min(sizes) < MIN_ONE_SIZE_SHARE * max(sizes)
-    ):
+    if len(latest) < CAP_BATCHES or not all(backlog(batch) for batch in latest):
         return None
-    return (UNKNOWN_OPTION, max(sizes)) if min(sizes) > 0 else None
+    sizes = [sum(read_by_partition(batch).values()) for batch in latest]
+    return (UNKNOWN_OPTION, max(sizes)) if 0 < min(sizes) >= MIN_ONE_SIZE_SHARE * max(sizes) else None

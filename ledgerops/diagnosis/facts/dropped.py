@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -65,11 +66,13 @@ def dropped(view: QueryView) -> Dropped | None:
     """None where too few rows were dropped to matter, or none lately."""
     if view.last is None or not view.operators:
         return None
-    fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW_SECONDS, reversed(view.batches)))
-    with_drops = [batch for batch in fresh if dropped_by_all(batch)]
     over = max(CLEARED_SECONDS, FAR_TIMES * view.interval)
+    if not any(dropped_by_all(batch) for batch in _newest_first(view, min(over, WINDOW_SECONDS))):
+        return None
+    fresh = list(_newest_first(view, WINDOW_SECONDS))
+    with_drops = [batch for batch in fresh if dropped_by_all(batch)]
     read = sum(batch.rows for batch in fresh)
-    if not with_drops or with_drops[0].ended < view.now - over or read <= 0:
+    if read <= 0:
         return None
     counts: dict[str, int] = {}
     for batch in with_drops:
@@ -78,6 +81,11 @@ def dropped(view: QueryView) -> Dropped | None:
     worst = max(counts, key=lambda name: counts[name])
     found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended)
     return found if found.total >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
+
+
+def _newest_first(view: QueryView, seconds: float) -> Iterator[Progress]:
+    """The batches that ended in the last `seconds`."""
+    return takewhile(lambda batch: batch.ended >= view.now - seconds, reversed(view.batches))
 
 
 def dropped_by_all(batch: Progress) -> int:

@@ -69,6 +69,8 @@ def growth(view: QueryView) -> Growth | None:
 
 def _growing_backlog(view: QueryView) -> Growth | None:
     """The backlog has risen in most batches since its lowest point and is at its highest now."""
+    if view.lag.backlog == 0:
+        return None
     series = lefts(view.baseline.steady[-SERIES_BATCHES:])
     if len(series) < MIN_SERIES:
         return None
@@ -133,11 +135,11 @@ def _rising_trend(view: QueryView) -> Growth | None:
     Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
     arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
     """
+    if view.interval and view.baseline.usual:
+        return None  # the interval and the batches that kept it say more
     batches = [batch for batch in _newest(view) if batch.rows > 0]
     if len(batches) <= RECENT_BATCHES or view.batches[-1].rows == 0:
         return None
-    if view.interval and view.baseline.usual:
-        return None  # the interval and the batches that kept it say more
     turns = _turns(batches)
     came = [max(view.interval, turn.asked - before.asked) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-SHOWN_BATCHES:]

@@ -107,12 +107,13 @@ def _times_usual_rows(view: QueryView) -> float:
 
     A producer that was delayed may send the rows of several minutes at once, which then take long to process.
     """
-    running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
-    if running is None or not rows or view.plan.rate_limits:
+    running = view.history.running
+    if running is None or view.plan.rate_limits:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
     samples = [each for each in near if each.error is None]
-    if not samples:
+    rows = [batch.rows for batch in view.baseline.settled if batch.rows > 0] if samples else []
+    if not rows:
         return 0.0
     left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
     return left / median(rows)

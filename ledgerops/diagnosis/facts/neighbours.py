@@ -155,12 +155,11 @@ def neighbour(view: QueryView) -> Neighbour | None:
 
 def _holder(view: QueryView) -> str | None:
     """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
-    width = view.cluster.cores
-    waits = _waits(view)
-    if not width or len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
+    width, slots = view.cluster.cores, _full_slots(view)
+    if not width or (len(slots) == NEWEST_SAMPLES and not any(slots)):
         return None
-    slots = _full_slots(view)
-    if len(slots) == NEWEST_SAMPLES and not any(slots):
+    waits = _waits(view)
+    if len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
     total = sum(until - since for since, until in waits)
     for other in view.others:

@@ -43,8 +43,10 @@ def storms(view: QueryView) -> Iterator[Storm]:
 
 
 def _of_batch(view: QueryView, batch: Progress) -> Iterator[Storm]:
+    if batch.duration < MIN_SPIKE_SECONDS:
+        return
     others = [each for each in view.baseline.steady if each is not batch]
-    if batch.duration < MIN_SPIKE_SECONDS or len(others) < MIN_USUAL_BATCHES:
+    if len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
     too_long = max(CLEAR_TIMES * max(usual, view.interval), usual + MIN_SPIKE_SECONDS)

@@ -114,8 +114,10 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     if delay is None or len(newest) < RECENT_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
         return None
     behind = [_behind(batch, delay) for batch in newest]
+    if min(behind) <= limit:
+        return None
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
-    if not earlier or min(earlier) > MOSTLY * limit or min(behind) <= limit:
+    if not earlier or min(earlier) > MOSTLY * limit:
         return None
     return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
 

@@ -101,9 +101,12 @@ def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
 def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
         return Stalls(batches, 0.0, [], [])
-    usual, rows = median([b.duration for b in batches]), max(1.0, median([b.rows for b in batches]))
+    usual = median([batch.duration for batch in batches])
     least = max(FAR_TIMES * usual, usual + LONG_SECONDS, OVER_RATIO * interval)
     long = [batch for batch in batches if batch.duration > least]
+    if not long:
+        return Stalls(batches, usual, [], [])
+    rows = max(1.0, median([batch.rows for batch in batches]))
     slow = [batch for batch in long if batch.duration > CLEAR_TIMES * usual * max(1.0, batch.rows / rows)]
     first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
     return Stalls(batches, usual, slow, first)

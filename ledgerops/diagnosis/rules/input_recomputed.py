@@ -15,6 +15,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -24,7 +25,8 @@ from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    batches = [batch for batch in view.batches if batch.rows > 0][-RECENT_BATCHES:]
+    newest_first = islice((batch for batch in reversed(view.batches) if batch.rows > 0), RECENT_BATCHES)
+    batches = list(newest_first)[::-1]
     if len(batches) < RECENT_BATCHES:
         return
     times: dict[str, int] = {}  # source -> the fewest
