@@ -232,7 +232,12 @@ class Worker:
             judged = time.perf_counter()
             try:
                 self._unfitted[name] = snapshot_query(
-                    state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds
+                    state,
+                    view,
+                    self._config.series_per_query,
+                    self._failed,
+                    self._config.ended_totals_seconds,
+                    before=self._unfitted.get(name),
                 )
             except Exception as error:
                 self._failed("snapshot", error)

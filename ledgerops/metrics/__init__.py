@@ -5,7 +5,7 @@ GENERATOR_METRICS are those of `ledgerops load`, which has an endpoint of its ow
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 from ledgerops.metrics import (
     connectors,
@@ -67,9 +67,22 @@ class RunningTotals:
     def __init__(self) -> None:
         self.counters: dict[str, dict[Labels, float]] = {}
         self.histograms: dict[str, HistogramTotal] = {}
+        self._copy: Self | None = None  # None as soon as something was added
+
+    def copy(self) -> Self:
+        """One that does not change when this one does; the same one until something is added."""
+        if self._copy is None:
+            self._copy = type(self)()
+            self._copy.counters = {name: dict(totals) for name, totals in self.counters.items()}
+            self._copy.histograms = {
+                name: HistogramTotal(total.bounds, list(total.counts), total.sum, total.exemplar)
+                for name, total in self.histograms.items()
+            }
+        return self._copy
 
     def add(self, progress: Progress) -> None:
         """Adds one batch; the caller sees to it that no batch comes twice."""
+        self._copy = None
         for metric in PER_BATCH:
             assert metric.per_batch is not None
             totals = self.counters.setdefault(metric.name, {})
@@ -90,6 +103,7 @@ class RunningTotals:
 
     def add_commits(self, commits: Iterable[TableCommit]) -> None:
         """Adds what batches have committed to the sink's table; the caller sees to it that no commit comes twice."""
+        self._copy = None
         for commit in commits:
             for metric, count in tables.counts(commit):
                 totals = self.counters.setdefault(metric.name, {})

@@ -7,9 +7,9 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
+from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS, RunningTotals
 from ledgerops.metrics.identity import ACTIVE, EXPECTED
-from ledgerops.metrics.model import HistogramTotal, Metric
+from ledgerops.metrics.model import Metric
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Host
@@ -32,6 +32,7 @@ class QuerySnapshot:
     families: Mapping[str, Family]  # by metric name
     dropped: int  # series over the budget
     state: QueryState
+    totalled: Mapping[str, Family] = field(default_factory=dict)  # of its running totals, before any was cut
     size: int = field(init=False)  # series that it exports, without those that no budget cuts
 
     def __post_init__(self) -> None:
@@ -69,22 +70,33 @@ def snapshot_query(
     budget: int,
     failed: Callable[[str, Exception], None],
     ended_totals_seconds: float = ENDED_TOTALS_SECONDS,
+    before: QuerySnapshot | None = None,
 ) -> QuerySnapshot:
     """One query's families at `view.now`, at most `budget` series of them.
 
     `failed(metric, error)` is called for a reader that raises: its family is left out. The totals of a query that has
-    ended stay for `ended_totals_seconds`, so that Prometheus sees the last batches.
+    ended stay for `ended_totals_seconds`, so that Prometheus sees the last batches. The families of the totals are
+    taken from the snapshot `before` if nothing was added since.
     """
+    verdict, totals = state.verdict, state.totals.copy()
+    if before is not None and before.state.totals is totals:
+        totalled = before.totalled
+    else:
+        made = _families(QUERY_METRICS, lambda metric: _totalled(metric, totals), failed)
+        totalled = {family.metric.name: family for family in made}
     families = [
-        *_families(QUERY_METRICS, view, state, failed),
-        *(_families(VERDICT_METRICS, state.verdict, state, failed) if state.verdict else ()),
+        *_families(QUERY_METRICS, lambda metric: _read(metric, view) or totalled.get(metric.name), failed),
+        *(_families(VERDICT_METRICS, lambda metric: _read(metric, verdict), failed) if verdict is not None else ()),
     ]
     ended = view.history.ended
     if ended is not None:
         kinds = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
         families = [family for family in families if family.metric.survives or family.metric.kind in kinds]
     kept, dropped = fit_families(families, budget)
-    return QuerySnapshot(view.query, view.now, {family.metric.name: family for family in kept}, dropped, _frozen(state))
+    frozen = copy(state)
+    frozen.history, frozen.totals = state.history.copy(), totals
+    by_name = {family.metric.name: family for family in kept}
+    return QuerySnapshot(view.query, view.now, by_name, dropped, frozen, totalled)
 
 
 def fit_queries(
@@ -116,36 +128,36 @@ def fit_queries(
 
 def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
     """The families of the driver's machine by metric name, none without a `host`; `failed` as in `snapshot_query`."""
-    return {family.metric.name: family for family in _families(DRIVER_METRICS, host, None, failed)} if host else {}
+    made = _families(DRIVER_METRICS, lambda metric: _read(metric, host), failed) if host is not None else ()
+    return {family.metric.name: family for family in made}
 
 
 def _families(
-    metrics: Iterable[Metric[Any]], subject: object, state: QueryState | None, failed: Callable[[str, Exception], None]
+    metrics: Iterable[Metric[Any]],
+    make: Callable[[Metric[Any]], Family | None],
+    failed: Callable[[str, Exception], None],
 ) -> Iterator[Family]:
     for metric in metrics:
         try:
-            if metric.kind == "histogram":
-                total = state.totals.histograms.get(metric.name) if state else None
-                if total is not None:
-                    frozen = HistogramTotal(total.bounds, list(total.counts), total.sum, total.exemplar)
-                    yield Family(metric, histogram=frozen)
-                continue
-            if metric.read is not None:
-                series = metric.read(subject)
-            else:
-                series = state.totals.counters.get(metric.name, {}) if state else {}
-            if series:
-                yield Family(metric, series_of(metric, series))
+            family = make(metric)
         except Exception as error:
             failed(metric.name, error)
+        else:
+            if family is not None:
+                yield family
 
 
-def _frozen(state: QueryState) -> QueryState:
-    frozen = copy(state)
-    frozen.history = state.history.copy()
-    frozen.totals = copy(state.totals)
-    frozen.totals.counters = {name: dict(totals) for name, totals in state.totals.counters.items()}
-    return frozen
+def _read(metric: Metric[Any], subject: object) -> Family | None:
+    series = metric.read(subject) if metric.read is not None else {}
+    return Family(metric, series_of(metric, series)) if series else None
+
+
+def _totalled(metric: Metric[Any], totals: RunningTotals) -> Family | None:
+    """The family of a metric that is summed up over batches; `totals` may not change afterwards."""
+    if metric.name in totals.histograms:
+        return Family(metric, histogram=totals.histograms[metric.name])
+    series = totals.counters.get(metric.name)
+    return Family(metric, series_of(metric, series)) if series else None
 
 
 #: names and values of the labels that a metric does not list: query and application

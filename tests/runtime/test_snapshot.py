@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.metrics.model import Metric
 from ledgerops.model.finding import Verdict
+from ledgerops.model.records import TableCommit
 from ledgerops.runtime.family import MAX_LABEL_BYTES, Family, clean_label, fit_families, series_of
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, fit_queries, snapshot_query
@@ -31,11 +32,11 @@ def state_of(*batches, ended=None):
     return state
 
 
-def snapshot(state, budget=500, failed=None):
+def snapshot(state, budget=500, failed=None, before=None):
     def unexpected(name, error):
         raise error
 
-    return snapshot_query(state, QueryView(state.history, T0 + 60), budget, failed or unexpected)
+    return snapshot_query(state, QueryView(state.history, T0 + 60), budget, failed or unexpected, before=before)
 
 
 def wide(count):
@@ -192,3 +193,51 @@ def test_many_queries_together_stay_within_the_budget_of_the_driver_and_small_on
 def test_queries_within_the_budget_of_the_driver_are_not_touched():
     queries = {"one": snapshot(state_of(batch(0)))}
     assert fit_queries(queries, 10_000, {}) == queries
+
+
+def test_what_no_batch_has_added_to_is_taken_from_the_snapshot_before_and_the_rest_is_read_anew():
+    state = state_of(batch(0))
+    first = snapshot(state)
+    state.verdict = Verdict("daily_counts", T0 + 60, "healthy", 90)
+    second = snapshot(state, before=first)
+
+    assert second.totalled is first.totalled
+    assert second.families["ledgerops_batches_total"] is first.families["ledgerops_batches_total"]
+    assert second.families["ledgerops_health_score"].series == (((), 90.0),)
+
+
+def test_after_another_batch_the_totals_are_counted_anew_and_the_snapshot_before_stays_as_it_was():
+    state = state_of(batch(0))
+    first = snapshot(state)
+    state.history.add(batch(1))
+    state.totals.add(batch(1))
+    second = snapshot(state, before=first)
+
+    assert second.families["ledgerops_batches_total"].series == (((), 2.0),)
+    assert sum(second.families["ledgerops_batch_duration_seconds"].histogram.counts) == 2
+    assert first.families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert sum(first.families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
+
+
+def test_after_a_commit_to_the_table_of_the_sink_the_totals_are_counted_anew():
+    state = state_of(batch(0))
+    first = snapshot(state)
+    state.totals.add_commits([TableCommit(1, T0, 0, None, 7, None)])
+
+    assert snapshot(state, before=first).families["ledgerops_sink_files_total"].series == (((), 7.0),)
+
+
+def test_totals_that_another_history_of_the_name_has_are_not_taken_from_the_snapshot_before():
+    first = snapshot(state_of(batch(0), batch(1)))
+
+    assert snapshot(state_of(batch(0)), before=first).families["ledgerops_batches_total"].series == (((), 1.0),)
+
+
+def test_a_family_that_the_budget_has_cut_is_whole_again_with_more_room():
+    state = state_of(wide(300))
+    cut = snapshot(state, budget=100)
+
+    whole = snapshot(state, budget=100_000, before=cut)
+
+    assert whole.dropped == 0
+    assert whole.families == snapshot(state, budget=100_000).families
