@@ -1,4 +1,4 @@
-"""mkdocs: pages from outside docs/, wildcards of the navigation, links that leave docs/, and old addresses."""
+"""mkdocs: pages from outside docs/, wildcards of the navigation, links that leave docs/, breaks, and old addresses."""
 
 from __future__ import annotations
 
@@ -24,25 +24,19 @@ OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
     "security-policy.md": "SECURITY.md",
 }
-# pages that are in the navigation as soon as somebody has written them
-RESERVED = {
-    "guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md", "security-policy.md",
-}  # fmt: skip
 # what makes room for a wide table
 WIDE = ("metrics.md", "config.md", "performance.md", "ledger-performance.md", "diagnosis.md")
 HIDDEN = {"index.md": ["navigation", "toc"], **{page: ["toc"] for page in WIDE}}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?<=<code>)[^<]+(?=</code>)")
 MOVED = '<!doctype html><title>Moved</title><meta http-equiv="refresh" content="0; url={0}"><a href="{0}">Moved</a>\n'
-
-
-SOURCES = {page: file for page, file in OUTSIDE.items() if (ROOT / file).is_file()}
-PAGE_OF = {file: page for page, file in SOURCES.items()}
+PAGE_OF = {file: page for page, file in OUTSIDE.items()}
 SEVERITY_OF = {problem.page: problem.severity for problem in problems.listed()}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Resolves the wildcards of the navigation and leaves out reserved pages that are not written yet."""
+    """Resolves the wildcards of the navigation."""
     config.nav = _expanded(config.nav or [])
     return config
 
@@ -57,7 +51,7 @@ def _expanded(entries: list[Any]) -> list[Any]:
             kept.append({title: [problems.INDEX, *_families()]})
         elif target.endswith("/*"):
             kept.append({title: _pages_of(target.removesuffix("/*"))})
-        elif target not in RESERVED or target in SOURCES or (ROOT / "docs" / target).is_file():
+        else:
             kept.append(entry)
     return kept
 
@@ -76,7 +70,7 @@ def _families() -> list[dict[str, list[dict[str, str]]]]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that come from outside docs/, and that of all error messages."""
-    for page, file in SOURCES.items():
+    for page, file in OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / file).read_text("utf-8")))
     files.append(File.generated(config, "messages.md", content=messages.page()))
     return files
@@ -84,7 +78,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turns links of the repository into links of the site; what is not on the site is linked in the repository."""
-    source = SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    source = OUTSIDE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     page.meta.setdefault("hide", HIDDEN.get(page.file.src_uri, []))
     if severity := SEVERITY_OF.get(page.file.src_uri):
         page.meta.setdefault("status", severity)
@@ -99,6 +93,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return "".join(parts) + LINK.sub(link, markdown[end:])
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lets long names break after their separators only, and keeps the error of a number on its line."""
+    html = CODE.sub(lambda code: re.sub(r"([_{(,=/])(?=\w)", r"\1<wbr>", code[0]), html)
+    return html.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+
+
 def _target(target: str, source: str, page: str, repository: str) -> str:
     if re.match(r"[a-z]+:|#", target):
         return target
@@ -106,7 +106,7 @@ def _target(target: str, source: str, page: str, repository: str) -> str:
     file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     if file == "docs/messages.md":  # made by on_files
         return target
-    if not (ROOT / file).exists() and file.removeprefix("docs/") not in RESERVED:
+    if not (ROOT / file).exists():
         raise PluginError(f"{source}: no {file} to link to")
     if file in PAGE_OF:
         there = PAGE_OF[file]
