@@ -7,17 +7,18 @@ from statistics import median
 from typing import Any
 
 from ledgerops.analysis.batch_samples import Sample
-from ledgerops.analysis.session import Investigation
+from ledgerops.analysis.session import DEFAULTS, Investigation
+from ledgerops.config import Config
 
 FIRST_STEPS = 2  # of a finding: what a person does before anything else
 
 Causes = dict[str, list[Mapping[str, Any]]]  # of each query, the worst first
 
 
-def harms(place: str, at: float | None = None) -> Causes:
+def harms(place: str, at: float | None = None, config: Config = DEFAULTS) -> Causes:
     """The root causes at warning or above: of a file those that lasted to its end or to `at`, of an exporter those of
     now. Raises UserError when the place cannot be read."""
-    document = Investigation(place, at=at).diagnose()
+    document = Investigation(place, at=at, config=config).diagnose()
     found: Causes = {query["query"]: [] for query in document["queries"]}
     for cause in _causes(document):
         if cause["severity"] != "info" and cause.get("ended") != "by itself":

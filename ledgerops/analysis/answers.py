@@ -12,8 +12,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.analysis.session import Investigation
+from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.common.format import clean, counted
+from ledgerops.config import Config
 from ledgerops.diagnosis.do_first import section
 from ledgerops.diagnosis.report import figures_of, text, timeline_lines
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
@@ -32,10 +33,13 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 class Answers:
-    """Of a recording, an event log or an exporter; `before` is another one to compare with. Raise UserError."""
+    """Of a recording, an event log or an exporter; `before` is another one to compare with. Raise UserError.
 
-    def __init__(self, place: str, before: str | None = None) -> None:
-        self._place, self._before = place, before
+    The settings `config` count as they do for an `Investigation`.
+    """
+
+    def __init__(self, place: str, before: str | None = None, config: Config = DEFAULTS) -> None:
+        self._place, self._before, self._config = place, before, config
 
     def queries(self) -> str:
         """Every query with its status, health, figures and root causes."""
@@ -55,7 +59,7 @@ class Answers:
 
     def timeline(self, query: str | None = None) -> str:
         """What began and ended when, and what followed from it."""
-        found = Investigation(self._place, query, with_timeline=True).diagnose(time.time())
+        found = Investigation(self._place, query, with_timeline=True, config=self._config).diagnose(time.time())
         lines = [line for line, _ in timeline_lines(found["timeline"])]
         return fit(clean(line) for line in lines or ["nothing was found in all the time that was recorded"])
 
@@ -81,7 +85,7 @@ class Answers:
         from ledgerops.analysis.capacity.report import text as capacity_text
         from ledgerops.analysis.capacity.situation import situation
 
-        views, at, _ = read_views(self._place, query)
+        views, at, _ = read_views(self._place, query, config=self._config)
         questions = [Question()]
         if load_factor or trigger_seconds or cores:
             questions.append(Question(load=load_factor, trigger=trigger_seconds, cores=cores))
@@ -108,7 +112,7 @@ class Answers:
         if query is not None and query not in before.keys() & after.keys():
             raise UserError(f"no query {query!r} that ran for long enough on both sides")
         first = self._place if self._before is None or at is not None else self._before
-        advised = advice(harms(first, at), harms(self._place), (before, after))
+        advised = advice(harms(first, at, self._config), harms(self._place, config=self._config), (before, after))
         found = document(compare(before, after, query), "before", "after", change_at, advised)
         return fit(compare_text(found).splitlines())
 
@@ -141,7 +145,8 @@ class Answers:
         return fit(lines)
 
     def _document(self, query: str | None = None, at: str | None = None) -> dict[str, Any]:
-        return Investigation(self._place, query, None if at is None else _instant(at)).diagnose(time.time())
+        moment = None if at is None else _instant(at)
+        return Investigation(self._place, query, moment, config=self._config).diagnose(time.time())
 
 
 def fit(lines: Iterable[str]) -> str:

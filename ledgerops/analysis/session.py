@@ -15,7 +15,7 @@ from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
-from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
+from ledgerops.config import Config
 from ledgerops.diagnosis.engine import ENDED_SECONDS
 from ledgerops.diagnosis.facts.silent_input import UNNAMED
 from ledgerops.diagnosis.muting import read_muted
@@ -30,6 +30,7 @@ from ledgerops.runtime.replay import Replay
 TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
 LOOK_SECONDS = 15.0  # as often incidents are looked for between the records: a batch that hangs reports nothing
 CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
+DEFAULTS = Config()
 OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
 
 
@@ -60,8 +61,8 @@ class Investigation:
     that went wrong.
 
     With `with_timeline` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
-    `mute` is the setting of that name; that of an exporter counts as well. Raises UserError for a rule that is none.
-    `freshness` is the freshness objective (seconds); that of an exporter counts instead.
+    Of the settings `config`, `mute` and `freshness_objective_seconds` count: rules that an exporter mutes are muted as
+    well, its freshness objective counts instead. Raises UserError where a muted rule is none.
     """
 
     def __init__(
@@ -74,12 +75,11 @@ class Investigation:
         plots: bool = False,
         trigger_interval: float | None = None,
         live: bool = False,
-        mute: Iterable[str] = (),
-        freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
+        config: Config = DEFAULTS,
     ) -> None:
         self.place = place
-        self.muted = read_muted(mute, BY_SLUG)
-        self.freshness = freshness
+        self.muted = read_muted(config.mute, BY_SLUG)
+        self.freshness = config.freshness_objective_seconds
         self.query = query
         self.at = at
         self.since = since

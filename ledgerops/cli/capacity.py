@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import cores, seconds
+from ledgerops.config import load as settings
 
 MAX_FACTOR, MAX_ROWS_PER_SECOND = 1_000, 1_000_000_000
 
@@ -75,7 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="estimate for this number of cores; repeatable",
     )
-    add("--freshness", type=seconds, metavar="TIME", help="freshness objective: maximum age of results (default 60s)")
+    add(
+        "--freshness",
+        type=seconds,
+        metavar="TIME",
+        help="freshness objective: maximum age of results (default: the setting freshness_objective_seconds)",
+    )
     add("--json", action="store_true", help="print one JSON document and nothing else")
 
 
@@ -91,6 +97,7 @@ def run(args: argparse.Namespace) -> int:
         input_args.instant("--at", args.at),
         args.freshness,
         f" before {args.at}" if args.at else "",
+        settings(),
     )
     asked = [
         *(Question(load=each.factor, rows=each.rows) for each in args.load),

@@ -22,6 +22,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.input_args import instant
+from ledgerops.config import load
 from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.spark_progress import format_instant
 
@@ -73,7 +74,8 @@ def _advised(args: argparse.Namespace, samples: Sides) -> dict[str, Any]:
     from ledgerops.analysis.advice import advice, harms
 
     at = None if args.change_at is None else instant("--change-at", args.change_at)
-    return advice(harms(args.before, at), harms(args.after or args.before), samples)
+    config = load()
+    return advice(harms(args.before, at, config), harms(args.after or args.before, config=config), samples)
 
 
 def _sides(before: str, after: str | None, change_at: str | None) -> Sides:

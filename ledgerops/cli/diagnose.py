@@ -87,7 +87,6 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch cannot be combined with --at: a past moment does not change")
     if args.watch is not None and args.html is not None:
         raise UserError("--watch cannot be combined with --html: the report is written once")
-    config = load()
     investigation = Investigation(
         input_args.place(args),
         args.query,
@@ -97,8 +96,7 @@ def run(args: argparse.Namespace) -> int:
         plots=args.html is not None,
         trigger_interval=args.trigger,
         live=args.watch is not None,
-        mute=config.mute,
-        freshness=config.freshness_objective_seconds,
+        config=load(),
     )
     if args.watch is not None:
         stop = Stop()

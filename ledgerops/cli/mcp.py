@@ -19,6 +19,7 @@ from typing import Any, ParamSpec
 
 from ledgerops.analysis.answers import Answers
 from ledgerops.cli.input_args import add_source, place
+from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.version import __version__
 
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    server(Answers(place(args), args.before)).run("stdio")
+    server(Answers(place(args), args.before, load())).run("stdio")
     return 0
 
 

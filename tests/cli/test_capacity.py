@@ -71,6 +71,18 @@ def test_a_table_answers_each_question_and_says_what_limits(recorded, capsys):
     assert any("are fixed cost" in line for line in lines[head + 5 :])
 
 
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [pytest.param((), 7.0, id="the setting"), pytest.param(("--freshness", "9s"), 9.0, id="what is asked for")],
+)
+def test_the_freshness_objective_is_that_of_the_settings(recorded, capsys, monkeypatch, more, seconds):
+    monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "7")
+    main(["capacity", recorded, "--json", *more])
+
+    [query] = json.loads(capsys.readouterr().out)["queries"]
+    assert query["freshness_objective_seconds"] == seconds
+
+
 def test_the_document_has_the_promised_form(recorded, capsys):
     assert main(["capacity", "--from", recorded, "--json", "--load", "3000", "--cores", "8"]) == 0
 

@@ -149,6 +149,13 @@ def test_where_nothing_was_wrong_before_no_advice_is_told(capsys):
     assert "advised" not in capsys.readouterr().out
 
 
+def test_a_harm_that_is_muted_is_none(capsys, monkeypatch):
+    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")
+    monkeypatch.setenv("LEDGEROPS_MUTE", "too-many-tasks")
+    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z"])
+    assert "too-many-tasks" not in capsys.readouterr().out
+
+
 def test_a_cause_that_took_the_place_of_the_first_is_named():
     cause = {
         "rule": "input-overload",

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.analysis.session import warn_of_bad_records
-from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
+from ledgerops.analysis.session import DEFAULTS, warn_of_bad_records
+from ledgerops.config import Config
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.replay import Replay
 from ledgerops.signals.query_view import QueryView
 
 
 def read_views(
-    place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = ""
+    place: str,
+    query: str | None = None,
+    at: float | None = None,
+    freshness: float | None = None,
+    when: str = "",
+    config: Config = DEFAULTS,
 ) -> tuple[list[QueryView], float, str]:
     """The queries of a source, the instant that is analysed, and the place's name. Raises UserError for none.
 
-    `when` is how the caller put the instant `at`, for that message.
+    `when` is how the caller put the instant `at`, for that message. `freshness` is the objective (seconds); without it
+    that of an exporter counts, then that of the settings `config`.
     """
     source, replay = open_source(place), Replay()
     for seen in source.observations:
@@ -29,7 +35,8 @@ def read_views(
     queries = replay.named(query, source.name, when)
     newest = replay.at or 0.0
     now = at if at is not None else max(newest, source.now or newest)
-    found = [view.at(view.now, freshness or FRESHNESS_OBJECTIVE_SECONDS) for view in views(replay, queries, now)]
+    objective = freshness or source.freshness or config.freshness_objective_seconds
+    found = [view.at(view.now, objective) for view in views(replay, queries, now)]
     return found, now, source.name
 
 

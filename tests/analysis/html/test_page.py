@@ -13,6 +13,7 @@ from ledgerops.analysis.html.page import page, slices
 from ledgerops.analysis.html.query_plot import query_plot
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
+from ledgerops.config import Config
 from ledgerops.model.spark_progress import parse_instant
 from tests.paths import RECORDED
 
@@ -71,7 +72,7 @@ def test_what_is_over_is_told_at_its_worst(outage):
 
 
 def test_what_is_muted_is_listed_and_no_incident():
-    _, words = read(made(OUTAGE, mute=("source-unreachable:outage",)))
+    _, words = read(made(OUTAGE, config=Config(mute=("source-unreachable:outage",))))
 
     assert "No problem found in 1 query" in words
     assert re.search(r"Muted .* critical outage source-unreachable the broker ", words)
