@@ -15,13 +15,18 @@ from ledgerops.model import recording
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import BadRecord, parse_progress
 
+TEMPORARY = "temporary-"  # Spark's prefix (StreamingQueryManager)
 MAX_SEGMENTS = 2  # of the recording, the newest: hours
 
 
 def checkpoints_in(path: Path) -> list[Path]:
-    """The checkpoints of a run, whose folder (or folder of checkpoints) `path` is; none when it is no such folder."""
+    """The checkpoints of a run, whose folder (or folder of checkpoints) `path` is; none when it is no such folder.
+
+    Temporary ones, which Spark makes in the machine's folder for queries without a checkpoint, are of no run.
+    """
     for folder in (path / "checkpoints", path):
-        found = sorted(entry for entry in folder.glob("*") if entry.is_dir() and is_checkpoint(entry))
+        entries = sorted(entry for entry in folder.glob("*") if not entry.name.startswith(TEMPORARY))
+        found = [entry for entry in entries if entry.is_dir() and is_checkpoint(entry)]
         if found:
             return found
     return []

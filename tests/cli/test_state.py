@@ -144,6 +144,12 @@ def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, capsys):
     assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
 
 
+def test_temporary_checkpoints_of_others_are_no_run(tmp_path, capsys):
+    checkpoint(tmp_path / "temporary-1914a555-b66e-44eb-b20c-b913c157e524")
+
+    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
+
+
 def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_path, capsys):
     (tmp_path / "run.json").write_text("{}")
     assert refused(capsys, tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
