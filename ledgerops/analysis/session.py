@@ -200,8 +200,10 @@ class Investigation:
             for name, findings in self.finding_history.queries.items()
             if name in well and findings.worst is not None and findings.worst.root_causes[0].severity != "info"
         }
-        since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
-        return page(found, worst, self.tracks, since)
+        at = parse_instant(found["at"]) or 0.0
+        registry = self.replay.registry
+        views = {each["query"]: registry.view(registry.queries[each["query"]], at) for each in found["queries"]}
+        return page(found, worst, self.tracks, None if self.since is None else self.since.before(at), views)
 
     def _alive(self, query: str, since: float) -> bool:
         """Whether a query reported anything, or has a finding, since then."""

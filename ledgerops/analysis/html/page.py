@@ -13,28 +13,39 @@ from markupsafe import Markup
 
 from ledgerops.analysis.html.headline import headline
 from ledgerops.analysis.html.plot import Mark
-from ledgerops.analysis.html.query_plot import query_plot
+from ledgerops.analysis.html.query_plot import PHASES, query_plot
 from ledgerops.analysis.html.render import render
 from ledgerops.analysis.plot_series import Track
+from ledgerops.diagnosis.batch_parts import CONTENTION
 from ledgerops.diagnosis.proof import in_words
 from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.spark_progress import parse_instant
+from ledgerops.signals.query_view import QueryView
 
 Json = Mapping[str, Any]
+NO_VIEWS: Mapping[str, QueryView] = {}
 MARGIN_SHARE = 1.0  # times its own length that is shown before and after an incident
 MIN_MARGIN_SECONDS = 60.0
 MAX_SECTIONS = 12  # queries with a section of their own: a page of more is not read at night
 MAX_MARKS = 24  # findings that have a number in the plots
 MAX_EVENTS = 80  # lines of the timeline
-MAX_SLICES = 7  # of a batch's time, as many as there are styles
+MAX_SLICES = 7  # of a batch's time: more cannot be told apart
 MIN_SLICE_SHARE = 0.01  # of a batch: smaller parts are shown together
+SHADE = 0.72  # of the colour of the part before it in the same phase
+OF_NO_PHASE = (*CONTENTION, "unattributed")  # other parts than the phases are of `add_batch`
 
 
-def page(document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track], since: float | None = None) -> str:
+def page(
+    document: Json,
+    worst: Mapping[str, Json],
+    tracks: Mapping[str, Track],
+    since: float | None = None,
+    views: Mapping[str, QueryView] = NO_VIEWS,
+) -> str:
     """The report of a diagnosis document that has its timeline, as HTML.
 
     `worst` are the queries without a finding now, as they were at their worst; `tracks` hold the series of their plots,
-    which begin at `since` (epoch seconds) where it is given.
+    which begin at `since` (epoch seconds) where it is given; `views` are the queries as they are now.
     """
     title = headline(document, worst)
     affected = [(query, worst.get(query["query"])) for query in document["queries"]]
@@ -48,16 +59,30 @@ def page(document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track],
         "diagnosis.html",
         title=title.sentence,
         headline=title,
+        applications=sorted({_application(view) for view in views.values()} - {""}),
         document=document,
         events=events[:MAX_EVENTS],
         more_events=max(0, len(events) - MAX_EVENTS),
         several=len({each["query"] for each in events}) > 1,
-        sections=[_section(*each, document, tracks, numbers, since) for each in affected[:MAX_SECTIONS]],
+        sections=[_section(*each, document, tracks, numbers, since, views) for each in affected[:MAX_SECTIONS]],
         more_sections=max(0, len(affected) - MAX_SECTIONS),
         overview=[(query, figures_of(query)) for query in overview],
         muted=[(query["query"], each) for query in overview for each in query.get("muted", ())],
         figures=[_figure(query["query"], document, tracks, numbers, since) for query in plotted],
     )
+
+
+def _application(view: QueryView) -> str:
+    """The application of a query, and its Spark: `shop (Spark 4.2.0)`; empty where it is not known."""
+    name, spark = view.plan.app_name or "", view.plan.spark_version
+    return f"{name} (Spark {spark})" if name and spark else name
+
+
+def _route(view: QueryView) -> str:
+    """What a query reads and writes to, as far as it is known."""
+    sources = ", ".join(each.name for each in view.last.sources) if view.last else ""
+    sink = view.plan.sink or (view.last.sink if view.last else "")
+    return ", ".join([*([f"reads {sources}"] if sources else []), *([f"writes to {sink}"] if sink else [])])
 
 
 def _numbers(document: Json) -> dict[int, int]:
@@ -87,6 +112,7 @@ def _section(
     tracks: Mapping[str, Track],
     numbers: Mapping[int, int],
     since: float | None,
+    views: Mapping[str, QueryView],
 ) -> Json:
     """What the template shows of one query: as it is now, or as it was at its worst where nothing is found any more."""
     shown = then or now
@@ -96,6 +122,7 @@ def _section(
         "over": then is not None,
         "shown": shown,
         "figures": figures_of(shown),
+        "route": _route(views[now["query"]]) if now["query"] in views else "",
         "plot": _figure(now["query"], document, tracks, numbers, since),
         "slices": slices(shown.get("attribution")),
         "symptoms": [
@@ -107,22 +134,38 @@ def _section(
 
 
 def slices(parts: Sequence[Json] | None) -> list[Json]:
-    """The parts of a typical batch, largest first, each with its seconds, `share`, `start` (0 to 1) and `style`."""
+    """The parts of a typical batch, largest first, each with its seconds, `share`, `start` (0 to 1), and phase.
+
+    Parts of a phase have its colour of the plots as `style`, each in a lighter `shade` (0 to 1) than the one before.
+    """
     known = sorted((each for each in parts or () if (each.get("seconds") or 0) > 0), key=lambda each: -each["seconds"])
     total = sum(each["seconds"] for each in known)
     large = [each for each in known if each["seconds"] >= MIN_SLICE_SHARE * total][: MAX_SLICES - 1]
     rest = sum(each["seconds"] for each in known) - sum(each["seconds"] for each in large)
-    shown = [(in_words(each["part"]), each["seconds"], f"s{number}") for number, each in enumerate(large)]
+    shown = [(in_words(each["part"]), each["seconds"], _phase(each["part"])) for each in large]
     if rest > 0:
-        shown.append(("all other parts", rest, f"s{MAX_SLICES - 1}"))
+        shown.append(("all other parts", rest, ""))
     found: list[Json] = []
-    start = 0.0
-    for name, seconds, style in shown:
+    for name, seconds, phase in shown:
+        same = sum(each["phase"] == phase for each in found)
+        start = sum(each["seconds"] for each in found)
         found.append(
-            {"part": name, "seconds": seconds, "share": seconds / total, "start": start / total, "style": style}
+            {
+                "part": name,
+                "phase": phase,
+                "seconds": seconds,
+                "share": seconds / total,
+                "start": start / total,
+                "style": f"p-{PHASES.get(phase, 'rest')}",
+                "shade": round(SHADE**same, 2),
+            }
         )
-        start += seconds
     return found
+
+
+def _phase(part: str) -> str:
+    """The phase in which a part passes; empty for what passes in any, or in none."""
+    return part if part in PHASES else "" if part in OF_NO_PHASE else "add_batch"
 
 
 def _figure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from ledgerops.analysis.html.query_plot import query_plot
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
 from ledgerops.config import Config
+from ledgerops.model.records import Plan
 from ledgerops.model.spark_progress import parse_instant
 from tests.paths import RECORDED
 
@@ -131,12 +133,17 @@ def poisoned(value):
 def test_names_and_messages_are_only_ever_text():
     investigation = Investigation(str(CRASH), with_timeline=True, plots=True)
     document = poisoned(investigation.diagnose())
-    html = page(document, {HOSTILE: document["queries"][0]}, {HOSTILE: next(iter(investigation.tracks.values()))})
+    view = SimpleNamespace(
+        plan=Plan("run", app_name=HOSTILE, sink=HOSTILE), last=SimpleNamespace(sources=[SimpleNamespace(name=HOSTILE)])
+    )
+    tracks = {HOSTILE: next(iter(investigation.tracks.values()))}
+    html = page(document, {HOSTILE: document["queries"][0]}, tracks, views={HOSTILE: view})
     reader, words = read(html)
 
     assert "script" not in {name for name, _ in reader.seen}
     assert "<script" not in html and "\u202e" not in html and "\x1b" not in html
-    assert '<script>alert("1")</script>??[31m&\'"' in words
+    told = '<script>alert("1")</script>??[31m&\'"'
+    assert f"Application {told}." in words and f"reads {told}, writes to {told}" in words
 
 
 def test_a_query_name_that_is_a_template_is_text():
@@ -194,12 +201,43 @@ def test_a_healthy_application_is_said_to_be_with_its_plots():
 
 
 def test_the_parts_of_a_batch_are_told_largest_first_and_the_small_ones_together():
-    told = [{"part": "cpu", "seconds": 1.0, "share": 0.25}, {"part": "driver", "seconds": 2.98, "share": 0.745}]
-    told += [{"part": f"tiny_{number}", "seconds": 0.005, "share": 0.001} for number in range(4)]
-    told += [{"part": "none", "seconds": 0.0, "share": 0.0}, {"part": "unknown", "seconds": None, "share": None}]
+    told = [{"part": "cpu", "seconds": 1.0}, {"part": "gc", "seconds": 2.98}, {"part": "wal_commit", "seconds": 0.5}]
+    told += [{"part": f"tiny_{number}", "seconds": 0.005} for number in range(4)]
+    told += [{"part": "none", "seconds": 0.0}, {"part": "unknown", "seconds": None}]
     found = [(each["part"], round(each["seconds"], 3), round(each["share"], 3)) for each in slices(told)]
 
-    assert found == [("driver", 2.98, 0.745), ("computing", 1.0, 0.25), ("all other parts", 0.02, 0.005)]
+    parts = [
+        ("garbage collection", 2.98, 0.662),
+        ("computing", 1.0, 0.222),
+        ("writing the offsets to the checkpoint", 0.5, 0.111),
+    ]
+    assert found == [*parts, ("all other parts", 0.02, 0.004)]
+
+
+def test_a_part_has_the_colour_of_its_phase_in_the_plots():
+    told = [("cpu", 3.0), ("wal_commit", 2.5), ("gc", 2.0), ("other_processes", 1.5), ("unattributed", 1.0)]
+    found = slices([{"part": part, "seconds": seconds} for part, seconds in told])
+
+    assert [(each["phase"], each["style"], each["shade"]) for each in found] == [
+        ("add_batch", "p-work", 1.0),
+        ("wal_commit", "p-log", 1.0),
+        ("add_batch", "p-work", 0.72),
+        ("", "p-rest", 1.0),
+        ("", "p-rest", 0.72),
+    ]
+
+
+def test_the_head_names_the_application_and_a_section_what_its_query_reads_and_writes():
+    _, words = read(made(RECORDED / "drills" / "slow-sink" / "recording"))
+
+    assert "Application ledgerops (Spark 4.2.0). As of 2026-11-21" in words
+    assert "health 79 of 100; reads transactions, writes to ForeachBatchSink. Ended" in words
+
+
+def test_an_application_that_is_not_known_is_not_named():
+    document = Investigation(str(OUTAGE), with_timeline=True, plots=True).diagnose()
+
+    assert "Application" not in read(page(document, {}, {}))[1]
 
 
 @pytest.mark.parametrize("told", [None, [], [{"part": "a", "seconds": 0.0}]], ids=["absent", "empty", "no time"])
@@ -243,7 +281,7 @@ def test_the_time_that_is_split_is_that_of_a_typical_batch():
     document["queries"][0]["attribution"] = parts
 
     _, words = read(page(document, {}, {}))
-    assert "Where the time of a typical batch went part time share planning 1.5 s 75% computing 0.50 s 25%" in words
+    assert "Where the time of a typical batch went part phase time share planning query_planning 1.5 s 75%" in words
 
 
 def test_beside_a_step_that_only_prevents_a_loss_the_step_against_the_cause_is_shown():
