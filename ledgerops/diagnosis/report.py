@@ -14,6 +14,7 @@ from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 VERSION = 1
+UNTIMED = "  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it"
 ENDED_BY_ITSELF = "by itself"  # of an incident; others end with their run or the source
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
 STYLES = {  # style -> parameters of the terminal's escape sequence
@@ -132,7 +133,10 @@ def text(
     notes = [] if verbose else [each for each in incidents if _is_note(each)]
     incidents = [each for each in incidents if each not in notes]
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
-    lines: list[Line] = [line for each in incidents for line in (*_cause(each, each, document["at"], verbose), [])]
+    by_name = {query["query"]: query for query in queries}
+    lines: list[Line] = []
+    for each in incidents:
+        lines += [*_cause(each, by_name[each["query"]], document["at"], verbose), []]
     written = False
     for query in queries:
         shown = [cause for cause in query["root_causes"] if not incidents and _at_least(cause["severity"], lowest)]
@@ -142,7 +146,7 @@ def text(
         written = bool(shown or over)
         lines += [
             _head(query, shown),
-            *_unknown_trigger(query),
+            *([[(UNTIMED, "faint")]] if _is_untimed(query) else []),
             *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
         ]
         lines += [_was(each) for each in over]
@@ -186,12 +190,9 @@ def _head(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> Line
     ]
 
 
-def _unknown_trigger(query: Mapping[str, Any]) -> Iterator[Line]:
-    """That batches could not be judged by their interval, where the source neither says nor shows it."""
-    if query.get("trigger_known") is False and "batch_seconds" in query["figures"]:
-        yield [
-            ("  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it", "faint")
-        ]
+def _is_untimed(query: Mapping[str, Any]) -> bool:
+    """Whether batches could not be judged by their interval: the source neither says nor shows it."""
+    return query.get("trigger_known") is False and "batch_seconds" in query["figures"]
 
 
 def _earlier(query: Mapping[str, Any], lowest: Severity) -> Sequence[Mapping[str, Any]]:
@@ -241,6 +242,8 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
         (f"  {clean(query['query'])}{', ' + where if where else ''}", "strong"),
     ]
     yield [(f"    {clean(cause['summary'])}", "")]
+    if cause["severity"] == "info" and _is_untimed(query):
+        yield _labelled("severity", "info, because the trigger interval is not known: add --trigger 2s, for example")
     for remedy in cause["remedies"][:1]:
         yield _labelled("do first", _step(remedy, verbose))
         if remedy["command"]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ledgerops.diagnosis import report
 from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
 
@@ -160,6 +162,24 @@ def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():
     assert shown(False)[1] == note
     assert note not in shown(True)
     assert note not in shown(False, replace(WELL, figures={}))  # no batch yet
+
+
+@pytest.mark.parametrize(
+    ("severity", "known", "said"),
+    [
+        pytest.param("info", False, True, id="it would be worse if the batch were known to be late"),
+        pytest.param("info", True, False, id="no harm"),
+        pytest.param("critical", False, False, id="harm without it"),
+    ],
+)
+def test_a_finding_that_is_only_info_without_the_trigger_interval_says_so(severity, known, said):
+    document = report.document([replace(SICK, figures={"batch_seconds": 14.0})], NOW, "an event log")
+    [query] = document["queries"]
+    query["trigger_known"] = known
+    query["root_causes"][0]["severity"] = severity
+
+    line = "    severity:  info, because the trigger interval is not known: add --trigger 2s, for example"
+    assert (line in report.text(document).splitlines()) is said
 
 
 def test_what_is_muted_is_a_line_and_no_finding():
