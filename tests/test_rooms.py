@@ -33,7 +33,7 @@ ROOMS = (
 WORKLOAD = ("ledger", "load", "drills")
 OPEN_TO_WORKLOAD = ("errors", "version", "input_files", "common", "servers", "checkpoint", "")
 # they judge recordings, as any reader of one may
-JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring", "ledgerops.drills.remedies")
+JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring", "ledgerops.drills.remedies", "ledgerops.drills.benchmark")
 
 
 @cache

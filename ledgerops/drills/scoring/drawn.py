@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledgerops.analysis.inputs import open_source
+from ledgerops.drills.benchmark import score
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.batches import Harm
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring.replay import GRID_SECONDS
 from ledgerops.errors import UserError
-from ledgerops.model.finding import SEVERITIES
 from ledgerops.runtime.replay import verdicts
 
 MIN_OTHERS_SHARE = 0.3  # of the machine: from then on it is true that other processes use its cores
@@ -51,11 +52,23 @@ class CaseResult(NamedTuple):
     ways: Mapping[str, Judgement]
 
 
-def judge(folder: Path) -> CaseResult:
-    """Scores the drill in a folder. Raises UserError when it was not run to its end."""
+class Truth(NamedTuple):
+    """What happened to a drawn drill, from the workload alone; instants are epoch seconds."""
+
+    case: Case
+    harm: Harm | None
+    void: str
+    began: float  # its queries
+    onset: float
+    ended: float
+    others: float  # share of the machine that other processes used
+
+
+def truth_of(folder: Path) -> Truth:
+    """The truth of the drill in a folder. Raises UserError when it was not run to its end."""
     try:
         case, times = Case.load(folder), Bundle(folder).times
-        onset, ended = times["injected"], times["ended"]
+        began, onset, ended = times["origin"], times["injected"], times["ended"]
     except (UserError, OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} has no complete drill ({error}); run it again") from None
     harm = None if case.healthy else batches.harm(case, folder, onset, ended)
@@ -66,19 +79,25 @@ def judge(folder: Path) -> CaseResult:
         void = "the machine was too slow for it"
     elif (case.trigger is None or case.onset == "birth") and times.get("start_seconds", 0.0) > MAX_START_SECONDS:
         void = f"the machine was too slow: Spark took {times['start_seconds']:.0f} s to start"
-    others = others_share(folder)
+    return Truth(case, harm, void, began, onset, ended, others_share(folder))
+
+
+def judge(folder: Path) -> CaseResult:
+    """Scores the drill in a folder. Raises UserError when it was not run to its end."""
+    truth = truth_of(folder)
+    harm = truth.harm
     ways = {}
     for way, read in WAYS.items():
         try:
-            answers = [answer for answer in read(folder) if answer.at <= ended]
+            answers = [answer for answer in read(folder) if answer.at <= truth.ended]
         except (UserError, OSError) as error:
             ways[way] = Judgement(None, False, f"not readable: {error}", ())
             continue
         due = harm
         if harm is not None and way == LOG and harm.what == batches.OUTLASTS:
             due = harm._replace(level="info")  # Spark's log does not say the interval
-        ways[way] = judge_answers(case, due, onset, answers, others)
-    return CaseResult(case, harm, void, ways)
+        ways[way] = judge_answers(truth.case, due, truth.onset, answers, truth.others)
+    return CaseResult(truth.case, harm, truth.void, ways)
 
 
 def live(folder: Path) -> Iterator[DiagnosisAt]:
@@ -131,34 +150,44 @@ def judge_answers(
 
     Without harm `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1).
     """
-    early = [answer for answer in answers if case.healthy or (case.onset == "later" and answer.at < onset)]
-    alarms = tuple(sorted({rule for answer in early for rule in _serious(answer.findings)}))
-    if others >= MIN_OTHERS_SHARE:
-        alarms = tuple(rule for rule in alarms if rule not in OTHERS_RULES)
-    if harm is None:
-        return Judgement(None, False, _most(answers, onset), alarms)
-    about = [answer for answer in answers if not case.blamed or answer.query == case.blamed]
-    lowest = _rank(harm.level)
-    hits = [
-        answer.at
-        for answer in about
-        if answer.at >= onset
-        and any(rule in case.expected and _rank(severity) >= lowest for rule, severity in answer.findings)
-    ]
-    named = _most(about, harm.at)
-    if not hits:
-        return Judgement(None, False, named, alarms)
-    during = [answer for answer in about if answer.at >= max(hits[0], min(harm.at, hits[-1]))]
-    leading = [answer for answer in during if answer.roots and answer.roots[0][0] in case.expected]
-    return Judgement(max(0.0, hits[0] - harm.at), 2 * len(leading) > len(during), named, alarms)
+    judged = score.judge(scored_truth(case, harm, onset, answers, others), ranked(answers))
+    about = [answer for answer in answers if harm is None or case.blamed in ("", answer.query)]
+    named = _most(about, onset if harm is None else harm.at)
+    return Judgement(judged.seconds, judged.leads[1], named, tuple(sorted(set().union(*judged.alarms))))
 
 
-def _rank(severity: str) -> int:
-    return [str(severity) for severity in SEVERITIES].index(severity)
+def scored_truth(
+    case: Case, harm: Harm | None, onset: float, answers: Iterable[DiagnosisAt], others: float
+) -> dict[str, Any]:
+    """What the scorer of the benchmark reads of a case's truth."""
+    return {
+        "healthy": case.healthy,
+        "onset": case.onset,
+        "fault_at": onset,
+        "harm_at": harm.at if harm is not None else None,
+        "due": harm.level if harm is not None else "",
+        "accepted": list(case.expected),
+        "also_true": list(OTHERS_RULES) if others >= MIN_OTHERS_SHARE else [],
+        "elsewhere": sorted({answer.query for answer in answers} - {case.blamed}) if case.blamed else [],
+    }
 
 
-def _serious(findings: Iterable[tuple[str, str]]) -> Iterator[str]:
-    return (rule for rule, severity in findings if severity != "info")
+def ranked(answers: Iterable[DiagnosisAt]) -> list[dict[str, Any]]:
+    """Answers as the scorer of the benchmark reads them, one for each instant: the root causes of all queries by their
+    rank, then the other findings."""
+    found: list[dict[str, Any]] = []
+    for at, together in groupby(answers, key=lambda answer: answer.at):
+        causes = []
+        for answer in together:
+            # one rule may be found of several places; its gravest finding counts, also where it is a root cause
+            severities = dict(sorted(answer.findings, key=lambda finding: score.LEVELS[finding[1]]))
+            roots = dict(answer.roots)
+            for place, rule in enumerate(roots | severities):
+                cause = {"cause": rule, "place": answer.query, "severity": severities.get(rule, roots.get(rule))}
+                causes.append((rule not in roots, place, cause))
+        causes.sort(key=lambda cause: cause[:2])
+        found.append({"at": at, "causes": [cause for _, _, cause in causes]})
+    return found
 
 
 def _most(answers: Sequence[DiagnosisAt], since: float) -> str:

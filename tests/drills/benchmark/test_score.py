@@ -1,0 +1,204 @@
+"""The scorer of the data set, on truths and answers made by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ledgerops.drills.benchmark import score
+
+FAULT = {
+    "split": "test", "kind": "slow-sink", "strength": "clear", "source": "kafka", "void": "", "healthy": False,
+    "onset": "later", "started": 0.0, "fault_at": 100.0, "harm_at": 110.0, "ended": 200.0, "due": "warning",
+    "accepted": ["slow-sink", "query-stuck"], "also_true": [], "elsewhere": [],
+}  # fmt: skip
+HEALTHY = FAULT | {
+    "kind": "bursts", "strength": "", "onset": "", "healthy": True, "harm_at": None, "due": "", "accepted": [],
+}  # fmt: skip
+
+
+def says(at, *causes, **more):
+    """An answer at a moment; `more` holds for each cause."""
+    return {"at": at, "causes": [{"cause": cause, "severity": "warning", **more} for cause in causes]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "leads"),
+    [
+        pytest.param([says(125, "slow-sink")], 15.0, (True, True, True), id="named first"),
+        pytest.param([says(125, "key-skew", "query-stuck")], 15.0, (False, True, True), id="named second"),
+        pytest.param([says(125, *"abcd", "slow-sink")], 15.0, (False, False, True), id="named fifth"),
+        pytest.param([says(125, *"abcde", "slow-sink")], 15.0, (False, False, False), id="named sixth"),
+        pytest.param([says(105, "slow-sink")], 0.0, (True, True, True), id="named before the harm"),
+        pytest.param([says(99, "slow-sink")], None, (False, False, False), id="named before the fault"),
+        pytest.param([says(125, "key-skew")], None, (False, False, False), id="another cause"),
+        pytest.param([], None, (False, False, False), id="nothing said"),
+        pytest.param([says(120), says(125, "slow-sink"), says(130)], 15.0, (False, False, False), id="half of them"),
+        pytest.param(
+            [says(120), says(125, "slow-sink"), says(130), says(135, "slow-sink")],
+            15.0,
+            (True, True, True),
+            id="in most from the first on",
+        ),
+        pytest.param(
+            [says(104, "slow-sink"), says(106), says(108), says(115, "slow-sink")],
+            0.0,
+            (True, True, True),
+            id="answers before the harm do not count where it is named after it",
+        ),
+        pytest.param([says(125, "slow-sink", severity="info")], None, (False, False, False), id="not serious enough"),
+        pytest.param([says(125, "slow-sink", place="other")], 15.0, (True, True, True), id="an unknown place"),
+    ],
+)
+def test_a_fault_is_named_by_an_accepted_cause_after_its_start(answers, seconds, leads):
+    judged = score.judge(FAULT, answers)
+
+    assert (judged.seconds, tuple(judged.leads.values())) == (seconds, leads)
+
+
+def test_a_cause_in_another_query_does_not_name_the_fault_and_takes_no_rank_from_it():
+    truth = FAULT | {"elsewhere": ["reports"]}
+    other, own = says(120, "slow-sink", place="reports"), says(120, "slow-sink", place="orders")
+
+    assert score.judge(truth, [other]).seconds is None
+    both = score.judge(truth, [{"at": 120, "causes": other["causes"] + own["causes"]}])
+    assert (both.seconds, both.leads[1]) == (10.0, True)
+
+
+def test_a_fault_that_is_due_at_info_may_be_named_at_info():
+    assert score.judge(FAULT | {"due": "info"}, [says(120, "slow-sink", severity="info")]).seconds == 10.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "answers", "alarms"),
+    [
+        pytest.param(HEALTHY, [says(10, "a"), says(20, "b"), says(30), says(40, "a")], [{"a", "b"}, {"a"}], id="two"),
+        pytest.param(HEALTHY, [says(10), says(20)], [], id="nothing said"),
+        pytest.param(HEALTHY, [says(10, "a", severity="info")], [], id="an info"),
+        pytest.param(HEALTHY | {"also_true": ["a"]}, [says(10, "a")], [], id="true of the machine"),
+        pytest.param(HEALTHY | {"also_true": ["a"]}, [says(10, "a", "b")], [{"b"}], id="true and another"),
+        pytest.param(FAULT, [says(50, "a"), says(150, "b")], [{"a"}], id="before the fault"),
+        pytest.param(FAULT, [says(100, "a")], [], id="at the fault"),
+        pytest.param(FAULT | {"onset": "birth"}, [says(50, "a")], [], id="from birth there is no time before"),
+    ],
+)
+def test_an_alarm_is_a_run_of_causes_while_all_is_well(truth, answers, alarms):
+    assert score.judge(truth, answers).alarms == alarms
+
+
+def test_the_interval_of_a_share_is_wilsons():
+    # 8 of 10 by the formula: centre (0.8 + 0.19208) / 1.38416, half 0.3358 / 1.38416
+    found = score.share(8, 10)
+
+    assert (round(found["low"], 4), round(found["high"], 4)) == (0.4902, 0.9433)
+    assert (score.share(0, 5)["low"], score.share(5, 5)["high"], score.share(0, 0)) == (0.0, 1.0, None)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Two faults, two healthy cases of 200 s, one void case."""
+    (tmp_path / "truth").mkdir()
+    truths = {
+        "1-01": FAULT,
+        "1-02": FAULT | {"kind": "overload", "accepted": ["input-overload"]},
+        "1-03": HEALTHY,
+        "1-04": HEALTHY,
+        "1-05": FAULT | {"void": "the fault did no harm", "harm_at": None, "due": ""},
+    }
+    for case, truth in truths.items():
+        (tmp_path / "truth" / f"{case}.json").write_text(json.dumps({"case": case, **truth}))
+    names = ("slow-sink", "key-skew", "input-overload", "unknown")
+    (tmp_path / "causes.json").write_text(json.dumps({name: {"meaning": "x", "family": "y"} for name in names}))
+    return tmp_path
+
+
+def answered(dataset, *lines):
+    file = dataset / "answers.jsonl"
+    file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return file
+
+
+def answer(case, at, *causes):
+    return {"case": case, "at": at, "causes": [{"cause": cause} for cause in causes]}
+
+
+LINES = (
+    answer("1-01", 150, "slow-sink"),
+    answer("1-01", 130, "slow-sink"),
+    answer("1-01", 60, "unknown"),
+    answer("1-02", 130, "key-skew"),
+    answer("1-03", 20),
+    answer("1-05", 120, "slow-sink"),
+)
+
+
+def test_figures_are_those_computed_by_hand(dataset):
+    found = score.report(dataset, answered(dataset, *LINES))
+    everything = found["figures"]["all"]
+
+    assert (found["cases"], found["void"], found["unanswered"]) == (5, 1, 1)
+    assert (everything["faults"], everything["healthy"], everything["time"]) == (2, 2, 20.0)
+    assert [everything[name]["share"] for name in ("recall", "AC@1", "silent")] == [0.5, 0.5, 1.0]
+    # 200 s of each healthy case and 100 s before each fault are 600 s; one alarm, before a fault
+    assert everything["alarms/hour"] == pytest.approx(6.0)
+    assert found["figures"]["kind: slow-sink"]["recall"]["share"] == 1.0
+    assert found["figures"]["kind: overload"]["recall"]["share"] == 0.0
+    assert [name for name in found["figures"] if name.startswith("onset")] == ["onset: later"]
+
+
+def test_a_tool_that_looks_back_once_has_no_time(dataset):
+    found = score.report(dataset, answered(dataset, answer("1-01", 9999, "slow-sink"), answer("1-03", 9999, "unknown")))
+
+    assert found["figures"]["all"]["time"] is None
+    assert found["figures"]["all"]["AC@1"]["share"] == 0.5
+    assert found["figures"]["all"]["silent"]["share"] == 0.5
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-I", score.__file__, *map(str, words)], capture_output=True, text=True, check=False
+    )
+
+
+def test_it_runs_as_a_file_of_its_own(dataset):
+    file = answered(dataset, *LINES)
+    table, document = run(dataset, file), run(dataset, file, "--json")
+
+    assert (table.returncode, document.returncode) == (0, 0)
+    assert table.stdout.splitlines()[0] == "5 cases; 1 void, left out; 1 without an answer"
+    assert "all              2       0.50 [0.09, 0.91]" in table.stdout
+    assert json.loads(document.stdout)["figures"]["all"]["recall"]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        pytest.param("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", id="not JSON"),
+        pytest.param(answer("9-99", 1), "missing or unknown '9-99'", id="another case"),
+        pytest.param({"at": 1, "causes": []}, "missing or unknown 'case'", id="no case"),
+        pytest.param({"case": "1-01", "at": 1}, "missing or unknown 'causes'", id="no causes"),
+        pytest.param(
+            answer("1-01", 1, "slow_sink"), "unknown cause or severity in {'cause': 'slow_sink'}", id="another cause"
+        ),
+        pytest.param(answer("1-01", "soon"), "could not convert string to float: 'soon'", id="no time"),
+        pytest.param(
+            {"case": "1-01", "at": 1, "causes": ["slow-sink"]}, "string indices must be integers", id="a name"
+        ),
+        pytest.param("[]", "list indices must be integers", id="a list"),
+    ],
+)
+def test_a_line_that_is_not_an_answer_is_named(dataset, line, problem):
+    file = answered(dataset, answer("1-01", 1), line)
+    found = run(dataset, file)
+
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith(f"{file}:2: not an answer: {problem}")
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_missing_file_and_missing_words_are_errors(dataset):
+    assert run(dataset, dataset / "none").returncode == run(dataset).returncode == 2
+    assert run(dataset).stderr == "usage: python score.py DATASET ANSWERS.jsonl [--json]\n"
