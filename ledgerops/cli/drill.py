@@ -5,10 +5,10 @@ thing, repairs it, and compares the diagnosis of the recording with the truth. H
 warning or above. With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or
 with something unusual that does no harm. The same seed draws the same ones. Each is scored live, from its recording
 and from its event log. With --remedies the steps that the verdicts advise are taken, with the numbers that they say,
-and the harm is measured before and after; names are then kinds of faults. Drills are part of a checkout, not of an
-installed package.
+and the harm is measured before and after; names are then kinds of faults. With --export the drawn drills that were run
+become a data set on which any tool can be tested. Drills are part of a checkout, not of an installed package.
 
-Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
+Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run, or exported.
 
 Examples:
     ledgerops drill --list
@@ -16,6 +16,7 @@ Examples:
     ledgerops drill --score runs/drills
     ledgerops drill --seed 1 --out runs --publish docs/diagnosis.md
     ledgerops drill --seed 31 --remedies overload binding-cap --lanes 2
+    ledgerops drill --export runs/benchmark --score runs/seed-18 runs/seed-19
 """
 
 from __future__ import annotations
@@ -53,7 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --seed: take the steps that verdicts advise, and measure again",
     )
     add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")
-    add("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
+    add("--score", type=Path, nargs="+", metavar="FOLDER", help="run no drill: score folders of results again")
+    add("--export", type=Path, metavar="FOLDER", help="write the drawn drills in the folders of --score as a data set")
+    add(
+        "--held-back",
+        type=Path,
+        metavar="FILE",
+        help="with --export: lines of a seed and a salt, to be named by their SHA-256 only",
+    )
     add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
     add("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
     add("--save", type=Path, metavar="FOLDER", help="save the recordings there, compressed, as test cases")
@@ -65,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.drills.drawn.known import BY_NAME as KNOWN
     from ledgerops.drills.scoring import results
 
+    if args.export:
+        return _export(args)
     if args.remedies:
         return _remedies(args)
     if args.list:
@@ -80,11 +90,13 @@ def run(args: argparse.Namespace) -> int:
     for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
         if place:
             _must_take_files(place)
-    if (args.seed is not None and not args.names) or (args.score and any(args.score.glob("**/case.json"))):
+    if (args.seed is not None and not args.names) or any(
+        any(folder.glob("**/case.json")) for folder in args.score or ()
+    ):
         return _drawn(args)
     chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
     if args.score is not None:
-        found = results.score_again(args.score, chosen)
+        found = results.score_again(_one(args.score), chosen)
     else:
         stop = Stop()
         with stop.on_signals():
@@ -103,17 +115,30 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
     from ledgerops.drills.scoring import drawn_page
 
     problems: dict[str, str] = {}
-    folder: Path | None = args.score
-    if folder is None:
+    folders: list[Path] | None = args.score
+    if folders is None:
         folder = args.out if known else args.out / f"seed-{args.seed}"
-        stop = Stop()
+        folders, stop = [folder], Stop()
         with stop.on_signals():
             stop.calm()
             chosen = known or cases(args.seed, args.count)
             problems = perform(chosen, folder, args.lanes, stop, lambda _, bundle: drawn_page.one_line(bundle.folder))
         if stop.asked:
             raise KeyboardInterrupt
-    return drawn_page.finish(folder, problems, args.publish, args.note)
+    return drawn_page.finish(folders, problems, args.publish, args.note)
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Writes the drawn drills in the folders of --score as a data set."""
+    from ledgerops.drills.benchmark.export import export
+
+    if not args.score:
+        raise UserError("--export needs --score with the folders of drills that were run")
+    problems = export(args.export, args.score, args.held_back)
+    print(f"wrote {args.export}")
+    for folder, problem in problems.items():
+        print(f"{folder} was left out: {problem}")
+    return 2 if problems else 0
 
 
 def _remedies(args: argparse.Namespace) -> int:
@@ -131,7 +156,7 @@ def _remedies(args: argparse.Namespace) -> int:
     if args.publish:
         _must_take_files(args.publish.parent)
     problems: dict[str, str] = {}
-    folder: Path | None = args.score
+    folder = _one(args.score) if args.score else None
     if folder is None:
         folder, stop = args.out / f"remedies-{args.seed or 1}", Stop()
         _must_take_files(folder)
@@ -150,6 +175,13 @@ def _remedies(args: argparse.Namespace) -> int:
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")
     return 2 if problems else int(any(each.kind == "did not help" for each in found if not each.control))
+
+
+def _one(folders: Sequence[Path]) -> Path:
+    """The folder of --score. Raises UserError for several, which only drawn drills may have."""
+    if len(folders) > 1:
+        raise UserError("--score cannot be several folders, except of drawn drills")
+    return folders[0]
 
 
 def _must_take_files(folder: Path) -> None:

@@ -38,6 +38,7 @@ READ = {
     ("topics", "--plan"): ["topics", "--bootstrap-servers", "localhost:1", "--plan", "{}"],
     ("notify", "--senders"): ["notify", "--senders", "{}"],
     ("notify", "--token-file"): ["notify", "--token-file", "{}"],
+    ("drill", "--held-back"): ["drill", "--export", "{}-out", "--score", "{}-none", "--held-back", "{}"],
 }  # fmt: skip
 # folders, what is written, and what another test covers (certificates: the TLS library reads them)
 OTHER = {
@@ -45,8 +46,9 @@ OTHER = {
     ("load", "--manifest"), ("load", "--samples"), ("load search", "--out"), ("load test", "--manifest"),
     ("load test", "--recording"), ("load test", "--samples"), ("load test", "--out"), ("verify", "run_folder"),
     ("verify", "--data"), ("diagnose", "--html"), ("drill", "--out"), ("drill", "--score"), ("drill", "--publish"),
-    ("drill", "--save"), ("render", "--out"), ("topics", "--data"), ("broker", "--folder"), ("jars", "--settings"),
-    ("notify", "--queue"), ("notify", "--tls-certificate"), ("notify", "--tls-key"), ("notify", "--tls-client-ca"),
+    ("drill", "--save"), ("drill", "--export"), ("render", "--out"), ("topics", "--data"), ("broker", "--folder"),
+    ("jars", "--settings"), ("notify", "--queue"), ("notify", "--tls-certificate"), ("notify", "--tls-key"),
+    ("notify", "--tls-client-ca"),
     ("notify", "--exporter-token-file"), ("notify", "--exporter-password-file"), ("notify", "--prometheus-token-file"),
     ("notify", "--prometheus-password-file"), ("notify", "--client-certificate"), ("notify", "--client-key"),
     ("mcp", "source"), ("mcp", "--from"), ("mcp", "--before"),  # the reader of diagnose

@@ -36,7 +36,7 @@ def start_application(case: Case, injector: Injector) -> subprocess.Popen[bytes]
     command = [sys.executable, "-m", "ledgerops", "exec", str(script)]
     with (folder / "app.log").open("wb") as log:
         return subprocess.Popen(
-            command if case.start else [*command, *_options(case, injector.servers)],
+            command if case.start else [*command, *options(case, injector.servers)],
             cwd=folder,
             env=_environment(case, injector),
             stdout=log,
@@ -95,7 +95,8 @@ def _conf(case: Case, injector: Injector) -> dict[str, str]:
     return {**conf, **case.conf, **injector.conf}
 
 
-def _options(case: Case, servers: str) -> list[str]:
+def options(case: Case, servers: str) -> list[str]:
+    """The words of a plain application's command line; `servers`: of its broker."""
     given: dict[str, Any] = {**case.options, "checkpoint": "checkpoints", "name": case.query}
     if case.source in ("rate", "files", "kafka", "delta"):
         given |= {"source": case.source, "servers": servers, "partitions": case.partitions}

@@ -15,6 +15,7 @@ SAMPLES = (
     ("Seeds 15 to 17: never seen by the rules", range(15, 18)),
     ("Seeds 1 to 14: seen by the rules", range(1, 15)),
 )
+SEEN = tuple(seed for title, seeds in SAMPLES[1:] for seed in seeds)
 INTRODUCTION = """\
 `ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops, with a fault or a healthy
 peculiarity. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its recording, and
@@ -119,10 +120,10 @@ def one_line(folder: Path) -> str:
     return f"{truth}; {'; '.join(f'{way}: {_answer(result, way)}' for way in WAYS)}"
 
 
-def finish(folder: Path, problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
-    """Scores all drawn drills below a folder, prints the tables and gives the exit code of the command."""
+def finish(folders: Sequence[Path], problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
+    """Scores all drawn drills below the folders, prints the tables and gives the exit code of the command."""
     results = []
-    for place in sorted(file.parent for file in folder.glob("**/case.json")):
+    for place in sorted(file.parent for folder in folders for file in folder.glob("**/case.json")):
         try:
             results.append(judge(place))
         except UserError as error:

@@ -1,0 +1,83 @@
+"""The scrapes of a drill as a table: what a Prometheus server would have stored of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ledgerops.drills.harness.scraping import FILE
+from ledgerops.errors import UserError, cannot_read
+from ledgerops.metrics import verdict
+
+INSTANCE = "driver"
+# what a tool is tested on must not have our own answers in it
+VERDICTS = tuple(
+    metric.name
+    for metric in (
+        verdict.FINDING,
+        verdict.ROOT_CAUSE,
+        verdict.ROOT_CAUSE_INFO,
+        verdict.ROOT_CAUSE_SINCE,
+        verdict.HEALTH,
+        verdict.STATUS,
+    )
+)
+SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?")
+LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)",?\s*')
+ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
+
+
+class Sample(NamedTuple):
+    """One value of one series; `labels` is JSON with sorted keys."""
+
+    time: float  # of the scrape, epoch seconds
+    metric: str
+    labels: str
+    value: float
+
+
+def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]:
+    """What the scrapes of a drill read, in their order, with `up` for each. `clean` is applied to each text.
+
+    Raises UserError when the drill was not scraped, or when a scrape cannot be read."""
+    file = folder / FILE
+    try:
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            scrapes = [json.loads(line) for line in lines]
+    except OSError as error:
+        raise cannot_read(file, error) from None
+    except (ValueError, EOFError):
+        raise UserError(f"cannot read {file}: not a file of scrapes; run the drill again") from None
+    for scrape in scrapes:
+        own = {"instance": INSTANCE, "job": scrape["job"]}
+        for line in clean(scrape.get("text", "")).splitlines():
+            if (found := SAMPLE.fullmatch(line)) is None or found[1].startswith(VERDICTS):
+                continue
+            labels = {name: _plain(value) for name, value in LABEL.findall(found[2] or "")}
+            yield Sample(scrape["at"], found[1], _json(labels | own), float(found[3]))
+        yield Sample(scrape["at"], "up", _json(own), float("text" in scrape))
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"\\.", lambda found: ESCAPED.get(found[0], found[0]), value)
+
+
+def _json(labels: dict[str, str]) -> str:
+    return json.dumps(labels, sort_keys=True)
+
+
+def write_parquet(found: list[Sample], file: Path) -> None:
+    """Writes samples as Parquet: dictionaries for the repeated texts, in zstd."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = list(zip(*found, strict=True)) or [(), (), (), ()]
+    kinds = (pa.float64(), pa.string(), pa.string(), pa.float64())
+    table = pa.table(
+        {name: pa.array(column, kind) for name, column, kind in zip(Sample._fields, columns, kinds, strict=True)}
+    )
+    parquet.write_table(table, file, compression="zstd", compression_level=19, use_dictionary=["metric", "labels"])
