@@ -167,10 +167,10 @@ def _remedies(args: argparse.Namespace) -> int:
         if stop.asked:
             raise KeyboardInterrupt
     found = page.all_taken(folder)
-    text = page.section(found, args.note)
-    print(text)
+    part = page.part(found, args.note)
+    print(part.section, part.drills, sep="\n")
     if args.publish:
-        sections.publish(args.publish, text)
+        sections.publish(args.publish, part)
         print(f"wrote {args.publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")

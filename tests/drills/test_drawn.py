@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,45 +163,55 @@ def test_of_answers_at_one_instant_only_the_last_counts(tmp_path):
     assert given[-1].roots[0][0] == "key-skew"
 
 
-def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# How often\n\ntext\n\n## Rules\n\nmore\n")
+def drawn(*seeds: int) -> sections.Part:
     way = {name: Judgement(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
-    results = [
-        CaseResult(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way)
-        for seed in (1, 15)
-    ]
+    case = Case(name="1-x", kind="slow-sink", onset="later", strength="just")
+    return drawn_page.part([CaseResult(replace(case, seed=seed), HARM, "", way) for seed in seeds])
 
-    sections.publish(page, drawn_page.section(results))
-    sections.publish(page, drawn_page.section(results))
+
+UNSEEN = drawn_page.SEEN[-1] + 1
+OTHERS = "| [by others](others.md) | 1 of 1 | 2 of 2 | most |\n"
+
+
+def test_seeds_that_the_rules_have_seen_are_a_sample_of_their_own_and_count_not_in_the_summary(tmp_path):
+    page = tmp_path / "diagnosis.md"
+
+    sections.publish(page, drawn(1, UNSEEN))
+    text, drills = page.read_text(), (tmp_path / "diagnosis-drills.md").read_text()
+
+    assert "of 1: live 1, recording 1, event log 1" in text
+    assert text.count("| all faults          | live") == 2
+    assert text.index("### Seeds never seen") < text.index(f"Seeds run: {UNSEEN}.") < text.index("### Seeds seen")
+    assert drills.index(f"| {UNSEEN}-1-x") < drills.index("### Seeds seen") < drills.index("| 1-1-x")
+
+
+def test_the_page_has_sums_and_the_page_beside_has_the_drills(tmp_path):
+    page = tmp_path / "accuracy.md"
+
+    sections.publish(page, drawn(UNSEEN))
+
+    assert f"{UNSEEN}-1-x" not in page.read_text()
+    assert "(accuracy-drills.md)" in page.read_text()
+    assert f"{UNSEEN}-1-x" in (tmp_path / "accuracy-drills.md").read_text()
+
+
+def test_a_part_takes_the_place_of_the_one_with_its_title_and_leaves_the_others(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"# How often\n\ntext\n\n## In short\n\n{OTHERS}")
+    for number in (1, 2):
+        row = ("[steps](#steps-that-were-taken)", f"{number} of 2", "", "helps")
+        steps = f"{sections.STEPS}\n{number} steps\n"
+        sections.publish(page, sections.Part(steps, row, f"{sections.STEPS}\nrows\n"))
+        sections.publish(page, drawn(UNSEEN))
+
     text = page.read_text()
 
-    assert (
-        text.count("## Drills drawn by seed")
-        == text.count("### Seeds 15 to 17")
-        == text.count("### Seeds 1 to 14")
-        == 1
-    )
-    assert (
-        text.index("### Seeds 15 to 17")
-        < text.index("| 15-1-x")
-        < text.index("### Seeds 1 to 14")
-        < text.index("| 1-1-x")
-    )
-    assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")
-    sums, folded = text.index("| all faults"), "<summary>The drills one by one</summary>\n\n| drill"
-    assert sums < text.index(folded) < text.index("| 15-1-x") < text.index("</details>") and text.count(folded) == 2
-    assert text.endswith("\n\n## Rules\n\nmore\n")
-
-
-def test_a_page_that_is_made_again_keeps_the_sections_of_other_commands(tmp_path):
-    page = tmp_path / "page.md"
-    sections.publish(page, f"{sections.STEPS}\none step\n")
-    sections.publish(page, f"{sections.DRAWN}\none seed\n")
-    sections.publish(page, f"{sections.STEPS}\ntwo steps\n")
-
-    sections.publish_rest(page, "# New\n\n## Rules\n\nless\n")
-
-    assert page.read_text() == (
-        "# New\n\n## Drills drawn by seed\n\none seed\n\n## Rules\n\nless\n\n## Steps that were taken\n\ntwo steps\n"
-    )
+    assert text.startswith("# How often\n\ntext\n\n## In short\n\n| queries ")
+    assert [line.split("|")[1].strip() for line in text.splitlines() if "](" in line and line.startswith("|")] == [
+        "[by others](others.md)",
+        "[steps](#steps-that-were-taken)",
+        f"[drawn by seed]({drawn_page.ANCHOR}): 1 applications",
+    ]
+    assert "1 of 2" not in text
+    assert text.index("## In short") < text.index("## Drills drawn by seed") < text.index("## Steps that were taken")
+    assert text.endswith("## Steps that were taken\n\n2 steps\n")

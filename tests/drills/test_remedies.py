@@ -11,7 +11,7 @@ from ledgerops.cli import main
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import MEASURES, Harm
-from ledgerops.drills.remedies.page import Taken, section
+from ledgerops.drills.remedies.page import Taken, part
 from ledgerops.drills.remedies.step import CONTROLS, KINDS, Step, advised, least, remedy_cases, treated
 from ledgerops.errors import UserError
 from ledgerops.model.finding import CORES, DELAY_SECONDS, REPARTITION, TRIGGER_SECONDS, Setting
@@ -130,10 +130,12 @@ def test_the_page_counts_only_what_could_be_set_and_shows_controls_apart():
         Taken(CASE, STEP, BAD, None),
         Taken(CASE, STEP, BAD, BAD, control="late-rows"),
     ]
-    page = section(found)
-    assert "ended the harm in 1 of 2 cases" in page
-    assert "3.6 s" in page  # saved
-    assert page.index("Controls") < page.index("of late-rows")
+    published = part(found)
+
+    assert "ended the harm in 1 of 2 cases" in published.section
+    assert published.row[1] == "harm ended in 1 of 2"
+    assert "3.6 s" in published.drills  # saved
+    assert published.drills.index("Controls") < published.drills.index("of late-rows")
 
 
 def _batches(*rows_and_more):

@@ -147,12 +147,6 @@ def test_a_control_passes_when_nothing_is_found(tmp_path, slow, passed):
     assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
 
 
-def test_without_the_tasks_less_is_known(bundle):
-    whole, blind = score(drill(), bundle), score(drill(), bundle, without=("tasks",))
-
-    assert whole.sightings[0].finding.confidence > blind.sightings[0].finding.confidence
-
-
 def test_the_place_may_be_named_by_the_role(bundle):
     named = {"expected": ("trigger-overrun",), "component": ("query={main}",), "may": ("slow-sink",)}
     found = score(drill(deadline_seconds=80.0, **named), bundle)

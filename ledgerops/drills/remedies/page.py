@@ -61,12 +61,21 @@ batch took less. Least is the number with which the case, as it was made, has no
 """
 
 
-def section(found: Sequence[Taken], note: str = "") -> str:
+MEANING = "whether the advice helps: the step was taken, with the number that the verdict gave"
+
+
+def part(found: Sequence[Taken], note: str = "") -> sections.Part:
     """The Markdown of the steps that were taken, with their sums in front, and a note on the runs."""
     own = [taken for taken in found if not taken.control]
-    parts = [sections.STEPS, INTRODUCTION, *([note, ""] if note else []), sums(own), ""]
-    parts += [_cases(own), "", "Controls, with the step of another fault:", ""]
-    return "\n".join([*parts, _cases([taken for taken in found if taken.control]), ""])
+    text = [sections.STEPS, INTRODUCTION, *([note, ""] if note else []), sums(own), ""]
+    text += [f"[Case by case]({sections.BESIDE}#steps-that-were-taken).", ""]
+    rows = [sections.STEPS, _cases(own), "", "Controls, with the step of another fault:", ""]
+    rows += [_cases([taken for taken in found if taken.control]), ""]
+    counted = {kind: sum(taken.kind == kind for taken in own) for kind in KINDS}
+    tried = counted["helped"] + counted["did not help"]
+    ended = f"harm ended in {counted['helped']} of {tried}"
+    row = "[steps that were taken](#steps-that-were-taken)", ended, "", MEANING
+    return sections.Part("\n".join(text), row, "\n".join(rows))
 
 
 def sums(own: Sequence[Taken]) -> str:

@@ -14,24 +14,14 @@ import zstandard
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
-from ledgerops.drills.scoring import baselines, report
-from ledgerops.drills.scoring.score import Score, score
-from ledgerops.model.records import ObservationKind
+from ledgerops.drills.scoring import report, sections
+from ledgerops.drills.scoring.score import Score
 
 Done = Sequence[tuple[Case, Bundle, Score]]
-SIGNALS: tuple[tuple[str, tuple[ObservationKind, ...]], ...] = (
-    ("task summaries (REST)", ("tasks",)),
-    ("the watchdog on running batches", ("batch_running",)),
-    ("machine, processes and executors", ("host",)),
-    ("the query's plan", ("plan",)),
-    ("the broker's offsets", ("offsets",)),
-)
-HEAD = """# How often the diagnosis is right
-
-Real queries are broken on purpose, and what `ledgerops diagnose` reports is compared with what was done. Drills drawn
-by seed are plain applications; seeds that the rules have never seen say what to expect of applications like these.
-Scripted drills are of the ledger, and the rules were tuned on them: they say that these faults are distinguished on
-this machine, and do not predict other workloads.
+MEANING = "that these faults are told apart on this machine; not what to expect of other workloads"
+RULES = """\
+Recall: found in the drills whose fault it must name. Precision: drills in which it was found and true. The times are
+from effect to finding, and from repair until nothing is found.
 """
 METHOD = """\
 `make drills` runs the scripted drills. Each is a Spark driver of its own that runs queries of the ledger under random
@@ -52,34 +42,32 @@ true and not counted against it; in controls it is. The recordings are kept in `
 them, and recompute every number of every finding from them with separate code (`tests/evidence`)."""
 
 
-def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> str:
-    """The whole page in Markdown. `problems`: why a drill could not be run, by name."""
+def part(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> sections.Part:
+    """The scripted drills: sums, a row of the summary, and the rows drill by drill and rule by rule.
+
+    `problems`: why a drill could not be run, by name.
+    """
     scored = [(drill, found) for drill, _, found in done]
-    answers = [baselines.thresholds(drill, bundle) for drill, bundle, _ in done]
-    parts = [
-        HEAD,
-        "## Scripted drills: the rules were tuned on them\n",
+    totals = report.sums(scored)
+    text = [
+        sections.SCRIPTED,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
-        _result(report.sums(scored), sum(found.void for _, found in scored), len(problems)),
+        _result(totals, sum(found.void for _, found in scored), len(problems)),
         "",
-        report.folded("How a scripted drill is judged", METHOD),
-        report.folded("The scripted drills one by one", report.by_drill(scored)),
-        "## What is not reached, and why\n",
+        f"[Drill by drill]({sections.BESIDE}#scripted-drills-the-rules-were-tuned-on-them), and rule by rule.\n",
+        "Not reached:\n",
         _missed(done, problems),
         "",
-        "## Rules\n",
-        "Recall: found in the drills whose fault it must name. Precision: drills in which it was found and true."
-        " The times are from effect to finding, and from repair until nothing is found.\n",
-        report.folded("The rules one by one", report.by_rule(scored)),
-        "",
-        "## Other diagnosers\n",
-        report.compare_baselines(scored, answers),
-        "",
-        "## What each signal is worth\n",
-        "The same recordings without one kind of record: which drills no longer pass.\n",
-        ablation(done),
+        report.folded("How a scripted drill is judged", METHOD),
     ]
-    return "\n".join(parts) + "\n"
+    rows = [sections.SCRIPTED, report.by_drill(scored), "", RULES, report.by_rule(scored), ""]
+    row = (
+        "[scripted drills of the ledger](#scripted-drills-the-rules-were-tuned-on-them)",
+        f"{totals.first:.0%}; found {totals.recall * totals.faults:.0f} of {totals.faults}",
+        f"{totals.controls - totals.alarms} of {totals.controls}",
+        MEANING,
+    )
+    return sections.Part("\n".join(text), row, "\n".join(rows))
 
 
 def _result(totals: report.Sums, void: int, not_run: int) -> str:
@@ -98,19 +86,6 @@ def _result(totals: report.Sums, void: int, not_run: int) -> str:
         ("drills whose fault took no effect (void)", str(void), "0"),
     )
     return report.table(("what", "value", "wanted"), rows)
-
-
-def ablation(done: Done) -> str:
-    """Which drills no longer pass without one of the signals."""
-    rows = []
-    for what, kinds in SIGNALS:
-        lost = [
-            drill.name
-            for drill, bundle, found in done
-            if found.passed and not score(drill, bundle, without=kinds).passed
-        ]
-        rows.append((what, str(len(lost)), ", ".join(lost)))
-    return report.table(("without", "lost", "drills"), rows)
 
 
 def _missed(done: Done, problems: Mapping[str, str]) -> str:

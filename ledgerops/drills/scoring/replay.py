@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.model import recording
 from ledgerops.model.finding import Verdict
-from ledgerops.model.records import ObservationKind
 from ledgerops.runtime.replay import verdicts
 
 GRID_SECONDS = 1.0  # between two verdicts while nothing is observed
 
 
-def replayed(bundle: Bundle, without: Sequence[ObservationKind] = ()) -> Iterator[Verdict]:
-    """Every verdict in order, made without the records of some kinds."""
-    seen = (observation for observation in recording.read(bundle.recording) if observation.kind not in without)
-    return verdicts(seen, every=GRID_SECONDS)
+def replayed(bundle: Bundle) -> Iterator[Verdict]:
+    """Every verdict in order."""
+    return verdicts(recording.read(bundle.recording), every=GRID_SECONDS)

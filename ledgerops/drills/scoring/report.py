@@ -6,15 +6,11 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
-import numpy as np
-
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
-from ledgerops.drills.scoring.baselines import MOST_FREQUENT, BaselineAnswer, chance
 from ledgerops.drills.scoring.score import Score
 
-RESAMPLES = 2_000
 Scored = tuple[Case, Score]
 
 
@@ -45,15 +41,6 @@ def sums(scored: Sequence[Scored]) -> Sums:
         len(controls),
         sum(bool(score.early or score.untrue) for score in controls),
     )
-
-
-def interval(hits: Sequence[bool]) -> tuple[float, float]:
-    """Bootstrap interval of a share, 95 %, with a fixed seed. Shape of `hits`: one a drill."""
-    if not hits:
-        return 0.0, 1.0
-    draws = np.random.default_rng(1).choice(np.asarray(hits, dtype=float), (RESAMPLES, len(hits))).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def details(drill: Case, bundle: Bundle, score: Score) -> str:
@@ -143,31 +130,6 @@ def by_rule(scored: Sequence[Scored]) -> str:
             )
         )
     return table(("rule", "recall", "precision", "median time", "worst time", "reset"), rows)
-
-
-def compare_baselines(scored: Sequence[Scored], answers: Sequence[BaselineAnswer]) -> str:
-    """ledgerops beside fixed thresholds, always the same answer, and chance: share of faults whose cause was right."""
-    faults = [
-        (score.faults[0], answer)
-        for (_, score), answer in zip(scored, answers, strict=True)
-        if score.faults and not score.void
-    ]
-    ours = [fault.is_first for fault, _ in faults]
-    fixed = [answer.seconds is not None and answer.cause in fault.fault.rules for fault, answer in faults]
-    always = [MOST_FREQUENT in fault.fault.rules for fault, _ in faults]
-    chances = [chance(fault.fault.rules) for fault, _ in faults]
-    controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.healthy]
-    ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.healthy)
-    rows = []
-    for name, hits, alarms in (
-        ("ledgerops", ours, f"{ours_alarms} of {len(controls)}"),
-        ("fixed thresholds", fixed, f"{sum(answer.early for answer in controls)} of {len(controls)}"),
-        (f"always {MOST_FREQUENT}", always, ""),
-    ):
-        low, high = interval(hits)
-        rows.append((name, f"{mean(hits or [0]):.2f}", f"{low:.2f} to {high:.2f}", alarms))
-    rows.append(("chance", f"{mean(chances or [0]):.2f}", "", ""))
-    return table(("diagnoser", "cause right", "95 % interval", "alarms in controls"), rows)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -94,8 +94,7 @@ def finish(results: Sequence[DrillResult], publish: Path | None, save: Path | No
         )
     problems = {result.drill.name: result.problem for result in results if result.problem is not None}
     if publish is not None and done:
-        text = page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note)
-        sections.publish_rest(publish, text)
+        sections.publish(publish, page.part(done, problems, page.today(), page.machine(), done[0][1].seed, note))
         print(f"wrote {publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")

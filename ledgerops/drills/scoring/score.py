@@ -15,7 +15,6 @@ from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case, Fault
 from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
-from ledgerops.model.records import ObservationKind
 
 MAX_RESET_SECONDS = 40.0  # from the repair until findings must be gone: linger and some batches
 MIN_SETTLED_SECONDS = 20.0  # between the end of a control's first batch and the change of its load
@@ -68,16 +67,13 @@ class Score:
         return met and (not self.faults or self.faults[0].is_first)
 
 
-def score(
-    drill: Case, bundle: Bundle, without: Sequence[ObservationKind] = (), verdicts: Iterable[Verdict] | None = None
-) -> Score:
-    """Compares the verdicts on a bundle with the truth: those of a replay without the records of some kinds, unless
-    they are given.
+def score(drill: Case, bundle: Bundle, verdicts: Iterable[Verdict] | None = None) -> Score:
+    """Compares the verdicts on a bundle with the truth: those of a replay, unless they are given.
 
     Raises UserError when the recording cannot be read.
     """
     injected, repaired, ended = (bundle.times[name] for name in ("injected", "repaired", "ended"))
-    verdicts = replayed(bundle, without) if verdicts is None else verdicts
+    verdicts = replayed(bundle) if verdicts is None else verdicts
     given = [verdict for verdict in verdicts if verdict.at <= ended]
     sightings = _sightings(given)
     early = tuple(sorted({sighting.rule for sighting in sightings if sighting.first < injected}))
