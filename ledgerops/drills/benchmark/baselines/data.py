@@ -1,0 +1,153 @@
+"""A case of the data set as the baselines read it: its time, its metrics as series, and the answers that they give."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ledgerops.errors import UserError
+from ledgerops.model.finding import Severity
+
+SCRAPE_SECONDS = 5.0
+# the cost of the observation, and instants, which always grow
+LEFT_OUT = ("_timestamp_seconds", "_bucket", "_info")
+OBSERVER = (
+    *("ledgerops_listener", "ledgerops_callback", "ledgerops_worker", "ledgerops_scrape", "ledgerops_recording"),
+    *("ledgerops_series", "ledgerops_http", "ledgerops_collector", "ledgerops_otlp"),
+)
+TOTALS = ("_total", "_count", "_sum")
+# how well a query does: what the detection of a change looks at
+SERVICE = (
+    *("ledgerops_last_batch_duration_seconds", "ledgerops_query_lag_seconds", "ledgerops_query_backlog_offsets"),
+    "ledgerops_watermark_lag_seconds",
+)
+IDENTITY = ("app", "instance", "job", "query")  # labels that all series of a case share
+
+
+class Named(NamedTuple):
+    """One cause of an answer; `confidence` where the method states one (0 to 1)."""
+
+    cause: str
+    severity: Severity = "warning"
+    place: str = ""
+    confidence: float | None = None
+
+
+class Answer(NamedTuple):
+    """What a method says of a case at one moment: causes, the likeliest first; none is "nothing is wrong"."""
+
+    case: str
+    at: float
+    causes: tuple[Named, ...]
+
+    def line(self) -> str:
+        """The answer as a line of a file of answers."""
+        causes = [
+            {key: value for key, value in each._asdict().items() if value not in ("", None)} for each in self.causes
+        ]
+        return json.dumps({"case": self.case, "at": self.at, "causes": causes}) + "\n"
+
+
+def answered(case: str, at: float, causes: Iterable[str]) -> Answer:
+    """An answer of a method that knows no severities."""
+    return Answer(case, at, tuple(Named(cause) for cause in causes))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric with its labels on the grid of the case: NaN before its first sample; of totals, the rate."""
+
+    name: str  # with its labels, in Prometheus' own form
+    values: np.ndarray[Any, np.dtype[np.float64]]
+
+    @property
+    def metric(self) -> str:
+        """Its name without labels."""
+        return self.name.partition("{")[0]
+
+
+@dataclass(frozen=True)
+class BenchmarkCase:
+    """A case in its folder. `onset` is when the fault began (epoch seconds), None for a healthy case."""
+
+    folder: Path
+    started: float
+    ended: float
+    onset: float | None
+
+    @property
+    def name(self) -> str:
+        """Seed and number, as 18-07."""
+        return self.folder.name
+
+    @property
+    def split(self) -> float:
+        """What methods that compare before with after are told: when the fault began. Where it was there from the
+        start, or the case is healthy, there is no such time: they compare the last two thirds with the first."""
+        first_third = self.started + (self.ended - self.started) / 3
+        return self.onset if self.onset is not None and self.onset > self.started + 4 * SCRAPE_SECONDS else first_third
+
+    def rows(self) -> Iterator[tuple[float, str, str, float]]:
+        """Every sample: time, metric, labels, value. Raises UserError when there are no metrics."""
+        import pyarrow.parquet as parquet
+
+        try:
+            table = parquet.read_table(self.folder / "metrics.parquet").to_pydict()
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot read the metrics of {self.folder}: {error}") from None
+        yield from zip(table["time"], table["metric"], table["labels"], table["value"], strict=True)
+
+
+def cases(folder: Path) -> list[BenchmarkCase]:
+    """The cases of a data set by name. Raises UserError when there is none, or one is damaged."""
+    found = []
+    for place in sorted(file.parent for file in (folder / "cases").glob("*/case.json")):
+        try:
+            case = json.loads((place / "case.json").read_text("utf-8"))
+            truth = json.loads((folder / "truth" / f"{place.name}.json").read_text("utf-8"))
+            found.append(BenchmarkCase(place, case["started"], case["ended"], onset(truth)))
+        except (OSError, ValueError, KeyError) as error:
+            raise UserError(f"{place} is no case of a data set ({error})") from None
+    if not found:
+        raise UserError(f"no cases in {folder}; make them with ledgerops drill --export")
+    return found
+
+
+def onset(truth: Mapping[str, Any]) -> float | None:
+    """When the fault of a case began, None for a healthy one."""
+    return None if truth["healthy"] else float(truth["fault_at"])
+
+
+def series(
+    rows: Iterable[tuple[float, str, str, float]], started: float, ended: float
+) -> tuple[Sequence[float], list[Series]]:
+    """The times of a grid and the series on it: the newest value at each time, and of totals the rate since the time
+    before. Left out are instants, buckets, and what the observation costs."""
+    samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    kinds: dict[str, str] = {}
+    for at, metric, labels, value in rows:
+        if metric.endswith(LEFT_OUT) or metric.startswith(OBSERVER) or metric == "up":
+            continue
+        own = {key: text for key, text in json.loads(labels).items() if key not in IDENTITY}
+        inside = ",".join(f'{key}="{text}"' for key, text in sorted(own.items()))
+        name = f"{metric}{{{inside}}}" if inside else metric
+        kinds[name] = metric
+        samples[name].append((at, float(value)))
+    times = np.arange(started, ended + 1e-6, SCRAPE_SECONDS)
+    found = []
+    for name, pairs in sorted(samples.items()):
+        pairs.sort()
+        seen = np.array([at for at, _ in pairs])
+        places = np.searchsorted(seen, times + SCRAPE_SECONDS / 2, side="right") - 1
+        values = np.where(places >= 0, np.array([value for _, value in pairs])[np.maximum(places, 0)], np.nan)
+        if kinds[name].endswith(TOTALS):
+            steps = np.diff(values, prepend=np.nan) / SCRAPE_SECONDS
+            values = np.where(steps < 0, np.nan, steps)  # a restart begins at 0 again
+        found.append(Series(name, values))
+    return [float(at) for at in times], found

@@ -1,0 +1,81 @@
+"""BARO and n-sigma on the metrics of a case, by their own package (fse-baro): see outside.py for how they are run.
+
+They are told when the fault began, as in RCAEval. Where there is no such time, BARO's detection must see a change of
+the batch duration, the lag, the backlog or the watermark first.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, series
+from ledgerops.drills.benchmark.baselines.mapping import causes_of
+from ledgerops.drills.benchmark.baselines.ranking import TOP
+from ledgerops.errors import UserError
+
+SCRIPT = Path(__file__).with_name("outside.py")
+
+
+def request(case: BenchmarkCase) -> dict[str, Any]:
+    """A case as outside.py takes it."""
+    times, metrics = series(case.rows(), case.started, case.ended)
+    return {
+        "case": case.name,
+        "time": times,
+        "series": {metric.name: _plain(metric) for metric in metrics},
+        "service": [metric.name for metric in metrics if metric.metric in SERVICE],
+        "split": case.split if case.onset is not None else None,
+    }
+
+
+def answer(case: BenchmarkCase, asked: Mapping[str, Any], ranks: Iterable[str]) -> Answer:
+    """The causes that the first metrics of a ranking name, each by how its mean moved."""
+    grid, moved = np.asarray(asked["time"]), {}
+    for name, values in asked["series"].items():
+        numbers = np.array([np.nan if value is None else value for value in values])
+        before, after = numbers[grid < case.split], numbers[grid >= case.split]
+        known = np.isfinite(before).any() and np.isfinite(after).any()
+        moved[name] = float(np.nanmean(after) - np.nanmedian(before)) if known else 0.0
+    return answered(case.name, case.ended, causes_of([(name, moved[name]) for name in ranks][:TOP]))
+
+
+def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:
+    """The answer of one method to each case, and why it has none where it failed.
+
+    `python` is that of the environment of the packages. Raises UserError when it cannot be run.
+    """
+    try:
+        process = subprocess.Popen(
+            [python, SCRIPT, method],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    except OSError as error:
+        raise UserError(f"cannot run {python}: {error}; make benchmark makes its environment") from None
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        for case in found:
+            asked = request(case)
+            try:
+                process.stdin.write(json.dumps(asked) + "\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+            except BrokenPipeError:
+                line = ""
+            if not line:
+                raise UserError(f"{method} ended early; is its package in {python.parent.parent}?")
+            given = json.loads(line)
+            yield answer(case, asked, given["ranks"]), given["error"]
+        process.stdin.close()
+
+
+def _plain(metric: Series) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in metric.values]

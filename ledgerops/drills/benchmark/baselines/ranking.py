@@ -1,0 +1,83 @@
+"""Rankings over all metrics: how far each moved from its values before (z-score), and how sharply it broke.
+
+Both are told when the fault began, as methods of root cause analysis usually are, and answer once, at the end of the
+case. Of a healthy case, of which there is no such time, they compare the last two thirds with the first, and answer
+only if batch duration, lag, backlog or watermark pass their threshold: of hundreds of metrics, some always do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, series
+from ledgerops.drills.benchmark.baselines.mapping import causes_of
+
+SPEAK_Z = 10.0
+SPEAK_BREAK = 0.9
+MIN_SAMPLES = 3  # before, and after
+TOP = 10  # metrics that are mapped to causes: those below would only fill the ranks
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Score = Callable[[Array, Array], float]
+
+
+def z_score(before: Array, after: Array) -> float:
+    """The largest distance of a value after from the median before, in standard deviations by the median deviation."""
+    centre = np.median(before)
+    spread = 1.4826 * np.median(np.abs(before - centre))
+    # of a metric that stood still, a hundredth of its size
+    floor = max(1e-9, 0.01 * float(np.max(np.abs(np.concatenate([before, after])))))
+    return float(np.max(np.abs(after - centre)) / max(float(spread), floor))
+
+
+def change_point(before: Array, after: Array) -> float:
+    """The share of the squared deviations that one step, at the best place from the time told on, explains (0 to 1)."""
+    values = np.concatenate([before, after])
+    total = float(np.sum((values - values.mean()) ** 2))
+    if total <= 1e-12 * max(1.0, float(np.max(np.abs(values))) ** 2):
+        return 0.0
+    best = 0.0
+    for place in range(len(before), len(values) - 1):
+        left, right = values[:place], values[place:]
+        best = max(best, len(left) * len(right) / len(values) * float(left.mean() - right.mean()) ** 2 / total)
+    return best
+
+
+def rank(
+    times: Sequence[float], metrics: Sequence[Series], split: float, score: Score
+) -> list[tuple[str, float, float]]:
+    """Metrics by their score, the highest first: name, how far the median moved, score."""
+    grid = np.asarray(times)
+    found = []
+    for metric in metrics:
+        known = np.isfinite(metric.values)
+        before, after = metric.values[known & (grid < split)], metric.values[known & (grid >= split)]
+        if len(before) < MIN_SAMPLES or len(after) < MIN_SAMPLES:
+            continue
+        moved = float(np.mean(after) - np.median(before))
+        if value := score(before, after):
+            found.append((metric.name, moved, value))
+    return sorted(found, key=lambda entry: -entry[2])
+
+
+def answer(case: BenchmarkCase, score: Score, speaks: float) -> list[Answer]:
+    """The causes that the metrics with the highest scores name; of a healthy case only above `speaks`."""
+    times, metrics = series(case.rows(), case.started, case.ended)
+    ranked = rank(times, metrics, case.split, score)
+    service = max((value for name, _, value in ranked if name.partition("{")[0] in SERVICE), default=0.0)
+    if case.onset is None and service < speaks:
+        return [answered(case.name, case.ended, ())]
+    return [answered(case.name, case.ended, causes_of((name, moved) for name, moved, _ in ranked[:TOP]))]
+
+
+def by_z_score(case: BenchmarkCase) -> list[Answer]:
+    """The z-score ranking."""
+    return answer(case, z_score, SPEAK_Z)
+
+
+def by_change_point(case: BenchmarkCase) -> list[Answer]:
+    """The change-point ranking."""
+    return answer(case, change_point, SPEAK_BREAK)
