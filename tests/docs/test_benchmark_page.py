@@ -1,0 +1,42 @@
+"""The tool that the page of the benchmark shows is run and scored as the page says."""
+
+import json
+import re
+import subprocess
+import sys
+
+from ledgerops.drills.benchmark.export import export
+from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill
+from tests.paths import ROOT
+
+PAGE = (ROOT / "docs/benchmark.md").read_text("utf-8")
+
+
+def scrape(at, seconds):
+    return {"at": T0 + at, "job": "ledgerops", "text": f"ledgerops_last_batch_duration_seconds {seconds}\n"}
+
+
+def test_the_tool_of_the_page_is_scored(tmp_path):
+    drill(tmp_path / "runs", SINK, {}, [scrape(10, 0.5), scrape(50, 3.6), scrape(55, 3.6)])
+    drill(tmp_path / "runs", QUIET, {}, [scrape(10, 9.0)])  # it has no trigger interval
+    export(tmp_path / "set", [tmp_path / "runs"])
+    [tool] = re.findall(r"```python\n# watch\.py\n(.*?)```", PAGE, re.DOTALL)
+    words = [sys.executable, "-c", tool, str(tmp_path / "set")]
+    answers = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "answers.jsonl").write_text(answers)
+
+    words = [
+        sys.executable,
+        "-I",
+        tmp_path / "set" / "score.py",
+        tmp_path / "set",
+        tmp_path / "answers.jsonl",
+        "--json",
+    ]
+    found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout)[
+        "figures"
+    ]["all"]
+    shares = {name: found[name]["share"] for name in ("recall", "AC@1", "AC@3", "silent")}
+    assert shares == {"recall": 1.0, "AC@1": 0.0, "AC@3": 1.0, "silent": 1.0}
+    assert found["time"] == 5.0
+    assert all(f"| {name}" in PAGE or f" {name}" in PAGE for name in found if name not in ("faults", "healthy"))
