@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from ledgerops.drills.benchmark.export import export
+from ledgerops.drills.benchmark.page import around
 from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill
 from tests.paths import ROOT
 
@@ -40,3 +41,10 @@ def test_the_tool_of_the_page_is_scored(tmp_path):
     assert shares == {"recall": 1.0, "AC@1": 0.0, "AC@3": 1.0, "silent": 1.0}
     assert found["time"] == 5.0
     assert all(f"| {name}" in PAGE or f" {name}" in PAGE for name in found if name not in ("faults", "healthy"))
+
+
+def test_the_page_has_a_place_for_the_results():
+    head, rest = around(ROOT / "docs/benchmark.md")
+
+    assert head.rstrip().endswith("## Results")
+    assert rest.lstrip().startswith("## Make the data set")
