@@ -78,14 +78,14 @@ def export(target: Path, sources: Sequence[Path], held_back: Path | None = None)
 
 
 def _folders(sources: Sequence[Path]) -> list[Path]:
-    """The drawn drills below the folders, by seed and number. Raises UserError for a folder without one."""
-    found: dict[Path, None] = {}
+    """The drawn drills below the folders, by their paths. Raises UserError for a folder without one."""
+    found: set[Path] = set()
     for source in sources:
-        below = sorted(file.parent for file in source.glob("**/case.json"))
+        below = [file.parent for file in source.glob("**/case.json")]
         if not below:
             raise UserError(f"no drawn drill in {source}; run ledgerops drill --seed N --out {source}")
-        found.update(dict.fromkeys(below))
-    return list(found)
+        found.update(below)
+    return sorted(found)
 
 
 def _held_back(file: Path | None) -> dict[int, str]:
