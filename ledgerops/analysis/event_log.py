@@ -37,7 +37,9 @@ from ledgerops.model.records import (
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.model.state_settings import state_settings
 
-OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+SPARKS = "set spark.eventLog.compression.codec to zstd"
+UNPACK = "unpack it, and give the files in it"
+OTHER_CODECS = {"lz4": SPARKS, "lzf": SPARKS, "snappy": SPARKS, "gz": UNPACK, "zip": UNPACK}  # -> what to do
 ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_.+")
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
@@ -65,8 +67,12 @@ def is_event_log(path: Path) -> bool:
     """Whether the path is an event log, or a folder that holds some."""
     if path.is_dir():
         return bool(_parts(path)) or bool(_logs(path))
-    named = path.name.removesuffix(".inprogress").endswith(OTHER_CODECS)
-    return named or read_head(path, 64).startswith((ZSTD_MAGIC, b'{"Event":'))
+    return _codec(path) in OTHER_CODECS or read_head(path, 64).startswith((ZSTD_MAGIC, b'{"Event":'))
+
+
+def _codec(path: Path) -> str:
+    """What follows the last dot of a log's name: its codec, where it has one."""
+    return path.name.removesuffix(".inprogress").rpartition(".")[2]
 
 
 def read(path: Path) -> Iterator[Observation]:
@@ -140,11 +146,9 @@ class Log:
 
     def read(self, path: Path) -> Iterator[Observation]:
         """The observations in one file of the log. Raises UserError that names file and line."""
-        codec = path.name.removesuffix(".inprogress").rpartition(".")[2]
-        if f".{codec}" in OTHER_CODECS and not read_head(path, len(ZSTD_MAGIC)).startswith(ZSTD_MAGIC):
-            raise UserError(
-                f"cannot read {path}: compressed with {codec}; set spark.eventLog.compression.codec to zstd"
-            )
+        codec = _codec(path)
+        if codec in OTHER_CODECS and not read_head(path, len(ZSTD_MAGIC)).startswith(ZSTD_MAGIC):
+            raise UserError(f"cannot read {path}: compressed with {codec}; {OTHER_CODECS[codec]}")
         bad = None
         for number, line in numbered_lines(path, _may_skip):
             if bad is not None:

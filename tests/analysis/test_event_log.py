@@ -204,6 +204,9 @@ def test_an_odd_event_is_passed_over_and_broken_json_is_named(tmp_path, line, sa
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
+    (tmp_path / "eventlog-2026-11-22--08-00.gz").write_bytes(b"\x1f\x8b")
+    with pytest.raises(UserError, match=r"compressed with gz; unpack it, and give the files in it"):
+        list(event_log.read(tmp_path))
     (tmp_path / "local-6.lz4").write_bytes(b"LZ4Block")
     with pytest.raises(UserError, match=r"compressed with lz4; set spark\.eventLog.compression\.codec to zstd"):
         list(event_log.read(tmp_path / "local-6.lz4"))
