@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,10 +98,13 @@ class Investigation:
         self._known: dict[tuple[float, str, str | None, int], None] = {}
         self._asked: float | None = None  # when the exporter was asked last
 
-    def diagnose(self, now: float | None = None) -> dict[str, Any]:
+    def diagnose(
+        self, now: float | None = None, follow: Callable[[Iterator[Observation]], Iterator[Observation]] = iter
+    ) -> dict[str, Any]:
         """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
 
-        An exporter is asked only for what is new since the last time; a file is read anew.
+        An exporter is asked only for what is new since the last time; a file is read anew. `follow` gets the
+        observations and yields them: it may tell how far the reading is.
         """
         exporter = is_exporter(self.place)
         if not exporter and self.replay.at is not None:
@@ -114,7 +117,7 @@ class Investigation:
         every = TICK_SECONDS if self.with_timeline or self.since is not None else None
         if every is None and self.at is None and not self.live:
             every = LOOK_SECONDS
-        for verdict in self.replay.verdicts(seen, self.at, every):
+        for verdict in self.replay.verdicts(follow(seen), self.at, every):
             self._take(verdict.query, verdict.at)
         self._warn_of_bad_records(source.name)
         self.replay.named(self.query, source.name, self._when())

@@ -82,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.analysis.session import Investigation
+    from ledgerops.cli.reading_line import followed
 
     if args.watch is not None and args.at is not None:
         raise UserError("--watch cannot be combined with --at: a past moment does not change")
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         stop = Stop()
         with stop.on_signals():
             return watch(investigation, args, stop)
-    found = investigation.diagnose(time.time())
+    found = investigation.diagnose(time.time(), lambda seen: followed(seen, sys.stderr))
     if args.html is not None:
         _write(Path(args.html), investigation.page(found))
         if not args.timeline:
