@@ -1,6 +1,7 @@
 import pytest
 
-from load.bench.growth import FedWorker, exponent
+from ledgerops.config import Config
+from load.bench.growth import FedWorker, Spent, exponent
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,13 @@ def test_the_worker_is_fed_whole_batches_and_nothing_of_it_fails(tmp_path):
     assert size > 100 * 3 < series
     # the batches' four events are on disk as well: those whose turn it was to be judged
     assert sum(path.stat().st_size for path in (tmp_path / "recording").iterdir()) > 1000
+
+
+def test_the_share_of_a_core_counts_each_kind_of_event_as_often_as_its_collector_reports_it(tmp_path):
+    fed = FedWorker(queries=50, partitions=4, folder=tmp_path)
+    fed.spent += [Spent("progress", 1.0), Spent("progress", 3.0), Spent("tasks", 1.0), Spent("offsets", 0.5)]
+    fed.spent.append(Spent("host", 10.0))
+
+    share = fed.core_share(Config(tasks_interval=5.0, kafka_interval=2.0, host_interval=10.0))
+
+    assert share == pytest.approx(50 * (0.002 + 0.001 / 5 + 0.0005 / 2) + 0.010 / 10)
