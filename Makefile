@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DURATION ?=
 ONLY ?=
-DATA ?= runs/benchmark-data
+DATA ?= runs/benchmark
 PLAN ?=
 JOBS ?=
 # processes that share the tests: one for each core, but at most four, that has a Spark session, a broker and a Postgres

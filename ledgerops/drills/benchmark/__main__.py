@@ -29,7 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("data", type=Path, metavar="DATA", help="folder of the data set")
     add("--environment", type=Path, default=Path(".venv-benchmark"), metavar="FOLDER", help="of the packages of others")
-    add("--out", type=Path, default=Path("runs") / "benchmark", metavar="FOLDER", help="answers and figures go there")
+    add(
+        "--out",
+        type=Path,
+        default=Path("runs") / "benchmark-answers",
+        metavar="FOLDER",
+        help="answers and figures go there",
+    )
     add("--only", nargs="+", metavar="METHOD", help="run these, and take the others from OUT")
     add("--publish", type=Path, metavar="FILE", help="write the results between the marks of a page")
     args = parser.parse_args(arguments)
