@@ -25,7 +25,7 @@ measurement that they may use. Where it was a matter of choice, the choice is ge
 
 - Rankings of metrics (z-score, change point, BARO, n-sigma) are told when the fault began, as is usual for methods of
   root cause analysis. Where it was there from the start, the last two thirds of the case are compared with the first.
-  They answer once, at the end. The ten metrics with the highest scores are mapped to causes by the table below.
+  They answer once, at the end. The first ten metrics that name something by the table below are mapped to causes.
 - Of a healthy case there is no such time. Rankings speak only if batch duration, lag, backlog or watermark changed:
   by ten deviations (z-score), by a step that explains 90 % of the variation (change point), and by BARO's own detection
   (BARO, n-sigma).

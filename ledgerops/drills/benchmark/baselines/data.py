@@ -15,13 +15,14 @@ from ledgerops.errors import UserError
 from ledgerops.model.finding import Severity
 
 SCRAPE_SECONDS = 5.0
-# the cost of the observation, and instants, which always grow
-LEFT_OUT = ("_timestamp_seconds", "_bucket", "_info")
+# instants, which always grow, and what Spark exports a second time (a _Number is a _Value) or smoothed over minutes
+LEFT_OUT = ("_timestamp_seconds", "_bucket", "_info", "_watermark_Value", "MinuteRate", "_Number")
 OBSERVER = (
     *("ledgerops_listener", "ledgerops_callback", "ledgerops_worker", "ledgerops_scrape", "ledgerops_recording"),
     *("ledgerops_series", "ledgerops_http", "ledgerops_collector", "ledgerops_otlp"),
+    "metrics_spark_driver_LiveListenerBus",
 )
-TOTALS = ("_total", "_count", "_sum")
+TOTALS = ("_total", "_count", "_sum", "_Count")
 # how well a query does: what the detection of a change looks at
 SERVICE = (
     *("ledgerops_last_batch_duration_seconds", "ledgerops_query_lag_seconds", "ledgerops_query_backlog_offsets"),

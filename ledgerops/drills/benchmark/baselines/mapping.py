@@ -2,15 +2,17 @@
 
 It is generous: a part of a batch, which only ledgerops measures, points to the cause that owns it, and a metric may
 name two causes. The first pattern that fits counts. Metrics that fit none, such as the number of threads, name nothing
-and cost nothing: the next metric of the ranking is looked at.
+and cost nothing: the ranking is read on until ten metrics have named something.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Literal, NamedTuple
 
+TOP = 10  # metrics that name causes
 Direction = Literal["up", "down", "any"]
 
 
@@ -58,9 +60,9 @@ MAPPING = (
     Entry(r"^ledgerops_query_active|^up$", "down", ("query-failed", "crash-loop")),
     Entry(r"batch_running_seconds", "up", ("query-stuck", "slow-sink")),
     Entry(r"batches_total|batch_duration_seconds_count|busy_ratio", "down", ("query-stuck", "input-stopped")),
-    Entry(r"rows_dropped_by_watermark|numRowsDroppedByWatermark", "up", ("late-data", "watermark-jump")),
-    Entry(r"watermark_lag|eventTime-watermark", "up", ("watermark-stalled",)),
-    Entry(r"watermark_lag|eventTime-watermark", "down", ("watermark-jump",)),
+    Entry(r"rows_dropped_by_watermark", "up", ("late-data", "watermark-jump")),
+    Entry(r"watermark_lag", "up", ("watermark-stalled",)),
+    Entry(r"watermark_lag", "down", ("watermark-jump",)),
     Entry(r"rejected_rows", "up", ("data-loss",)),
     Entry(r"retention_headroom", "down", ("retention-risk", "rate-limited")),
     Entry(r"conflicting_rows", "up", ("conflicting-duplicates",)),
@@ -77,15 +79,15 @@ MAPPING = (
     Entry(r"rocksdb_writer_stall|rocksdb_compaction_seconds", "up", ("rocksdb-stall",)),
     Entry(r"state_removed_rows|state_removal_seconds", "up", ("eviction-storm", "watermark-jump")),
     Entry(r"state_commit_seconds|rocksdb_commit", "up", ("state-commit-slow",)),
-    Entry(r"state_(rows|memory|update)|states-(rows|used)", "up", ("unbounded-state", "state-growth")),
-    Entry(r"_gc_seconds|gc_time|GCTime|MarkSweep|G1|heap", "up", ("gc-pressure",)),
-    Entry(r"spill", "up", ("memory-spill",)),
+    Entry(r"state_(rows|memory|update)|states_(rows|used)", "up", ("unbounded-state", "state-growth")),
+    Entry(r"_gc_seconds|GCTime|heap|JVMHeap", "up", ("gc-pressure",)),
+    Entry(r"[sS]pill", "up", ("memory-spill",)),
     Entry(r"executor_active\b|executor_removed|numActive|executor_cores", "any", ("executor-lost", "scheduler-skew")),
     Entry(r"executor_failed_tasks|failedTasks", "up", ("query-failed", "executor-lost")),
     Entry(r"executor_tasks_total|completedTasks|stage.*waiting", "up", ("too-many-tasks", "small-batch-overhead")),
-    Entry(r'kind="python_workers?"|^ledgerops_processes', "up", ("python-bound",)),
+    Entry(r'kind="python_workers?"|^ledgerops_processes|ProcessTreePython', "up", ("python-bound",)),
     Entry(r"host_(cpu|runnable)", "up", ("cpu-saturated", "noisy-neighbour")),
-    Entry(r"process_cpu_seconds|executor_run_seconds|cpuTime|RunTime", "up", ("input-overload", "cpu-saturated")),
+    Entry(r"process_cpu|executor_run|cpuTime|totalDuration", "up", ("input-overload", "cpu-saturated")),
     Entry(r"batch_overhead_seconds", "up", ("small-batch-overhead", "too-many-tasks")),
     Entry(r"batch_duration|latency|triggerExecution", "up", ("slow-sink", "input-overload")),
     Entry(r"(processed_rows|capacity|processingRate|output_rows)", "down", ("slow-sink", "input-overload")),
@@ -94,12 +96,9 @@ MAPPING = (
 
 def causes_of(ranked: Iterable[tuple[str, float]]) -> tuple[str, ...]:
     """The causes that ranked metrics name, each once. A metric comes with how far it moved: its sign counts."""
-    found: dict[str, None] = {}
-    for name, moved in ranked:
-        entry = next((entry for entry in MAPPING if _fits(entry, name, moved)), None)
-        if entry is not None:
-            found |= dict.fromkeys(entry.causes)
-    return tuple(found)
+    entries = (next((entry for entry in MAPPING if _fits(entry, name, moved)), None) for name, moved in ranked)
+    named = islice((entry.causes for entry in entries if entry is not None), TOP)
+    return tuple(dict.fromkeys(cause for causes in named for cause in causes))
 
 
 def _fits(entry: Entry, name: str, moved: float) -> bool:

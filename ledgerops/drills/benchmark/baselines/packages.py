@@ -16,7 +16,6 @@ import numpy as np
 
 from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, series
 from ledgerops.drills.benchmark.baselines.mapping import causes_of
-from ledgerops.drills.benchmark.baselines.ranking import TOP
 from ledgerops.errors import UserError
 
 SCRIPT = Path(__file__).with_name("outside.py")
@@ -42,7 +41,7 @@ def answer(case: BenchmarkCase, asked: Mapping[str, Any], ranks: Iterable[str]) 
         before, after = numbers[grid < case.split], numbers[grid >= case.split]
         known = np.isfinite(before).any() and np.isfinite(after).any()
         moved[name] = float(np.nanmean(after) - np.nanmedian(before)) if known else 0.0
-    return answered(case.name, case.ended, causes_of([(name, moved[name]) for name in ranks][:TOP]))
+    return answered(case.name, case.ended, causes_of([(name, moved[name]) for name in ranks]))
 
 
 def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:

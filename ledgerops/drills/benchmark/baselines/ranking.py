@@ -18,7 +18,6 @@ from ledgerops.drills.benchmark.baselines.mapping import causes_of
 SPEAK_Z = 10.0
 SPEAK_BREAK = 0.9
 MIN_SAMPLES = 3  # before, and after
-TOP = 10  # metrics that are mapped to causes: those below would only fill the ranks
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Score = Callable[[Array, Array], float]
@@ -70,7 +69,7 @@ def answer(case: BenchmarkCase, score: Score, speaks: float) -> list[Answer]:
     service = max((value for name, _, value in ranked if name.partition("{")[0] in SERVICE), default=0.0)
     if case.onset is None and service < speaks:
         return [answered(case.name, case.ended, ())]
-    return [answered(case.name, case.ended, causes_of((name, moved) for name, moved, _ in ranked[:TOP]))]
+    return [answered(case.name, case.ended, causes_of((name, moved) for name, moved, _ in ranked))]
 
 
 def by_z_score(case: BenchmarkCase) -> list[Answer]:
