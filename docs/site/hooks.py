@@ -25,7 +25,10 @@ OUTSIDE = {
     "security-policy.md": "SECURITY.md",
 }
 # what makes room for a wide table
-WIDE = ("metrics.md", "config.md", "performance.md", "ledger-performance.md", "diagnosis.md", "diagnosis-drills.md")
+WIDE = (
+    *("metrics.md", "config.md", "performance.md", "ledger-performance.md"),
+    *("diagnosis.md", "diagnosis-drills.md", "benchmark.md"),
+)
 HIDDEN = {"index.md": ["navigation", "toc"], **{page: ["toc"] for page in WIDE}}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledgerops.drills.benchmark.baselines.mapping import MAPPING
 from ledgerops.drills.benchmark.calibration import Bin
 from ledgerops.drills.benchmark.methods import Method
 from ledgerops.drills.benchmark.score import judge
-from ledgerops.drills.scoring.report import folded, table
+from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->\n"
@@ -25,23 +23,26 @@ measurement that they may use. Where it was a matter of choice, the choice is ge
 
 - Rankings of metrics (z-score, change point, BARO, n-sigma) are told when the fault began, as is usual for methods of
   root cause analysis. Where it was there from the start, the last two thirds of the case are compared with the first.
-  They answer once, at the end. The first ten metrics that name something by the table below are mapped to causes.
+  They answer once, at the end. One [table](../ledgerops/drills/benchmark/baselines/mapping.py) gives the causes of a
+  metric that moved, and the first ten metrics that name something by it count.
 - Of a healthy case there is no such time. Rankings speak only if batch duration, lag, backlog or watermark changed:
   by ten deviations (z-score), by a step that explains 90 % of the variation (change point), and by BARO's own detection
   (BARO, n-sigma).
 - Alerts on fixed thresholds wait for three scrapes, not for the minutes that they would wait in production.
 - The event-log reader has no rule for batches, offsets or watermarks. A rule of it counts if a fifth of the stages meet
   it, and its finding of uneven tasks counts for three causes.
-- "Spark's metrics only" is our diagnosis on a recording from which all was taken that Spark's metrics do not hold: the
-  tasks, the plan with its trigger, the broker, the machine, offsets, and exceptions. Kept are start and end, times, row
-  counts, state and watermark of each batch, and the totals of the executors.
+- "Spark's metrics only" is our diagnosis on a recording without tasks, the plan and its trigger, the broker, files and
+  tables, the machine and processes, offsets, the metrics of sources, and exceptions. Kept are start and end of a query,
+  the totals of the executors, and of each batch its times by phase, rows, state and watermark. That is more than Spark
+  exports: its metrics have the rates, the latency, the watermark and the size of the state, and no phases.
 - In an event log, which does not hold the trigger interval, ledgerops names the cause of batches that only outlast
   their interval at info. Here that counts as missed; in [Accuracy](diagnosis.md) it counts.
 - "Always the most frequent cause" is told what that is.
 
-Not run: RCD needs a changed causal-learn, which no index has; CIRCA stops at the correlation of more metrics than there
-are samples; both are in RCAEval 1.8. sparkMeasure must be attached while the application runs and gives figures without
-a verdict; DataFlint shows its alerts in Spark's page, to people only; spark-advisor needs Python 3.12.
+Tried and not run: RCD of RCAEval 1.8.1 calls a function that the released causal-learn (0.1.4.8) does not have; CIRCA
+of RCAEval stops, because the correlations of more metrics than there are samples are singular. Not tried: sparkMeasure is
+a listener that must be attached while the application runs, and gives figures without a verdict; DataFlint computes
+its alerts in the browser, in Spark's page; the rules of spark-advisor need Python 3.12.
 """
 
 
@@ -73,7 +74,6 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         compared(results),
         "",
         GIVEN,
-        folded("From a metric to causes", mapping()),
         "### Without a part of the data\n",
         "The same recordings, with one kind of data taken away.\n",
         ablated(results, ablations),
@@ -178,12 +178,6 @@ def misses(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> l
     return found
 
 
-def mapping() -> str:
-    """The table from patterns of metrics to causes."""
-    rows = [(f"`{_cell(entry.pattern)}`", entry.direction, ", ".join(entry.causes)) for entry in MAPPING]
-    return table(("metric (regular expression)", "moved", "causes"), rows)
-
-
 def around(page: Path) -> tuple[str, str]:
     """What stands before and behind the results. Raises UserError when the page has no mark for them, or OSError."""
     head, begin, rest = page.read_text("utf-8").partition(BEGIN)
@@ -200,7 +194,3 @@ def publish(page: Path, text: str) -> None:
 
 def _share(given: Mapping[str, Any] | None) -> str:
     return "" if given is None else f"{given['share']:.2f} [{given['low']:.2f}, {given['high']:.2f}]"
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"\|", r"\\|", text)

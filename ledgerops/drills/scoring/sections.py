@@ -15,7 +15,8 @@ from ledgerops.drills.scoring.report import table
 TITLE = """# How often the diagnosis is right
 
 Real queries are broken on purpose, and what `ledgerops diagnose` reports is compared with what was done. First means at
-the top of the list of root causes, in most answers from then on.
+the top of the list of root causes, in most answers from then on. [Benchmark](benchmark.md) has the drawn drills as a
+data set, with what other methods score on them.
 """
 DRILLS_TITLE = "# Drill by drill\n\nWhat [How often the diagnosis is right]({page}) sums up.\n"
 DRAWN, SCRIPTED = "## Drills drawn by seed\n", "## Scripted drills: the rules were tuned on them\n"

@@ -50,11 +50,11 @@ def without_trigger(case: BenchmarkCase, seen: Observation) -> Observation | Non
 
 
 def spark_only(case: BenchmarkCase, seen: Observation) -> Observation | None:
-    """What Spark's own metrics hold of the records.
+    """What is left of the records without what Spark does not export itself.
 
-    Kept: the start and the end of a query, without the exception, and of each progress its times, row counts, state
-    and watermark, without offsets. Spark's metrics have no tasks, no plan and no trigger, no broker, and nothing of the
-    machine but the totals of the executors, which are kept.
+    Kept: start and end of a query, without the exception; of each progress its times, rows, state and watermark,
+    without offsets and the metrics of its sources; the totals of the executors. Spark's own metrics hold even less of a
+    batch: one latency, and no phases.
     """
     data: Rows = seen.data
     match seen.kind:
