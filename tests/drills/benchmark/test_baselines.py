@@ -131,6 +131,8 @@ def test_the_mapping_names_known_causes_and_each_cause_once():
         (["gc-pressure", "gc-pressure", "data-skew"], 10, ("gc-pressure",)),
         (["data-skew"], 100, ()),
         (["data-skew"], 4, ("key-skew", "straggler", "source-partition-skew")),
+        (["partition-count"], 1, ("too-many-tasks",)),
+        ([log_reader.FEW_PARTITIONS], 1, ("input-overload",)),
         (["a-new-rule"], 1, ()),
         ([], 0, ()),
     ],

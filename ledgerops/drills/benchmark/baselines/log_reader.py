@@ -19,13 +19,15 @@ from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, ans
 from ledgerops.errors import UserError
 
 MIN_STAGES_SHARE = 0.2
+FEW_PARTITIONS = "too few partitions"  # what partition-count also says
 # what each of its rules would be taken for
 CAUSES: Mapping[str, tuple[str, ...]] = {
     "data-skew": ("key-skew", "straggler", "source-partition-skew"),
     "gc-pressure": ("gc-pressure",),
     "spill": ("memory-spill",),
     "failed-tasks": ("query-failed", "executor-lost", "crash-loop"),
-    "partition-count": ("too-many-tasks", "input-overload"),
+    "partition-count": ("too-many-tasks",),
+    FEW_PARTITIONS: ("input-overload",),
     "shuffle-size": ("input-overload",),
 }
 
@@ -53,7 +55,12 @@ def by_log_reader(case: BenchmarkCase, program: Path) -> list[Answer]:
             given = json.loads(done.stdout)["findings"]
         except (OSError, ValueError, KeyError) as error:
             raise UserError(f"cannot run {program}: {error}; make benchmark makes its environment") from None
-    return [answered(case.name, case.ended, causes_of((finding["rule"] for finding in given), stages))]
+    return [answered(case.name, case.ended, causes_of(map(_rule, given), stages))]
+
+
+def _rule(finding: Mapping[str, str]) -> str:
+    few = finding["rule"] == "partition-count" and "under-utilized" in finding["message"]
+    return FEW_PARTITIONS if few else finding["rule"]
 
 
 def _lines(file: Path) -> Iterable[bytes]:
