@@ -60,7 +60,7 @@ def _run(args: argparse.Namespace) -> None:
         print(f"{number} of {len(known)}: {method.slug}", end="", file=sys.stderr, flush=True)
         if args.only is None or method.slug in args.only:
             answer(method, data, args.out)
-        found[method.slug] = result(method, data, args.out)
+        found[method.slug] = result(method, data.folder, args.out)
         every = found[method.slug].figures["all"]
         print(f", AC@1 {every['AC@1']['share']:.2f}" if every["AC@1"] else "", file=sys.stderr)
     truths = data.truths()
@@ -84,10 +84,10 @@ def answer(method: Method, data: DataSet, out: Path) -> None:
     (out / f"{method.slug}.json").write_text(json.dumps({"cpu_seconds": _cpu_seconds() - began}) + "\n", "utf-8")
 
 
-def result(method: Method, data: DataSet, out: Path) -> page.Result:
+def result(method: Method, data: Path, out: Path) -> page.Result:
     """The score of the answers of one method. Raises OSError when it was not run, and ValueError for a bad answer."""
     took = json.loads((out / f"{method.slug}.json").read_text("utf-8"))["cpu_seconds"]
-    return page.Result(method, score.report(data.folder, out / f"{method.slug}.jsonl")["figures"], took)
+    return page.Result(method, score.report(data, out / f"{method.slug}.jsonl")["figures"], took)
 
 
 def _cpu_seconds() -> float:

@@ -88,7 +88,7 @@ def picture(found: Sequence[Bin]) -> str:
         svg(
             Figure(
                 0.0,
-                1.0,
+                1.02,  # room for the last label
                 [shares, counts],
                 [(step / 10, f"{step / 10:.0%}") for step in range(0, 11, 2)],
                 "confidence that was stated",

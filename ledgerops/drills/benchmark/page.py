@@ -23,8 +23,9 @@ measurement that they may use. Where it was a matter of choice, the choice is ge
 
 - Rankings of metrics (z-score, change point, BARO, n-sigma) are told when the fault began, as is usual for methods of
   root cause analysis. Where it was there from the start, the last two thirds of the case are compared with the first.
-  They answer once, at the end. One [table](../ledgerops/drills/benchmark/baselines/mapping.py) gives the causes of a
-  metric that moved, and the first ten metrics that name something by it count.
+  They answer once, at the end: at most one alarm a case, and no time to detect. One
+  [table](../ledgerops/drills/benchmark/baselines/mapping.py) gives the causes of a metric that moved, and the first ten
+  metrics that name something by it count.
 - Of a healthy case there is no such time. Rankings speak only if batch duration, lag, backlog or watermark changed:
   by ten deviations (z-score), by a step that explains 90 % of the variation (change point), and by BARO's own detection
   (BARO, n-sigma).
@@ -39,10 +40,13 @@ measurement that they may use. Where it was a matter of choice, the choice is ge
   their interval at info. Here that counts as missed; in [Accuracy](diagnosis.md) it counts.
 - "Always the most frequent cause" is told what that is.
 
-Tried and not run: RCD of RCAEval 1.8.1 calls a function that the released causal-learn (0.1.4.8) does not have; CIRCA
-of RCAEval stops, because the correlations of more metrics than there are samples are singular. Not tried: sparkMeasure is
-a listener that must be attached while the application runs, and gives figures without a verdict; DataFlint computes
-its alerts in the browser, in Spark's page; the rules of spark-advisor need Python 3.12.
+CPU is what a method took for all cases. Live answers are only read: what they cost the driver is in
+[Performance](performance.md).
+
+Tried and not run: RCD of RCAEval 1.8.1 calls a function that the released causal-learn (0.1.4.8) does not have. CIRCA
+of RCAEval stops, because the correlations of more metrics than there are samples are singular. Not tried: sparkMeasure
+is a listener that must be attached while the application runs, and gives figures without a verdict. DataFlint computes
+its alerts in the browser, in Spark's page. The rules of spark-advisor need Python 3.12.
 """
 
 

@@ -14,6 +14,7 @@ from ledgerops.drills.benchmark import calibration, page
 from ledgerops.drills.benchmark.baselines import ours, outside, packages
 from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
 from ledgerops.drills.benchmark.calibration import Claim
+from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS
 from ledgerops.errors import UserError
 from ledgerops.model.records import Observation
 from tests.drills.benchmark.tiny import T0, case, write
@@ -219,3 +220,45 @@ def test_what_cannot_be_run_or_published_is_refused_before_the_run(tmp_path, cap
 
     data, method, file = capsys.readouterr().err.splitlines()
     assert "no cases in" in data and "no method magic" in method and "no place for the results" in file
+
+
+@pytest.fixture
+def answered(tmp_path) -> Path:
+    """A data set of a fault and a healthy case, and a page; `out` has the answers of all methods: nothing is wrong,
+    but for the recording, in which an overload is first."""
+    write(tmp_path / "data", "1-01", {"ledgerops_query_backlog_offsets": [9] * 12}, 4, ["input-overload"])
+    write(tmp_path / "data", "1-02", {"ledgerops_query_backlog_offsets": [9] * 12}, None)
+    (tmp_path / "out").mkdir()
+    overload = (Named("input-overload", "warning", "orders", 0.8),)
+    for method in (*METHODS, *ABLATIONS):
+        right = method.slug == "recording"
+        found = [Answer("1-01", T0 + at, overload if right and at > 30 else ()) for at in range(0, 56, 5)]
+        (tmp_path / "out" / f"{method.slug}.jsonl").write_text("".join(each.line() for each in found))
+        (tmp_path / "out" / f"{method.slug}.json").write_text('{"cpu_seconds": 1.0}')
+    (tmp_path / "benchmark.md").write_text(f"# Benchmark\n\n{page.BEGIN}\nmore\n")
+    return tmp_path
+
+
+def test_the_page_compares_all_methods_and_shows_what_is_missed_and_how_sure_they_were(answered):
+    arguments = [str(answered / "data"), "--out", str(answered / "out"), "--only", "backlog"]
+
+    assert command.main([*arguments, "--publish", str(answered / "benchmark.md")]) == 0
+
+    text = (answered / "benchmark.md").read_text()
+    rows = {line.split("|")[1].strip(): line.split("|") for line in text.splitlines() if line.startswith("| ")}
+    assert {method.name for method in (*METHODS, *ABLATIONS)} <= set(rows)
+    whole = next(line.split("|") for line in text.splitlines() if line.startswith("| ledgerops, recording"))
+    assert [cell.split()[0] for cell in whole[3:8]] == ["1.00", "1.00", "1.00", "1.00", "0.0"]
+    assert rows["80% to 90%"][3].strip() == "1"
+    assert "Nothing." in text and "1 faults and 1 healthy" in text
+    assert "held" in (answered / page.PICTURE).read_text()
+
+
+def test_without_any_answer_the_page_is_complete(answered):
+    (answered / "out" / "recording.jsonl").write_text("")
+
+    assert command.main([str(answered / "data"), "--out", str(answered / "out"), "--only", "backlog"]) == 0
+    found = command.result(
+        next(each for each in METHODS if each.slug == "recording"), answered / "data", answered / "out"
+    )
+    assert found.figures["all"]["recall"]["count"] == 0

@@ -34,6 +34,7 @@ def write(folder: Path, name: str, metrics: Metrics, fault: int | None, accepted
     at = None if fault is None else T0 + fault * SCRAPE_SECONDS
     (place / "case.json").write_text(json.dumps({"started": began, "ended": ended}))
     truth = {
+        "case": name,
         "healthy": fault is None,
         "void": "",
         "fault_at": at,
@@ -52,7 +53,7 @@ def write(folder: Path, name: str, metrics: Metrics, fault: int | None, accepted
     }
     (folder / "truth").mkdir(exist_ok=True)
     (folder / "truth" / f"{name}.json").write_text(json.dumps(truth))
-    (folder / "causes.json").write_text(json.dumps(["slow-sink", "input-overload", "query-stuck", "python-bound"]))
+    (folder / "causes.json").write_text(json.dumps({"slow-sink": {}, "input-overload": {}}))
 
 
 def case(folder: Path, metrics: Metrics, fault: int | None = None) -> BenchmarkCase:
