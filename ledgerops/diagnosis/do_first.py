@@ -11,6 +11,7 @@ from ledgerops.diagnosis.symptom import SYMPTOMS
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, ONE_LONG_BATCH, sentence
 
 OTHERWISE = "otherwise"
+MAX_LISTED = 6  # cases before the general step: of more, nobody reads to the last one
 
 
 class Step(NamedTuple):
@@ -40,10 +41,14 @@ def _special(rule: str) -> Iterator[Step]:
 
 
 def section(rule: str) -> str:
-    """As Markdown, without a heading."""
-    steps = do_first(rule)
-    if len(steps) == 1 and not steps[0].where:
-        return f"{steps[0].text}\n"
-    return "".join(
-        f"- {each.where[:1].upper()}{each.where[1:]}: {each.text[:1].lower()}{each.text[1:]}\n" for each in steps
-    )
+    """As Markdown, without a heading. Of many cases the general step comes first, as a paragraph of its own."""
+    *cases, general = do_first(rule)
+    if len(cases) > MAX_LISTED:
+        return f"{general.text}\n\n{''.join(map(_item, cases))}"
+    if not cases and not general.where:
+        return f"{general.text}\n"
+    return "".join(map(_item, (*cases, general)))
+
+
+def _item(step: Step) -> str:
+    return f"- {step.where[:1].upper()}{step.where[1:]}: {step.text[:1].lower()}{step.text[1:]}\n"

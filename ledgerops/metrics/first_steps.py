@@ -31,6 +31,7 @@ class FirstStep(NamedTuple):
 
 
 _WAITING_SINK = "time one write at the target of the sink"
+_HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
 
@@ -50,9 +51,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep(
             "see in the Spark UI whether a task of the batch runs: dump its Python worker or executor, else the driver"
         ),
-        "driver": FirstStep("take a thread dump of the driver's JVM", "no task runs"),
+        "driver": FirstStep("take a thread dump of the driver (Spark UI, page Executors)", "no task runs"),
         "tasks": FirstStep(
-            "take a thread dump of the executor that runs the task, and if it waits for Python, of that worker",
+            "take a thread dump of the task's executor (Spark UI, page Executors), and if it waits for Python, of that "
+            "worker",
             "a task runs",
         ),
         "sink function": FirstStep(
@@ -227,7 +229,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
     },
     # resources
-    "gc-pressure": {GENERAL: FirstStep("look at the heap after a collection, in the executors' log or the Spark UI")},
+    "gc-pressure": {GENERAL: FirstStep(_HEAP)},
     "memory-spill": {
         GENERAL: FirstStep(
             "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"
@@ -299,8 +301,8 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "query_planning": "look for what made the plan of the query long, or trigger less often",
     "wal_commit": "time one write to the checkpoint",
     "commit_offsets": "time one write to the checkpoint",
-    "driver_before": "take a thread dump of the driver during a batch, and see what it does before its first task",
-    "driver_between": "take a thread dump of the driver during a batch, and see what it does between its tasks",
+    "driver_before": "take a thread dump of the driver (Spark UI, page Executors) in a batch, before its first task",
+    "driver_between": "take a thread dump of the driver (Spark UI, page Executors) in a batch, while no task runs",
     "driver_waits": "see where the function of foreachBatch waits: `py-spy dump --pid PID` on the driver's Python",
     "after_tasks": _WAITING_SINK,
     "source_wait": "time one read of the source",
@@ -317,12 +319,12 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "other_processes": "find the processes that use the CPU",
     "launch": "compare the number of tasks of a batch with the cores",
     "python": "find the function that takes longest in the Spark UI, page SQL",
-    "gc": "look at the heap after a collection, in the executors' log or the Spark UI",
+    "gc": _HEAP,
     "state_commit": "compare the number of shuffle partitions with the cores",
     "state_update": "see how many rows the state holds, and whether a watermark or a time to live removes any",
     "shuffle": "see in the Spark UI what the stages write and read",
     "cpu": "compare the tasks of a batch with the cores, and ask whether the load is intended",
-    "waiting": "take a thread dump of an executor during a batch",
+    "waiting": "take a thread dump of an executor (Spark UI, page Executors) during a batch",
     "tasks_unknown": "see in the Spark UI which stage of a batch takes longest",
     "unattributed": "look for pauses of the driver's JVM",
 }

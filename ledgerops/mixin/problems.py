@@ -28,8 +28,10 @@ what `ledgerops diagnose` names, and `ledgerops rules SLUG` prints its page; the
   the objective because of it, it is critical.
 - The alert of a cause is info and pages nobody: it is listed beside the alert of its symptom, which names the cause.
 - In the checks `QUERY` and `APP` stand for the labels `query` and `app` of the query. Where two applications run a
-  query of the same name, add `app="APP"` to each selector.
+  query of the same name, add `app="APP"` to each selector. `INSTANCE` is the address of the driver, the label
+  `instance` of `ledgerops_query_info{app="APP",query="QUERY"}`.
 """
+CASES = "First steps, by what is found"
 FAMILY_OF = {slug: family for family, entries in FAMILIES.items() for slug in entries}
 
 
@@ -65,8 +67,14 @@ class Problem:
         """The first safe step, as Markdown: one sentence, or a list by the kind of query."""
         if self.rule is None:
             return f" {first_sentence(self.runbook)}"
-        steps = do_first.section(self.rule.slug).rstrip()
-        return f"\n\n{steps}" if steps.startswith("- ") else f" {steps}"
+        step = do_first.section(self.rule.slug).partition("\n\n")[0].rstrip()
+        return f"\n\n{step}" if step.startswith("- ") else f" {step}"
+
+    @property
+    def cases(self) -> str:
+        """The first steps by what is found, folded, where there are too many to begin with; else empty."""
+        cases = do_first.section(self.rule.slug).partition("\n\n")[2] if self.rule else ""
+        return _folded(CASES, cases) if cases else ""
 
     @property
     def severity(self) -> Severity:
@@ -104,7 +112,7 @@ def _page(problem: Problem) -> str:
     body = runbook_body(problem.runbook, problem.slug)
     return (
         f"{HEAD}# {problem.title}\n\n{problem.says}\n\n**Do first:**{problem.first}\n\n{_facts(problem)}\n{body}\n"
-        f"{_alert(problem.alert)}{evidence_list(problem.runbook)}"
+        f"{problem.cases}{_alert(problem.alert)}{evidence_list(problem.runbook)}"
     )
 
 
@@ -117,6 +125,7 @@ def _facts(problem: Problem) -> str:
     facts = [f"Severity: {severity}"]
     if rule:
         facts.append(f"Rule: `{rule.slug}`" + (f", explains {explained}" if explained else ""))
+        facts.append("What it finds now: `ledgerops diagnose http://INSTANCE --query QUERY`")
     beside = ", listed beside the alert of its symptom" if rule and alert.severity == "info" else ""
     facts.append(f"Alert: `{alert.name}`, {alert.severity}{beside}")
     return " · ".join(facts) + "\n"

@@ -11,7 +11,7 @@ import pytest
 from ledgerops.analysis.html.headline import headline
 from ledgerops.cli import main
 from ledgerops.cli.live_view import plain_line
-from ledgerops.diagnosis.do_first import do_first
+from ledgerops.diagnosis.do_first import MAX_LISTED, do_first, section
 from ledgerops.diagnosis.facts.known_failures import KNOWN
 from ledgerops.diagnosis.report import document, text
 from ledgerops.diagnosis.rules import RULES
@@ -19,7 +19,7 @@ from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, first_step, sentence
 from ledgerops.metrics.verdict import ROOT_CAUSE_INFO
 from ledgerops.mixin.alerts import ALERTS
-from ledgerops.mixin.problems import problem_pages
+from ledgerops.mixin.problems import CASES, problem_pages
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
 from ledgerops.model.finding import Component, Evidence, Finding, Verdict
@@ -94,6 +94,16 @@ def test_metric_page_and_command_say_it_without_names_and_numbers(rule, context,
     for text_of_page in (page, listed):
         assert said.lower() in " ".join(text_of_page.lower().split())
     assert said in [each.text for each in do_first(rule)]
+
+
+def test_of_many_cases_the_general_step_comes_first_and_the_page_folds_the_cases():
+    many = {rule for rule in FIRST_STEPS if len(do_first(rule)) > MAX_LISTED + 1}
+
+    assert {"trigger-overrun", "falling-behind", "query-failed"} <= many and "slow-sink" not in many
+    for rule in FIRST_STEPS:
+        general, (step, *cases) = do_first(rule)[-1].text, section(rule).splitlines()
+        assert (step == general and len(cases) > MAX_LISTED) is (rule in many)
+        assert (f"<summary>{CASES}</summary>" in PAGES[f"{rule}.md"]) is (rule in many)
 
 
 def step_pattern(step):

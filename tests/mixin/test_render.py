@@ -14,7 +14,7 @@ from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
 from ledgerops.metrics import DRIVER_METRICS, METRICS
 from ledgerops.metrics.cause_texts import FAMILIES
 from ledgerops.mixin.alerts import ALERTS
-from ledgerops.mixin.problems import PROBLEMS, Problem, evidence_list, problem_pages, runbook_body
+from ledgerops.mixin.problems import CASES, PROBLEMS, Problem, evidence_list, problem_pages, runbook_body
 from ledgerops.model.finding import SEVERITIES
 from tests.paths import ROOT
 
@@ -126,6 +126,8 @@ def test_each_rule_and_each_alert_has_one_page():
 def test_a_page_has_the_first_step_then_four_sections_then_what_is_folded(problem: Problem):
     page = PAGES_OF_PROBLEMS[f"{problem.slug}.md"]
     read, *folded = page.split('<details markdown="1">')
+    cases = [f"<summary>{CASES}</summary>"] if problem.cases else []
+    evidence = ["<summary>Evidence: "] if problem.rule and evidence_of(problem.runbook) else []
 
     assert f"# {problem.title}\n" in read and f"Alert: `{problem.alert.name}`" in read
     assert re.search(r"\*\*Do first:\*\*(?: [A-Z].+\.\n|\n\n(?:- .+: .+\.\n)+)", read)
@@ -133,8 +135,9 @@ def test_a_page_has_the_first_step_then_four_sections_then_what_is_folded(proble
         re.findall(r"^## (.*)$", page, re.MULTILINE) == list(SECTIONS)
         and "durationMs" not in read.partition("## Diag")[0]
     )
-    assert f"<summary>The alert {problem.alert.name}</summary>" in folded[0] and "```promql" in folded[0]
-    assert len(folded) == (2 if problem.rule and evidence_of(problem.runbook) else 1)
+    expected = [*cases, f"<summary>The alert {problem.alert.name}</summary>", *evidence]
+    assert [each for each, text in zip(expected, folded, strict=True) if not text.startswith(f"\n{each}")] == []
+    assert "```promql" in folded[len(cases)]
 
 
 def test_the_index_has_every_problem_once_below_its_family_the_most_severe_first():
@@ -159,6 +162,20 @@ def test_a_cause_says_that_it_takes_the_severity_of_what_it_explains_and_others_
     assert "\nSeverity: **critical** · Rule: " in PAGES_OF_PROBLEMS["checkpoint-full.md"]
     assert "\nSeverity: **warning** · Alert: " in PAGES_OF_PROBLEMS["target-down.md"]
     assert "A cause has the severity of the worst problem that it explains." in PAGES_OF_PROBLEMS["README.md"]
+
+
+def test_a_command_of_kafka_names_its_servers_which_it_cannot_do_without():
+    commands = [command for page in PAGES_OF_PROBLEMS.values() for command in re.findall(r"`(kafka-[^`]+)`", page)]
+
+    assert len(commands) > 3
+    assert [each for each in commands if not re.match(r"kafka-[a-z-]+\.sh --bootstrap-server SERVERS", each)] == []
+
+
+def test_a_page_says_how_to_ask_the_driver_what_its_rule_finds_now():
+    asked = "What it finds now: `ledgerops diagnose http://INSTANCE --query QUERY`"
+
+    assert {name for name, page in PAGES_OF_PROBLEMS.items() if asked in page} == {f"{rule.slug}.md" for rule in RULES}
+    assert "`INSTANCE` is the address of the driver" in PAGES_OF_PROBLEMS["README.md"]
 
 
 def test_a_rule_that_a_text_names_is_a_link_but_not_on_its_own_page():

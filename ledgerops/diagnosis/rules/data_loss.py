@@ -11,7 +11,7 @@ Diagnosis: 1. The finding names the topic, the partition and the number of offse
     2. Compare `max(ledgerops_source_lag_seconds{query="QUERY"})` before the loss with the retention of the topic. If
     the lag exceeded the retention, the query was too slow or down: see its other findings.
     3. If the lag was small, the retention or the topic changed:
-    `kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`.
+    `kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`.
 Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from
     another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that

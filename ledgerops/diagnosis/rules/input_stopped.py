@@ -9,7 +9,8 @@ Diagnosis: 1. `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this s
     for all of them, check the producers' common network or broker first.
     2. Check the log of the producer. If it shows rejected writes, repair its access or the topic; if it shows
     successful writes, continue with 3.
-    3. `kafka-topics.sh --list` shows whether the producer now writes to another topic, for example after a rename.
+    3. `kafka-topics.sh --bootstrap-server SERVERS --list` shows whether the producer now writes to another topic, for
+    example after a rename.
 Mitigation: tell the owner of the producer; the query needs no change and reads new rows as soon as they arrive. If the
     input may legitimately pause for so long, no action is needed; for a join, consider a time limit on the state.
 Evidence:

@@ -10,9 +10,9 @@ Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the b
     `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second
     one grows, no batch runs at all: the driver hangs.
     2. Open the Spark UI, page "Stages". If a stage has running tasks, they hang: take a thread dump of the executor
-    there.
-    3. If no stage runs, the driver or the sink hangs: take a thread dump of the driver (`jstack PID`). A network call
-    at the top of a thread names what it waits for.
+    on the page "Executors".
+    3. If no stage runs, the driver or the sink hangs: take a thread dump of the driver on that page, or by `jstack PID`
+    on its machine. A network call at the top of a thread names what it waits for.
 Mitigation: save the thread dump first, because a restart destroys the evidence. Repair what the batch waits for (sink,
     broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
     the batch is repeated and nothing is lost.

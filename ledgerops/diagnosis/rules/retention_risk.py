@@ -8,14 +8,16 @@ Impact: records that are deleted before they are read are lost. The query fails 
 Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left. Below
     an hour, raise the retention before anything else.
     2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` with `retention.ms` of the
-    topic (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`). If the lag is far below it, the
-    limit is `retention.bytes`.
+    topic (`kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`). If the
+    lag is far below it, the limit is `retention.bytes`.
     3. Read the other findings of the query: they say why it does not catch up.
     4. For a table: the topic is its name. Compare the lag with `delta.logRetentionDuration`, or with what
     `expire_snapshots` keeps.
 Mitigation: for a table raise `delta.logRetentionDuration`, or stop `expire_snapshots`, until the query has caught up.
-    For a topic raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
-    needs no restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
+    For a topic raise `retention.ms` now, and `retention.bytes` if it is set; this takes effect at once and needs no
+    restart (`kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics --entity-name TOPIC
+    --add-config retention.ms=MILLISECONDS`). Then repair what keeps the query from reading. Lower the retention again
+    when the backlog is gone.
 Evidence:
     ledgerops_retention_headroom_seconds: the smaller of retention_seconds of the topic - the lag below, and (endOffset
         - earliest) / the rate at which earliest advances. Of a table: since - oldest_at of the newest record `tables`
