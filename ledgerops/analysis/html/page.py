@@ -19,6 +19,7 @@ from ledgerops.analysis.plot_series import Track
 from ledgerops.diagnosis.batch_parts import CONTENTION
 from ledgerops.diagnosis.proof import in_words
 from ledgerops.diagnosis.report import figures_of
+from ledgerops.diagnosis.runbook import PAGES
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.query_view import QueryView
 
@@ -57,6 +58,7 @@ def page(
     plotted = () if affected or len(document["queries"]) > MAX_SECTIONS else document["queries"]
     return render(
         "diagnosis.html",
+        pages=PAGES,
         title=title.sentence,
         headline=title,
         applications=sorted({_application(view) for view in views.values()} - {""}),
