@@ -32,14 +32,15 @@ STATUSES = {  # status -> (sign, sign in ASCII, style)
     "stopped": ("□", "-", "dim"),
     "lost": ("✖", "x", f"bold {RED}"),
 }
-PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in ASCII, colour)
-    "latest_offset": ("offsets", "▚", "o", PURPLE),
-    "wal_commit": ("log", "▒", "w", ORANGE),
-    "get_batch": ("get", "▞", "g", YELLOW),
-    "query_planning": ("plan", "▓", "p", SKY),
-    "add_batch": ("work", "█", "#", BLUE),
-    "commit_offsets": ("commit", "░", "c", GREEN),
+PHASES = {  # in the order in which they run: phase -> (glyph, glyph in ASCII, colour)
+    "latest_offset": ("▚", "o", PURPLE),
+    "wal_commit": ("▒", "w", ORANGE),
+    "get_batch": ("▞", "g", YELLOW),
+    "query_planning": ("▓", "p", SKY),
+    "add_batch": ("█", "#", BLUE),
+    "commit_offsets": ("░", "c", GREEN),
 }
+LEGEND_LINES = 2
 WIDE_COLUMNS = 119  # columns from which a query's figures fit in one line
 NAME_COLUMNS = 21  # the longest of the ledger's names
 MARGIN = " "
@@ -59,7 +60,7 @@ class LiveView:
         width = options.max_width
         queries: Sequence[Document] = self.document["queries"]
         lines = [Text(f"{MARGIN}{clean(self.title)}", style="bold"), *_headings(width)]
-        room = console.height - len(lines) - 1  # the last line is the legend's
+        room = console.height - len(lines) - LEGEND_LINES
         height = 2 if width >= WIDE_COLUMNS else 3
         shown = _worst(queries, max(1, room // height))
         cards = [line for query in queries for line in _roomy(query, width, ascii_only, console)]
@@ -68,7 +69,7 @@ class LiveView:
         lines += cards
         if not queries:
             lines.append(Text(f"{MARGIN}no query yet", style="dim"))
-        lines.append(_legend(len(queries) - len(shown), ascii_only))
+        lines += _wrapped(_legend(len(queries) - len(shown), ascii_only), width, console)[:LEGEND_LINES]
         for line in lines:
             line.truncate(width, overflow="ellipsis")
             line.no_wrap = True
@@ -127,7 +128,7 @@ def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: b
         return Text(" " * width)
     full = max(batch["seconds"], interval or 0.0) or 1.0
     reached, drawn = 0.0, 0
-    for phase, (_, glyph, ascii_glyph, colour) in PHASES.items():
+    for phase, (glyph, ascii_glyph, colour) in PHASES.items():
         reached += batch["phases"].get(phase) or 0.0
         end = min(width, round(reached / full * width))
         bar.append((ascii_glyph if ascii_only else glyph) * (end - drawn), style=colour)
@@ -248,12 +249,12 @@ def _wrapped(text: Text, width: int, console: Console) -> list[Text]:
 
 
 def _legend(hidden: int, ascii_only: bool) -> Text:
-    line = Text(MARGIN)
+    line = Text()
     if hidden > 0:
         line.append(f"{counted(hidden, 'more query', 'more queries')} not shown  ", style="bold")
-    for name, glyph, ascii_glyph, colour in PHASES.values():
-        line.append(f"{ascii_glyph if ascii_only else glyph} ", style=colour)
-        line.append(f"{name}  ", style="dim")
+    for phase, (glyph, ascii_glyph, colour) in PHASES.items():
+        line.append(ascii_glyph if ascii_only else glyph, style=colour)
+        line.append(f"={phase}  ", style="dim")
     line.append("full bar = trigger interval", style="dim")
     return line
 

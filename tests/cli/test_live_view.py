@@ -60,6 +60,14 @@ def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_lef
     assert "5 more queries not shown" in text
 
 
+@pytest.mark.parametrize(("width", "height"), [(80, 12), (80, 24), (120, 40), (200, 50)])
+def test_the_legend_has_the_names_of_the_phases_that_everything_else_has(document, width, height):
+    legend = " ".join(" ".join(shown(document, width, height)[-2:]).split())
+
+    assert [name for name in PHASES if f"={name}" not in legend] == []
+    assert legend.endswith("full bar = trigger interval")
+
+
 def test_a_tall_terminal_shows_the_next_step(document):
     assert any("do first: aggregate in two steps" in line for line in shown(document, 120, 50))
 
@@ -105,7 +113,7 @@ def test_a_batch_longer_than_its_interval_fills_the_bar():
 
 
 def test_every_phase_has_a_glyph_and_a_colour_of_its_own():
-    for column in (1, 2, 3):
+    for column in range(3):
         assert len({phase[column] for phase in PHASES.values()}) == len(PHASES)
 
 

@@ -158,7 +158,7 @@ def slices(parts: Sequence[Json] | None) -> list[Json]:
                 "seconds": seconds,
                 "share": seconds / total,
                 "start": start / total,
-                "style": f"p-{PHASES.get(phase, 'rest')}",
+                "style": f"p-{phase or 'rest'}",
                 "shade": round(SHADE**same, 2),
             }
         )

@@ -1,4 +1,4 @@
-"""The plot of a query: lag, rates, batch duration by phase and skew over the same time, with its incidents."""
+"""The plot of a query: age of results, rates, batch duration by phase and skew over one time, with its incidents."""
 
 from __future__ import annotations
 
@@ -12,14 +12,8 @@ from ledgerops.analysis.html.plot import Band, Bar, Figure, Line, Mark, Panel, s
 from ledgerops.analysis.plot_series import Batch, Track
 from ledgerops.common import format
 
-PHASES = {  # in the order in which they run, as on the terminal: name -> class and legend
-    "latest_offset": "offsets",
-    "wal_commit": "log",
-    "get_batch": "get",
-    "query_planning": "plan",
-    "add_batch": "work",
-    "commit_offsets": "commit",
-}
+# in the order in which they run
+PHASES = ("latest_offset", "wal_commit", "get_batch", "query_planning", "add_batch", "commit_offsets")
 UNATTRIBUTED = "unattributed"
 MIN_UNATTRIBUTED_SHARE = 0.02  # of a batch: less is rounding
 MIN_NAMED_SHARE = 0.01  # of all batches shown: less cannot be seen, and its name would run into the title
@@ -75,7 +69,7 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
     for bar in bars:
         seconds.update(dict(bar.parts))
     used = {style for style, taken in seconds.items() if taken >= MIN_NAMED_SHARE * seconds.total()}
-    names = {f"p-{style}": phase for phase, style in PHASES.items()} | {"p-rest": UNATTRIBUTED}
+    names = {f"p-{phase}": phase for phase in PHASES} | {"p-rest": UNATTRIBUTED}
     return Panel(
         "batch duration by phase",
         format.duration,
@@ -89,7 +83,7 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
 
 
 def _bar(batch: Batch) -> Bar:
-    parts = [(f"p-{name}", batch.phases[phase]) for phase, name in PHASES.items() if batch.phases.get(phase, 0.0) > 0]
+    parts = [(f"p-{phase}", batch.phases[phase]) for phase in PHASES if batch.phases.get(phase, 0.0) > 0]
     rest = batch.seconds - sum(seconds for _, seconds in parts)
     if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
         parts.append(("p-rest", rest))

@@ -92,7 +92,7 @@ def test_the_plots_mark_the_incident_and_what_began(outage):
     assert svg["aria-label"].startswith("plots over time: age of results")
     classes = [attributes.get("class", "") for _, attributes in reader.seen]
     assert classes.count("incident") == 1 and classes.count("number critical") == 1
-    assert {"p-work", "p-plan", "p-log", "p-commit"} <= set(classes)
+    assert {"p-add_batch", "p-query_planning", "p-wal_commit", "p-commit_offsets"} <= set(classes)
 
 
 def test_every_place_in_a_plot_lies_within_it(outage):
@@ -221,9 +221,9 @@ def test_a_part_has_the_colour_of_its_phase_in_the_plots():
     found = slices([{"part": part, "seconds": seconds} for part, seconds in told])
 
     assert [(each["phase"], each["style"], each["shade"]) for each in found] == [
-        ("add_batch", "p-work", 1.0),
-        ("wal_commit", "p-log", 1.0),
-        ("add_batch", "p-work", 0.72),
+        ("add_batch", "p-add_batch", 1.0),
+        ("wal_commit", "p-wal_commit", 1.0),
+        ("add_batch", "p-add_batch", 0.72),
         ("", "p-rest", 1.0),
         ("", "p-rest", 0.72),
     ]

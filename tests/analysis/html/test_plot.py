@@ -56,7 +56,7 @@ def test_a_peak_stays_however_many_points_there_are():
 
 
 def test_of_many_bars_the_highest_of_neighbours_stays():
-    bars = [Bar(n, n + 1, [("p-work", 7.0 if n == 500 else 1.0)], "") for n in range(1000)]
+    bars = [Bar(n, n + 1, [("p-add_batch", 7.0 if n == 500 else 1.0)], "") for n in range(1000)]
 
     assert len(thinned_bars(bars)) <= MAX_BARS
     assert max(bar.height for bar in thinned_bars(bars)) == 7.0
@@ -99,7 +99,7 @@ def test_texts_stay_texts(standalone):
             "{:g}".format,
             1.0,
             [Line(HOSTILE, "l1", [(0, 1.0), (1, 2.0)]), Line("b", "l2", [(0, 1.0)])],
-            [Bar(0, 1, [("p-work", 1.0)], HOSTILE)],
+            [Bar(0, 1, [("p-add_batch", 1.0)], HOSTILE)],
             limit=(1.0, HOSTILE),
         ),
         standalone=standalone,
