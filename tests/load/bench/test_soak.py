@@ -15,11 +15,11 @@ from load.bench.soak_samples import Sample, Scraper, read, size, write
 SAMPLE = Sample(0.0, 150.0, 20, 40, 900, 1.0, 2, 0, 5.0, 5, 800.0, 120, 300)
 
 
-def samples(**changes):
-    """An hour's tenth of samples; a change is a function of the sample's number."""
+def samples(minutes=6, **changes):
+    """A sample every ten seconds; a change is a function of the sample's number."""
     return [
         replace(SAMPLE, at=10.0 * number, **{name: change(number) for name, change in changes.items()})
-        for number in range(36)
+        for number in range(6 * minutes)
     ]
 
 
@@ -30,7 +30,6 @@ def test_a_quiet_soak_is_flat():
 @pytest.mark.parametrize(
     ("field", "change", "name"),
     [
-        ("memory", lambda n: 150.0 + n, "memory of the Python driver"),
         ("threads", lambda n: 20 + n // 4, "threads of the driver"),
         ("handles", lambda n: 40 + n // 2, "file handles of the driver"),
         ("series", lambda n: 900 + 10 * n, "series on /metrics"),
@@ -41,6 +40,13 @@ def test_a_quiet_soak_is_flat():
 )
 def test_what_piles_up_is_named(field, change, name):
     assert [each.name for each in judge(samples(**{field: change})) if each.flat is False] == [name]
+
+
+@pytest.mark.parametrize(("minutes", "judged"), [(20, False), (30, True), (60, True)])
+def test_memory_is_judged_from_half_an_hour_on_because_its_histories_fill_before(minutes, judged):
+    [memory, *_] = judge(samples(minutes, memory=lambda n: 150.0 + n))
+
+    assert (memory.flat is False, bool(memory.allowed)) == (judged, judged)
 
 
 def test_sparks_own_growth_is_told_and_not_judged():
