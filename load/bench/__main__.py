@@ -152,12 +152,12 @@ counts as neither held nor broken ("{unknown}").
 """
 PAGE = """# Performance
 
-What it costs to observe queries. What the jobs, sources and load generator of the demonstration reach is on [a page of
-its own](ledger-performance.md).
+{lead}
 
 {answer}
 """
 DEMO = "ledger-performance.md"  # beside the page
+OF_DEMO = f"What the jobs, sources and load generator of the demonstration reach is on [a page of its own]({DEMO})."
 DEMO_PAGE = """# Performance of the demonstration
 
 What the jobs, sources and load generator of the demonstration reach, beside PySpark, Flink SQL and Kafka's own tool.
@@ -227,7 +227,8 @@ def write_pages(file: Path, kept: Path) -> None:
 def page(kept: Path) -> str:
     """The page of what it costs to observe, with an answer on top."""
     found = _read(kept, demo=False)
-    return PAGE.format(answer=answer(found)) + HOW.format(unknown=UNKNOWN) + "\n".join(_sections(found))
+    head = PAGE.format(lead=_wrapped(_lead(found) + OF_DEMO), answer=answer(found))
+    return head + HOW.format(unknown=UNKNOWN) + "\n".join(_sections(found))
 
 
 def demo_page(kept: Path) -> str:
@@ -237,16 +238,32 @@ def demo_page(kept: Path) -> str:
 
 def answer(found: Mapping[Part, Measured]) -> str:
     """Three questions, each with lines of the sections below, word by word; without what was never measured."""
-    by_name = {part.name: (part, measured.lines) for part, measured in found.items()}
     rows: list[str] = []
     for question, wanted in ANSWERS:
-        answers = [] if rows else _observer_share(found)
-        for name, begins in wanted:
-            part, lines = by_name.get(name, (SOAK, []))
-            answers += [(line.what, line.figure, part) for line in lines if line.what.startswith(begins)][:1]
+        answers = [*([] if rows else _observer_share(found)), *_told(found, wanted)]
         for n, (what, figure, part) in enumerate(answers):
             rows.append(f"| {'' if n else question} | {what} | {figure} | {_section(part)} |\n")
     return f"| question | what | measured | section |\n| --- | --- | --- | --- |\n{''.join(rows)}" if rows else ""
+
+
+def _lead(found: Mapping[Part, Measured]) -> str:
+    """What it costs, in a sentence of the same figures; empty while one of them was never measured."""
+    costs = [figure for _, figure, _ in (*_observer_share(found), *_told(found, ANSWERS[0][1]))]
+    if len(costs) != 1 + len(ANSWERS[0][1]):
+        return ""
+    cpu, callback, memory = costs
+    return (
+        f"Observing queries takes {cpu} CPU, {callback} in the listener for each event, "
+        f"and {memory.lstrip('+')} in the Python driver. "
+    )
+
+
+def _told(found: Mapping[Part, Measured], wanted: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, Part]]:
+    """The line of a part that begins so, its figure, and the part, as far as they were measured."""
+    by_name = {part.name: (part, measured.lines) for part, measured in found.items()}
+    for name, begins in wanted:
+        part, lines = by_name.get(name, (SOAK, []))
+        yield from [(line.what, line.figure, part) for line in lines if line.what.startswith(begins)][:1]
 
 
 def _section(part: Part) -> str:
@@ -270,11 +287,11 @@ def verdict(found: Iterable[Measured]) -> str:
     lines = [line for measured in found for line in measured.lines if line.holds]
     held = sum(line.holds == YES for line in lines)
     broken = "; ".join(line.what for line in lines if line.holds == NO)
-    unknown = "; ".join(line.what for line in lines if line.holds == UNKNOWN)
+    unknown = sum(line.holds == UNKNOWN for line in lines)
     return (
         f"{held} of {len(lines)} budgets hold"
+        + (f", {unknown} within noise" if unknown else "")
         + (f". Not held: {broken}" if broken else "")
-        + (f". Within noise: {unknown}" if unknown else "")
     )
 
 

@@ -51,7 +51,10 @@ def test_what_was_never_measured_is_no_answer(tmp_path):
 
 def test_the_answers_are_lines_of_the_figures_that_are_kept():
     answered = page(KEPT).partition("## ")[0]
+    lead = " ".join(answered.partition("| question")[0].split())
+    costs = [row.split(" | ")[2] for row in answered.splitlines() if row.startswith(("| What it costs", "|  |"))][:3]
 
+    assert "Observing queries takes" in lead and all(cost.lstrip("+") in lead for cost in costs)
     assert [line.split(" | ")[0] for line in answered.splitlines() if line.startswith("| ")] == [
         "| question", "| ---",
         "| What it costs", "| ", "| ",
@@ -77,7 +80,7 @@ def test_both_pages_are_those_of_the_figures_and_each_section_says_its_version()
 def test_the_verdict_counts_what_holds_and_names_what_does_not():
     lines = [Line("a", "", holds=YES), Line("b", "", holds=NO), Line("c", "", holds=UNKNOWN), Line("d", "")]
 
-    assert verdict([Measured("growth", "", 0, "", lines)]) == ("1 of 3 budgets hold. Not held: b. Within noise: c")
+    assert verdict([Measured("growth", "", 0, "", lines)]) == "1 of 3 budgets hold, 1 within noise. Not held: b"
 
 
 @pytest.mark.parametrize(("holds", "code"), [(YES, 0), ("", 0), (UNKNOWN, 0), (NO, 1)])
