@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ledgerops.model.head_table import MIN_POINTS
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
+
+
+class Arrival(NamedTuple):
+    """When rows of an input were seen, and from when on more could be: a folder is not looked at while a batch runs."""
+
+    at: float
+    looked: float
 
 
 def is_only_input(view: QueryView, topic: str) -> bool:
@@ -36,11 +45,11 @@ def last_moves(history: History) -> dict[str, float]:
             if len(heads) > 1 and heads[-2] == heads[-1]:
                 at = max(found.get(topic, 0.0), times[-2])
             found[topic] = at
-    return found | {name: moves[-1] for name, moves in _batches_with_rows(history).items() if moves}
+    return found | {name: moves[-1].at for name, moves in _batches_with_rows(history).items() if moves}
 
 
-def arrivals(history: History, topic: str) -> list[float]:
-    """The instants at which a topic's heads had grown, as far back as all of its partitions are known in detail."""
+def arrivals(history: History, topic: str) -> list[Arrival]:
+    """When a topic's heads had grown, as far back as all of its partitions are known in detail."""
     found: set[float] = set()
     since = 0.0
     for (each, _), (heads, times) in history.head_times.items():
@@ -49,17 +58,17 @@ def arrivals(history: History, topic: str) -> list[float]:
             if len(times) > MIN_POINTS:
                 since = max(since, newest[0])
             found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
-    return sorted(at for at in found if at >= since) or _batches_with_rows(history).get(topic, [])
+    return [Arrival(at, at) for at in sorted(found) if at >= since] or _batches_with_rows(history).get(topic, [])
 
 
-def _batches_with_rows(history: History) -> dict[str, list[float]]:
-    """By source that does not report its heads, such as a folder of files: when the batches began that read rows."""
+def _batches_with_rows(history: History) -> dict[str, list[Arrival]]:
+    """The batches that read rows, by source that does not report its heads, such as a folder of files."""
     without = {source.name for source in history.last.sources if not source.latest} if history.last else set()
-    found: dict[str, list[float]] = {name: [] for name in without}
+    found: dict[str, list[Arrival]] = {name: [] for name in without}
     for batch in history.run if without else ():
         for source in batch.sources:
             if source.rows > 0 and source.name in without:
-                found[source.name].append(batch.started)
+                found[source.name].append(Arrival(batch.started, batch.ended))
     return found
 
 

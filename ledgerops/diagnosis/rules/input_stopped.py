@@ -17,7 +17,8 @@ Evidence:
     seconds_without_arrival: its `at` - when the heads of the topic last grew (latestOffset of batches, latest of
         records `offsets`), or when the last batch with rows began for a source without heads. `at` is the newest of a
         batch's start, a record `offsets`, an idle record
-    longest_pause_seconds: longest time between two samples in which the heads had grown, over the newest 200
+    longest_pause_seconds: longest time between two samples in which the heads had grown, over the newest 200; without
+        heads from the end of a batch with rows to the start of the next
 """
 
 from collections.abc import Iterator
@@ -49,16 +50,15 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < MIN_SILENCE_SECONDS:
             continue
         moves = arrivals(view.history, topic)
-        if len(moves) < MIN_ARRIVALS or moves[-1] - moves[0] < MIN_STEADY_FLOW_SECONDS:
+        flow = moves[-1].at - moves[0].at if moves else 0.0
+        if len(moves) < MIN_ARRIVALS or flow < MIN_STEADY_FLOW_SECONDS:
             continue
-        pauses = [later - earlier for earlier, later in pairwise(moves)]
+        pauses = [max(0.0, later.at - earlier.looked) for earlier, later in pairwise(moves)]
         longest = max(pauses)
         limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, VERY_FAR_TIMES * median(pauses))
         going_on = others(view, topic, (last + known) / 2)
         flowed = (
-            moves[-1] - moves[0] >= MIN_FLOW_SECONDS
-            if going_on
-            else longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
+            flow >= MIN_FLOW_SECONDS if going_on else longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
         )
         if silent < limit or not flowed:
             continue

@@ -130,13 +130,15 @@ def test_another_query_on_the_same_topic_is_no_other_input():
     assert list(RULE.check(QueryView(ahead, T0 + 400, others=[behind]))) == []
 
 
-def folder(rows_until, seconds=120.0):
-    """A query that reads a folder of files, which reports no heads; it looks every 2 s and then finds nothing."""
+def folder(rows_until, seconds=120.0, first=0.5, every=2.0):
+    """A query that reads a folder of files, which reports no heads; it looks every 2 s and then finds nothing. Its
+    first batch may take longer."""
     past = History("card_payments")
     past.start(T0, "id-1", "run-1")
-    for number in range(int(rows_until / 2)):
+    for number in range(int(rows_until / every)):
         files = source(10, {}, {}, name="FileStreamSource[file:/in]")
-        past.add(batch(number, started=T0 + 2.0 * number, query="card_payments", sources=(files,), rows=10))
+        at, took = (T0 + every * number, 0.5) if number else (T0 + 0.5 - first, first)
+        past.add(batch(number, started=at, duration=took, query="card_payments", sources=(files,), rows=10))
     past.idle(T0 + rows_until)
     past.idle(T0 + seconds)
     return QueryView(past, T0 + seconds)
@@ -146,9 +148,19 @@ def test_a_folder_that_gets_no_more_files_is_worth_knowing():
     [finding] = RULE.check(folder(50))
 
     assert (finding.summary, finding.at_most == "info") == (
-        "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 2.0 s",
+        "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 1.5 s",
         True,
     )
+
+
+def test_a_long_first_batch_is_no_pause_of_the_folder():
+    [finding] = RULE.check(folder(50, first=9.0))
+
+    assert finding.summary.endswith("its longest pause was 1.5 s")
+
+
+def test_a_folder_that_gets_files_now_and_then_is_left_alone():
+    assert list(RULE.check(folder(400, seconds=700, every=10.0))) == []
 
 
 def test_a_folder_that_has_been_read_to_its_end_in_a_few_batches_is_not():
