@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
@@ -90,13 +91,25 @@ def test_a_fault_from_the_start_is_split_at_the_first_third(tmp_path):
     assert case(tmp_path / "later", {DURATION: [1] * 10}, fault=6).split == T0 + 30
 
 
-def test_series_are_rates_of_totals_and_keep_only_labels_that_differ(tmp_path):
+def test_series_are_rates_of_totals_and_keep_the_labels_that_differ(tmp_path):
     rows = list(case(tmp_path, {"rows_total": [0, 10, 30], f"{PART}/gc": [None, 2.0, 3.0]}).rows())
     times, [part, rate] = series(rows, T0, T0 + 10)
 
     assert times == [T0, T0 + 5, T0 + 10]
-    assert part.name == f'{PART}{{part="gc"}}' and math.isnan(part.values[0]) and list(part.values[1:]) == [2.0, 3.0]
-    assert rate.name == "rows_total" and list(rate.values[1:]) == [2.0, 4.0]
+    assert (
+        part.name == f'{PART}{{part="gc",query="orders"}}'
+        and math.isnan(part.values[0])
+        and list(part.values[1:]) == [2.0, 3.0]
+    )
+    assert rate.name == 'rows_total{query="orders"}' and list(rate.values[1:]) == [2.0, 4.0]
+
+
+def test_two_queries_are_two_series():
+    labels = [json.dumps({"job": "ledgerops", "query": query}) for query in ("orders", "returns")]
+
+    found = series([(T0, BACKLOG, label, 1.0) for label in labels], T0, T0)[1]
+
+    assert [each.name for each in found] == [f'{BACKLOG}{{query="{query}"}}' for query in ("orders", "returns")]
 
 
 @pytest.mark.parametrize(

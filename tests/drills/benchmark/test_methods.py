@@ -82,7 +82,7 @@ def test_a_package_is_told_when_the_fault_began_but_not_of_a_healthy_case(tmp_pa
 
     assert packages.request(case(tmp_path / "fault", metrics, fault=0))["split"] is not None
     asked = packages.request(case(tmp_path / "healthy", metrics))
-    assert asked["split"] is None and asked["service"] == [DURATION]
+    assert asked["split"] is None and asked["service"] == [f'{DURATION}{{query="orders"}}']
 
 
 def test_the_ranked_metrics_of_a_package_are_mapped_by_the_way_they_moved(tmp_path):
@@ -101,6 +101,12 @@ def test_the_script_gives_a_method_a_frame_of_all_series_and_its_ranks_their_nam
     request = {"time": [0, 5], "series": {"a": [None, 1.0], "b": [2.0, 3.0]}, "service": ["b"], "split": 5.0}
 
     assert outside.reply(method, request) == ["b", "a"]
+
+
+def test_without_a_series_of_how_well_the_query_does_nothing_is_detected():
+    request = {"time": [0, 5], "series": {"a": [1.0, 1.0]}, "service": [], "split": None}
+
+    assert outside.reply(lambda frame, inject_time: {"ranks": ["metric_0"]}, request) == []
 
 
 def test_an_environment_without_the_packages_is_refused(tmp_path):

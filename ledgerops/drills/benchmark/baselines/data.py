@@ -28,7 +28,7 @@ SERVICE = (
     *("ledgerops_last_batch_duration_seconds", "ledgerops_query_lag_seconds", "ledgerops_query_backlog_offsets"),
     "ledgerops_watermark_lag_seconds",
 )
-IDENTITY = ("app", "instance", "job", "query")  # labels that all series of a case share
+IDENTITY = ("app", "instance", "job")  # labels that are the same for all series of a metric
 
 
 class Named(NamedTuple):

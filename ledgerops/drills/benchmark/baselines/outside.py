@@ -41,7 +41,9 @@ def reply(method: Callable[..., Any], request: dict[str, Any]) -> list[str]:
     names = {f"{'latency' if name in service else 'metric'}_{n}": name for n, name in enumerate(request["series"])}
     columns = {short: request["series"][name] for short, name in names.items()}
     frame = pd.DataFrame({"time": request["time"], **columns}).astype(float).ffill().fillna(0.0)
-    split = request["split"] if request["split"] is not None else changed_at(frame)
+    split = request["split"]
+    if split is None and service:
+        split = changed_at(frame)
     if split is None:
         return []
     return [names[short] for short in method(frame, inject_time=split)["ranks"] if short in names]
