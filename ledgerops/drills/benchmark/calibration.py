@@ -67,7 +67,7 @@ def bins(found: Iterable[Claim]) -> list[Bin]:
 def picture(found: Sequence[Bin]) -> str:
     """How often first causes were true over how sure they were said to be, as an SVG file."""
     bars = [
-        Bar(each.low, each.high, (("s6", each.of),), f"{each.of} first causes, {each.true} of them true")
+        Bar(each.low, each.high, (("p-rest", each.of),), f"{each.of} first causes, {each.true} of them true")
         for each in found
     ]
     ends = [

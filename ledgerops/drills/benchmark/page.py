@@ -73,7 +73,7 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
     counts = results[0].figures["all"]
     cpu = sum(result.cpu_seconds for result in (*results, *ablations))
     parts = [
-        f"Measured on {date} by `make benchmark`, on {machine}, in {cpu / 60:.0f} CPU minutes: {counts['faults']} "
+        f"Measured on {date} by `make benchmark`, on {machine}, in {cpu:.0f} CPU seconds: {counts['faults']} "
         f"faults and {counts['healthy']} healthy cases. In brackets: Wilson's interval of 95 %.\n",
         compared(results),
         "",

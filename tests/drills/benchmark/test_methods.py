@@ -168,6 +168,9 @@ def test_the_picture_is_a_file_with_a_point_for_each_bin():
     elements = list(ElementTree.fromstring(found).iter())
 
     assert sum("held" in each.attrib.get("class", "") for each in elements) == 2
+    [style] = [each.text or "" for each in elements if each.tag.endswith("style")]
+    bars = {each.attrib["class"] for each in elements if each.tag.endswith("rect")} - {"paper"}
+    assert bars and all(f"svg .{name} {{ fill" in style for name in bars), "a class without a colour is black"
 
 
 def answers(cause: str) -> list[dict[str, object]]:
