@@ -8,10 +8,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis.facts.known_failures import KNOWN
 from ledgerops.diagnosis.proof import in_words
 from ledgerops.diagnosis.symptom import SYMPTOMS
-from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, ONE_LONG_BATCH, sentence
+from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, MAX_LISTED, ONE_LONG_BATCH, sentence
 
 OTHERWISE = "otherwise"
-MAX_LISTED = 6  # cases before the general step: of more, nobody reads to the last one
 
 
 class Step(NamedTuple):

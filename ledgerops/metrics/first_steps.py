@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ledgerops.model.finding import Remedy, Setting
 
 GENERAL = ""  # the context of a step that fits wherever no other does
+MAX_LISTED = 6  # cases before the general step: of more, nobody reads to the last one
 
 
 class FirstStep(NamedTuple):

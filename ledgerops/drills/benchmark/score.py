@@ -119,13 +119,13 @@ def report(dataset: Path, file: Path) -> Json:
     return {"cases": len(truths), "void": len(truths) - len(judged), "unanswered": unanswered, "figures": found}
 
 
-def cell(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return "{share:.2f} [{low:.2f}, {high:.2f}]".format(**value)
     return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-def main(arguments: Sequence[str]) -> int:
+def _main(arguments: Sequence[str]) -> int:
     words = [word for word in arguments if word != "--json"]
     try:
         if len(words) != 2:
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     print(f"{found['cases']} cases; {found['void']} void, left out; {found['unanswered']} without an answer\n")
     rows = [("", *found["figures"]["all"])]
-    rows += [(group, *map(cell, values.values())) for group, values in found["figures"].items()]
+    rows += [(group, *map(_cell, values.values())) for group, values in found["figures"].items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
@@ -147,4 +147,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_main(sys.argv[1:]))
