@@ -99,7 +99,7 @@ def read(file: Path, cases: Iterable[str], causes: Json) -> dict[str, list[Any]]
             for cause in answer["causes"]:
                 if cause["cause"] not in causes or cause.setdefault("severity", "warning") not in LEVELS:
                     raise ValueError(f"unknown cause or severity in {cause}")
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             why = f"missing or unknown {error}" if isinstance(error, KeyError) else error
             raise ValueError(f"{file}:{number}: not an answer: {why}") from None
     return {case: sorted(given, key=lambda answer: float(answer["at"])) for case, given in answers.items()}

@@ -14,6 +14,8 @@ import numpy as np
 from ledgerops.errors import UserError
 from ledgerops.model.finding import Severity
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
 SCRAPE_SECONDS = 5.0
 # instants, which always grow, and what Spark exports a second time (a _Number is a _Value) or smoothed over minutes
 LEFT_OUT = ("_timestamp_seconds", "_bucket", "_info", "_watermark_Value", "MinuteRate", "_Number")
@@ -65,12 +67,17 @@ class Series:
     """One metric with its labels on the grid of the case: NaN before its first sample; of totals, the rate."""
 
     name: str  # with its labels, in Prometheus' own form
-    values: np.ndarray[Any, np.dtype[np.float64]]
+    values: Array
 
     @property
     def metric(self) -> str:
         """Its name without labels."""
         return self.name.partition("{")[0]
+
+    def around(self, times: Sequence[float], split: float) -> tuple[Array, Array]:
+        """Its known values before the time `split` (epoch seconds) of the grid `times`, and those from it on."""
+        known, early = np.isfinite(self.values), np.asarray(times) < split
+        return self.values[known & early], self.values[known & ~early]
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,11 @@ def cases(folder: Path) -> list[BenchmarkCase]:
 def onset(truth: Mapping[str, Any]) -> float | None:
     """When the fault of a case began, None for a healthy one."""
     return None if truth["healthy"] else float(truth["fault_at"])
+
+
+def moved(before: Array, after: Array) -> float:
+    """How far the mean after is from the median before, with its sign; 0 where one of them is not known."""
+    return float(np.mean(after) - np.median(before)) if len(before) and len(after) else 0.0
 
 
 def series(

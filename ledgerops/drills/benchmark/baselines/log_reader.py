@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import zstandard
-
+from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, answered
 from ledgerops.errors import UserError
 
@@ -47,7 +46,7 @@ def by_log_reader(case: BenchmarkCase, program: Path) -> list[Answer]:
         whole, stages = Path(folder) / "log.json", 0
         with whole.open("wb") as out:
             for file in sorted((case.folder / "eventlog").rglob("events_*")):
-                for line in _lines(file):
+                for _, line in numbered_lines(file):
                     stages += line.startswith(b'{"Event":"SparkListenerStageCompleted"')
                     out.write(line)
         try:
@@ -61,17 +60,3 @@ def by_log_reader(case: BenchmarkCase, program: Path) -> list[Answer]:
 def _rule(finding: Mapping[str, str]) -> str:
     few = finding["rule"] == "partition-count" and "under-utilized" in finding["message"]
     return FEW_PARTITIONS if few else finding["rule"]
-
-
-def _lines(file: Path) -> Iterable[bytes]:
-    with file.open("rb") as raw:
-        if file.suffix != ".zstd":
-            yield from raw
-            return
-        with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as unpacked:
-            rest = b""
-            while block := unpacked.read(1 << 20):
-                *whole, rest = (rest + block).split(b"\n")
-                yield from (line + b"\n" for line in whole)
-            if rest:
-                yield rest + b"\n"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, series
+from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, moved, series
 from ledgerops.drills.benchmark.baselines.mapping import causes_of
 from ledgerops.errors import UserError
 
@@ -35,13 +35,9 @@ def request(case: BenchmarkCase) -> dict[str, Any]:
 
 def answer(case: BenchmarkCase, asked: Mapping[str, Any], ranks: Iterable[str]) -> Answer:
     """The causes that the first metrics of a ranking name, each by how its mean moved."""
-    grid, moved = np.asarray(asked["time"]), {}
-    for name, values in asked["series"].items():
-        numbers = np.array([np.nan if value is None else value for value in values])
-        before, after = numbers[grid < case.split], numbers[grid >= case.split]
-        known = np.isfinite(before).any() and np.isfinite(after).any()
-        moved[name] = float(np.nanmean(after) - np.nanmedian(before)) if known else 0.0
-    return answered(case.name, case.ended, causes_of([(name, moved[name]) for name in ranks]))
+    metrics = {name: Series(name, np.array(values, float)) for name, values in asked["series"].items()}
+    ways = ((name, moved(*metrics[name].around(asked["time"], case.split))) for name in ranks)
+    return answered(case.name, case.ended, causes_of(ways))
 
 
 def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:

@@ -8,18 +8,25 @@ only if batch duration, lag, backlog or watermark pass their threshold: of hundr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ledgerops.drills.benchmark.baselines.data import SERVICE, Answer, BenchmarkCase, Series, answered, series
+from ledgerops.drills.benchmark.baselines.data import (
+    SERVICE,
+    Answer,
+    Array,
+    BenchmarkCase,
+    Series,
+    answered,
+    moved,
+    series,
+)
 from ledgerops.drills.benchmark.baselines.mapping import causes_of
 
 SPEAK_Z = 10.0
 SPEAK_BREAK = 0.9
 MIN_SAMPLES = 3  # before, and after
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Score = Callable[[Array, Array], float]
 
 
@@ -48,17 +55,14 @@ def change_point(before: Array, after: Array) -> float:
 def rank(
     times: Sequence[float], metrics: Sequence[Series], split: float, score: Score
 ) -> list[tuple[str, float, float]]:
-    """Metrics by their score, the highest first: name, how far the median moved, score."""
-    grid = np.asarray(times)
+    """Metrics by their score, the highest first: name, how far it moved, score."""
     found = []
     for metric in metrics:
-        known = np.isfinite(metric.values)
-        before, after = metric.values[known & (grid < split)], metric.values[known & (grid >= split)]
+        before, after = metric.around(times, split)
         if len(before) < MIN_SAMPLES or len(after) < MIN_SAMPLES:
             continue
-        moved = float(np.mean(after) - np.median(before))
         if value := score(before, after):
-            found.append((metric.name, moved, value))
+            found.append((metric.name, moved(before, after), value))
     return sorted(found, key=lambda entry: -entry[2])
 
 
@@ -69,7 +73,7 @@ def answer(case: BenchmarkCase, score: Score, speaks: float) -> list[Answer]:
     service = max((value for name, _, value in ranked if name.partition("{")[0] in SERVICE), default=0.0)
     if case.onset is None and service < speaks:
         return [answered(case.name, case.ended, ())]
-    return [answered(case.name, case.ended, causes_of((name, moved) for name, moved, _ in ranked))]
+    return [answered(case.name, case.ended, causes_of((name, way) for name, way, _ in ranked))]
 
 
 def by_z_score(case: BenchmarkCase) -> list[Answer]:

@@ -1,8 +1,8 @@
 """Alerts on fixed thresholds, as a public mixin for Spark would have them, read from the scraped metrics as they come.
 
 An alert names what its runbook would look at first: a batch that outlasts its trigger three scrapes in a row, the sink;
-a lag that grew for three scrapes, the load; an end, the failure; no progress for a minute, a hang. Times are scaled to
-cases of a minute or two: with the five minutes that such alerts wait in production, none would fire at all.
+a lag that grew for three scrapes, the load; an end, the failure; no progress for half a minute, a hang. Times are
+scaled to cases of a minute or two: with the five minutes that such alerts wait in production, none would fire at all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def fired(scraped: Sequence[Scrape]) -> list[str]:
 
 
 def by_thresholds(case: BenchmarkCase) -> list[Answer]:
-    """What is firing at each scrape, from its first change on."""
+    """What is firing at each scrape."""
     seen: deque[Scrape] = deque(maxlen=IN_A_ROW)
     found: list[Answer] = []
     for scrape in scrapes(case, READ):
