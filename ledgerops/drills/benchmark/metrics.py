@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.drills.harness.scraping import FILE
 from ledgerops.errors import UserError, cannot_read
@@ -26,9 +27,6 @@ VERDICTS = tuple(
         verdict.STATUS,
     )
 )
-SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?")
-LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)",?\s*')
-ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 
 class Sample(NamedTuple):
@@ -54,16 +52,14 @@ def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]
         raise UserError(f"cannot read {file}: not a file of scrapes; run the drill again") from None
     for scrape in scrapes:
         own = {"instance": INSTANCE, "job": scrape["job"]}
-        for line in clean(scrape.get("text", "")).splitlines():
-            if (found := SAMPLE.fullmatch(line)) is None or found[1].startswith(VERDICTS):
-                continue
-            labels = {name: _plain(value) for name, value in LABEL.findall(found[2] or "")}
-            yield Sample(scrape["at"], found[1], _json(labels | own), float(found[3]))
+        try:
+            for family in text_string_to_metric_families(clean(scrape.get("text", ""))):
+                for name, labels, value, *_ in family.samples:
+                    if not name.startswith(VERDICTS):
+                        yield Sample(scrape["at"], name, _json(labels | own), float(value))
+        except ValueError as error:
+            raise UserError(f"cannot read {file}: {error}; run the drill again") from None
         yield Sample(scrape["at"], "up", _json(own), float("text" in scrape))
-
-
-def _plain(value: str) -> str:
-    return re.sub(r"\\.", lambda found: ESCAPED.get(found[0], found[0]), value)
 
 
 def _json(labels: dict[str, str]) -> str:
