@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -14,49 +12,33 @@ from typing import Any
 import psutil
 
 from ledgerops.drills.harness.processes import cpu_seconds
+from ledgerops.drills.harness.watching import Watching
 
 POLL_SECONDS = 1.0
 MAX_ANSWER_SECONDS = 10.0
 
 
-class Polling:
-    """A thread that writes live.jsonl and machine.jsonl to the folder of a case until it is stopped.
+class Polling(Watching):
+    """Writes live.jsonl and machine.jsonl to the folder of a case until it is stopped.
 
     It begins once the log of the application, the process `pid`, names the address of its exporter.
     """
 
     def __init__(self, folder: Path, pid: int) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._machine = _Machine(psutil.Process(pid))
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="polling", daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> Polling:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Asks no more, and waits until all is written."""
-        self._stopped.set()
-        self._thread.join()
 
     def _run(self) -> None:
         url = ""
         with (self._folder / "live.jsonl").open("w") as live, (self._folder / "machine.jsonl").open("w") as machine:
             while not self._stopped.wait(POLL_SECONDS):
-                url = url or exporter_address(self._folder)
+                url = url or self._exporter()
                 if not url:
                     continue
                 at = time.time()
                 live.write(json.dumps({"at": at, **_answer(url)}) + "\n")
                 live.flush()
                 machine.write(json.dumps({"at": at, **self._machine.look()}) + "\n")
-
-
-def exporter_address(folder: Path) -> str:
-    """The address of its exporter that the application of a case printed; empty before that."""
-    found = re.search(r"(http://[\w.]+:\d+)", (folder / "app.log").read_text("utf-8", "replace"))
-    return found.group(1) if found else ""
 
 
 def _answer(url: str) -> dict[str, Any]:

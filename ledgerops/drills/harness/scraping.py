@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import time
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ledgerops.drills.harness.polling import exporter_address
+from ledgerops.drills.harness.watching import Watching
 
 FILE = "scrapes.jsonl.gz"
 SCRAPE_SECONDS = 5.0  # between two scrapes, and the longest that one may take
@@ -25,31 +24,20 @@ SPARK_CONF: Mapping[str, str] = {
 }
 
 
-class Scraping:
-    """A thread that writes scrapes.jsonl.gz to the folder of a case until it is stopped, a line for each scrape: `at`,
-    `job`, and the `text` of the answer or the `error`.
+class Scraping(Watching):
+    """Writes scrapes.jsonl.gz to the folder of a case, a line for each scrape: `at`, `job`, and the answer's `text` or
+    the `error`.
 
     It begins once the log of the application names the address of its exporter. `ui_port`: of Spark's own page.
     """
 
     def __init__(self, folder: Path, ui_port: int) -> None:
-        self._folder = folder
+        super().__init__(folder)
         ui = f"http://127.0.0.1:{ui_port}/metrics"
         self._targets = {"spark": f"{ui}/prometheus/", "spark-executors": f"{ui}/executors/prometheus/"}
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="scraping", daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> Scraping:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Scrapes no more, and waits until all is written."""
-        self._stopped.set()
-        self._thread.join()
 
     def _run(self) -> None:
-        while not (url := exporter_address(self._folder)):
+        while not (url := self._exporter()):
             if self._stopped.wait(1.0):
                 return
         targets = {"ledgerops": f"{url}/metrics", **self._targets}
