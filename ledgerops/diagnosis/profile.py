@@ -5,7 +5,7 @@ docs/verdict.md says which batches, how a part's seconds come from them, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -158,7 +158,7 @@ def _chosen(view: QueryView) -> Sequence[Split]:
     late, settled = harm.late_batches(view), view.baseline.settled
     owes = late is not settled
     searched = (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:])
-    for batches in [some for each in searched for some in (_after_warm_up(view, each), each)] if _tasks(view) else ():
+    for batches in _with_and_without_warm_up(view, searched) if _tasks(view) else ():
         found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
         if len(found) >= _needed(view):
             return found
@@ -191,6 +191,15 @@ def _after_warm_up(view: QueryView, batches: Sequence[Progress]) -> Sequence[Pro
     came before it does not."""
     first = next((batch for batch in view.batches if batch.rows > 0), None)
     return [batch for batch in batches if batch is not first] or batches
+
+
+def _with_and_without_warm_up(view: QueryView, searched: Iterable[Sequence[Progress]]) -> Iterator[Sequence[Progress]]:
+    """Each of them without the batch that pays for warm-up, then whole where it has that batch."""
+    for batches in searched:
+        settled = _after_warm_up(view, batches)
+        yield settled
+        if len(settled) < len(batches):
+            yield batches
 
 
 def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:
