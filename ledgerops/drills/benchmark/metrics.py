@@ -51,15 +51,15 @@ def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]
     except (ValueError, EOFError):
         raise UserError(f"cannot read {file}: not a file of scrapes; run the drill again") from None
     for scrape in scrapes:
-        own = {"instance": INSTANCE, "job": scrape["job"]}
         try:
+            own = {"instance": INSTANCE, "job": scrape["job"]}
             for family in text_string_to_metric_families(clean(scrape.get("text", ""))):
                 for name, labels, value, *_ in family.samples:
                     if not name.startswith(VERDICTS):
                         yield Sample(scrape["at"], name, _json(labels | own), float(value))
-        except ValueError as error:
-            raise UserError(f"cannot read {file}: {error}; run the drill again") from None
-        yield Sample(scrape["at"], "up", _json(own), float("text" in scrape))
+            yield Sample(scrape["at"], "up", _json(own), float("text" in scrape))
+        except (ValueError, TypeError, KeyError) as error:
+            raise UserError(f"cannot read {file}: not a scrape ({error}); run the drill again") from None
 
 
 def _json(labels: dict[str, str]) -> str:

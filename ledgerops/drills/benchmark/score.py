@@ -92,7 +92,7 @@ def figures(cases: Sequence[tuple[Json, Judged]], watched: bool) -> Json:
 def read(file: Path, cases: Iterable[str], causes: Json) -> dict[str, list[Any]]:
     """The answers by case, in order of time. Raises ValueError with the number of a line that is not an answer."""
     answers: dict[str, list[Any]] = {case: [] for case in cases}
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
         try:
             answer = json.loads(line)
             answers[answer["case"]].append(answer | {"at": float(answer["at"])})

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ledgerops.analysis.inputs import open_source
+from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.drills.benchmark import score
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.batches import Harm
@@ -101,13 +102,17 @@ def judge(folder: Path) -> CaseResult:
 
 
 def live(folder: Path) -> Iterator[DiagnosisAt]:
-    """What `/diagnosis` answered while the drill ran."""
-    for line in (folder / "live.jsonl").read_text("utf-8").splitlines():
-        found = json.loads(line)
-        for query in found.get("diagnosis", {}).get("queries", ()):
-            roots = tuple((finding["rule"], finding["severity"]) for finding in query["root_causes"])
-            findings = tuple((finding["rule"], finding["severity"]) for finding in query["findings"])
-            yield DiagnosisAt(found["at"], query["query"], roots, findings)
+    """What `/diagnosis` answered while the drill ran. Raises UserError when that cannot be read."""
+    file = folder / "live.jsonl"
+    for number, line in numbered_lines(file):
+        try:
+            found = json.loads(line)
+            for query in found.get("diagnosis", {}).get("queries", ()):
+                roots = tuple((finding["rule"], finding["severity"]) for finding in query["root_causes"])
+                findings = tuple((finding["rule"], finding["severity"]) for finding in query["findings"])
+                yield DiagnosisAt(found["at"], query["query"], roots, findings)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UserError(f"cannot read {file}:{number}: not an answer ({error}); run the drill again") from None
 
 
 def recorded(folder: Path) -> Iterator[DiagnosisAt]:

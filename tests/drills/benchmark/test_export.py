@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from hashlib import sha256
 
@@ -143,6 +144,30 @@ def test_a_drill_that_cannot_be_exported_is_left_out_and_named(runs, tmp_path, c
     assert code == 2
     assert f"{broken} was left out: cannot read {broken}/scrapes.jsonl.gz" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "set" / "cases").iterdir()] == ["18-07"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        pytest.param("scrapes.jsonl.gz", gzip.compress(b"[1]\n"), "not a scrape", id="another record"),
+        pytest.param("scrapes.jsonl.gz", b"no gzip", "not a gzipped file", id="no gzip"),
+        pytest.param(
+            "scrapes.jsonl.gz",
+            gzip.compress(b'{"at": 1, "job": "spark", "text": "a{b=} c"}'),
+            "not a scrape",
+            id="no text of Prometheus",
+        ),
+        pytest.param("live.jsonl", b'{"at": 1, "diagnosis": {"que', "live.jsonl:1: not an answer", id="cut off"),
+        pytest.param("live.jsonl", b"[]", "live.jsonl:1: not an answer", id="a list"),
+    ],
+)
+def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_path, capsys, file, content, problem):
+    broken = drill(tmp_path / "more", QUIET, {})
+    (broken / file).write_bytes(content)
+
+    assert main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs / "seed-18" / SINK.name), str(broken)])
+    out = capsys.readouterr().out
+    assert f"{broken} was left out: cannot read {broken}/{file}" in out and problem in out
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,7 @@ def test_it_runs_as_a_file_of_its_own(dataset):
             {"case": "1-01", "at": 1, "causes": ["slow-sink"]}, "string indices must be integers", id="a name"
         ),
         pytest.param("[]", "list indices must be integers", id="a list"),
+        pytest.param("[" * 100_000, "maximum recursion depth exceeded", id="nested without end"),
     ],
 )
 def test_a_line_that_is_not_an_answer_is_named(dataset, line, problem):
@@ -197,6 +198,17 @@ def test_a_line_that_is_not_an_answer_is_named(dataset, line, problem):
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith(f"{file}:2: not an answer: {problem}")
     assert found.stderr.count("\n") == 1
+
+
+def test_a_line_that_is_no_text_is_named_and_a_rare_separator_ends_none(dataset):
+    file = answered(dataset, answer("1-01", 1) | {"note": "one\u2028line"})
+    file.write_bytes(file.read_bytes().replace(b"\\u2028", "\u2028".encode()))
+    assert run(dataset, file).returncode == 0
+
+    file.write_bytes(file.read_bytes() + b"\xff\n")
+    found = run(dataset, file)
+
+    assert found.returncode == 2 and found.stderr.startswith(f"{file}:2: not an answer: 'utf-8' codec can't decode")
 
 
 def test_a_missing_file_and_missing_words_are_errors(dataset):
