@@ -45,9 +45,10 @@ class Part(NamedTuple):
 PARTS = (
     Part(
         "overhead", "overhead:windowed", "Overhead on a windowed job",
-        "All rows are available at the start and are written to Parquet. Each round has both kinds of run in random "
-        "order. There are at least five rounds, then more until the CPU time of equal runs differs by less than 1 %, "
-        "for at most 25 minutes. A ratio is computed within each round; the figure is the median over the rounds. "
+        "All rows are available at the start and are written to Parquet. Each round has all kinds of run, "
+        "each as often in each place and after each other one. There are at least five rounds, then more until the CPU "
+        "time of equal runs differs by less than 1 %, "
+        "for at most eight minutes. A ratio is computed within each round; the figure is the median over the rounds. "
         "Besides the CPU time of all processes, that of the observer's threads alone is measured. It differs far less "
         "between equal runs, but leaves out what the garbage collector and the JIT do for the observer. "
         "`ledgerops.instrument` adds an aggregation over every row and costs only where you use it.",
@@ -55,13 +56,14 @@ PARTS = (
     Part(
         "jobs", "overhead:jobs", "Overhead on other kinds of job",
         "A filter (`large_credits`), deduplication (`dedup_transactions`), a join of two streams "
-        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has three rounds or "
-        "more, with five batches and about three seconds of rows a run, so there is more noise than above.",
+        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has five rounds or "
+        "more within four minutes, with five batches and about three seconds of rows a run, so there is more noise "
+        "than above.",
     ),
     Part(
         "tables", "tables:tables", "Overhead on a query between two Delta tables",
         "Ten versions of 10,000 rows, one a batch, copied to another table: the collector follows the logs of both. "
-        "Five rounds with each kind of run in random order.",
+        "Five rounds with each kind of run.",
     ),
     Part(
         "engine", "engine:engine", "The ledger's jobs against the engine itself",
@@ -78,7 +80,8 @@ PARTS = (
         "from_json, which accepts such a record or turns the field into a null. From the embedded source, both read "
         "typed rows, so only the job itself is compared. Flink SQL cannot read that source.\n\n"
         "There are at least four rounds, then more until the noise cannot change the verdict, for at most 150 seconds "
-        "a job from Kafka and 60 from the embedded source. Figures still fall from round to round while the JIT "
+        "a job from Kafka and 60 from the embedded source. Less CPU than Flink SQL means less beyond the noise floor. "
+        "Figures still fall from round to round while the JIT "
         "compiles, so they are higher than those of a job that runs for long.",
         demo=True,
     ),
@@ -139,15 +142,14 @@ SOAK = Part(
     "soak", "", "Soak",
     "One job of the ledger runs all the time. Every three seconds one of eight further queries is started, stopped, "
     "made to fail or restarted, and /metrics is scraped every second. The first quarter is warm-up and does not "
-    "count. A figure passes if its growth (Theil-Sen slope) is within the limit or within "
-    "noise.\n\n![What the soak measured, over time](soak.svg)",
+    "count. A figure passes if its growth (Theil-Sen slope) is within the limit or within noise; series are taken as "
+    "if always as many queries ran.\n\n![What the soak measured, over time](soak.svg)",
 )  # fmt: skip
 
 HOW = """Measured by `make bench` on a shared machine, so compare ratios and not rates. Each section says when and with
 which version it was measured; `python -m load.bench --only NAME --write docs/performance.md` measures it again. The
 noise floor compares two groups of identical runs in the same interleaved series (±: half the 90 % interval of their
-median, in sections from before 2026-11-22 14:35 UTC half of their range). A budget that is missed by less than that
-counts as neither held nor broken ("{unknown}").
+median). A budget that is missed by less than that counts as neither held nor broken ("{unknown}").
 
 """
 PAGE = """# Performance

@@ -84,6 +84,19 @@ def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float],
     return Flatness(name, unit, middle, max(y), growth, slope.value * 3600, allowed, flat, sure)
 
 
+def alike(values: Sequence[float], loads: Sequence[float], start: int = 0) -> list[float]:
+    """The values as they would be if the load had always been its median, by the line of Theil and Sen.
+
+    Line and median come from the values that are judged, those from `start` on. Without two different loads among
+    them the values stay as they are.
+    """
+    slopes = pair_slopes(loads[start:], values[start:])
+    if not slopes:
+        return list(values)
+    slope, middle = statistics.median(slopes), statistics.median(loads[start:])
+    return [value - slope * (load - middle) for value, load in zip(values, loads, strict=True)]
+
+
 def bounded(name: str, unit: str, times: Sequence[float], values: Sequence[float], most: float) -> Flatness:
     """Flat when no judged sample is above `most`."""
     found = grows(name, unit, times, values, None)

@@ -18,6 +18,7 @@ from ledgerops.servers.process import free_port
 from load.options import metrics_port, read
 from tests.load.generator.expected import expected_records
 from tests.paths import ROOT
+from tests.programs import without_settings
 
 PLAN = """
 seed: 5
@@ -35,11 +36,6 @@ def place(tmp_path):
     return tmp_path
 
 
-def without_settings(environ):
-    """LEDGEROPS_DATA above all would have the bank's records sent and not the plan's."""
-    return {name: value for name, value in environ.items() if not name.startswith("LEDGEROPS_")}
-
-
 def command(place, *argv):
     """locust in a folder that is not the repository's: the locustfile finds its parts by itself."""
     given = ["--headless", "--only-summary", "--plan", "mine.yaml", "--to", "land", "--manifest", "manifest.json"]
@@ -52,7 +48,7 @@ def command(place, *argv):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**without_settings(os.environ), "PYTHONUNBUFFERED": "1"},
+        env=without_settings(PYTHONUNBUFFERED="1"),
     )
 
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from load.bench.engine import AGAIN, DEFAULTS, FLINK, JOBS, OURS, PLAIN, TOPICS, _is_decided, _line, _rounds
+from load.bench.engine import (
+    AGAIN,
+    DEFAULTS,
+    FLINK,
+    JOBS,
+    OURS,
+    PLAIN,
+    TOPICS,
+    _against_flink,
+    _ahead,
+    _is_decided,
+    _line,
+    _rounds,
+)
 
 SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
 
@@ -34,6 +47,33 @@ def test_the_default_state_store_is_compared_beside_ours_and_is_not_judged():
 
     assert line.figure.startswith("0.917 of PySpark's CPU (1.375 of it with state in memory): 11.00 our job, ")
     assert line.holds == "yes"
+
+
+@pytest.mark.parametrize(
+    ("flink", "ahead"),
+    [
+        pytest.param([20.0, 20.0], "yes", id="twice as dear"),
+        pytest.param([10.3, 10.3], "within noise", id="dearer by less than equal runs differ"),
+        pytest.param([9.9, 9.9], "within noise", id="cheaper by less than equal runs differ"),
+        pytest.param([8.0, 8.0], "**no**", id="cheaper"),
+    ],
+)
+def test_a_job_is_ahead_of_flink_only_beyond_the_noise(flink, ahead):
+    assert _against_flink({OURS: [10.0, 10.0], AGAIN: [10.5, 10.5], FLINK: flink}) == ahead
+
+
+@pytest.mark.parametrize(
+    ("against", "figure", "holds"),
+    [
+        pytest.param(["yes", "yes", "yes", "**no**", "**no**"], "3 of 5", "yes", id="three"),
+        pytest.param(["yes", "yes", "within noise"], "2 of 3, 1 within noise", "within noise", id="a tie decides"),
+        pytest.param(["yes", "within noise"], "1 of 2, 1 within noise", "**no**", id="too few even with the tie"),
+    ],
+)
+def test_ties_with_flink_are_not_counted_as_ahead(against, figure, holds):
+    line = _ahead(against)
+
+    assert (line.figure, line.holds) == (figure, holds)
 
 
 def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():

@@ -1,12 +1,12 @@
-import subprocess
-import sys
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from load.bench.lines import NO, UNKNOWN, YES
 from load.bench.overhead import compared
 from load.bench.producer import send_process
-from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded
+from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded, turn
 from load.bench.usage import Cpu, Meter, heap, resident, spark_jvm
 
 ROWS = 15_000
@@ -108,43 +108,15 @@ def test_rounds_go_on_until_it_is_enough(tmp_path, enough_after, rounds):
     assert [len(each) for each in seen.values()] == [rounds, rounds]
 
 
-WORKER = """
-import time
-while time.process_time() < 0.3: pass
-print(flush=True)
-time.sleep(60)
-"""
-JVM = f"""
-import sys
-from subprocess import PIPE, Popen
-for _ in range(2):
-    worker = Popen([sys.executable, "-c", {WORKER!r}], stdout=PIPE)
-    worker.stdout.readline()
-    print(flush=True)
-    input()
-    worker.kill()
-    worker.wait()
-"""
-DRIVER = f"""
-import sys
-from subprocess import PIPE, Popen
-from load.bench.usage import Meter
-jvm = Popen([sys.executable, "-c", {JVM!r}, "org.apache.spark"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1)
-jvm.stdout.readline()
-meter = Meter()
-print(file=jvm.stdin)
-jvm.stdout.readline()
-print(meter.used().workers)
-print(file=jvm.stdin)
-jvm.wait()
-"""
+@pytest.mark.parametrize(("kinds", "rounds"), [("ab", 2), ("abc", 6), ("abcd", 4)])
+def test_each_kind_has_each_place_and_follows_each_other_equally_often(kinds, rounds):
+    orders = [turn(kinds, number) for number in range(rounds)]
+    places = Counter((place, kind) for order in orders for place, kind in enumerate(order))
+    follows = Counter(pair for order in orders for pair in pairwise(order))
 
-
-def test_a_worker_that_ends_takes_nothing_from_what_others_used():
-    """Spark ends workers that idled for a minute, and their past with them."""
-    told = subprocess.run([sys.executable, "-c", DRIVER], capture_output=True, text=True, timeout=180)
-
-    assert 0.25 < float(told.stdout) < 0.6, told.stderr  # times come in ticks of 10 ms
+    assert set(places.values()) == {rounds // len(kinds)}
+    assert len(follows) == len(kinds) * (len(kinds) - 1)
+    assert len(set(follows.values())) == 1
 
 
 def test_the_generator_sends_in_a_process_of_its_own_and_says_how_fast(kafka, topic):

@@ -32,7 +32,7 @@ def test_a_quiet_soak_is_flat():
     [
         ("threads", lambda n: 20 + n // 4, "threads of the driver"),
         ("handles", lambda n: 40 + n // 2, "file handles of the driver"),
-        ("series", lambda n: 900 + 10 * n, "series on /metrics"),
+        ("series", lambda n: 900 + 10 * n, "series on /metrics, queries alike"),
         ("recording", lambda n: 0.1 * n, "recording on disk"),
         ("queue", lambda n: 100 * n, "events in the worker's queue"),
         ("dropped", lambda n: n // 30, "events dropped"),
@@ -40,6 +40,19 @@ def test_a_quiet_soak_is_flat():
 )
 def test_what_piles_up_is_named(field, change, name):
     assert [each.name for each in judge(samples(**{field: change})) if each.flat is False] == [name]
+
+
+def test_more_series_are_a_leak_only_where_no_more_queries_run():
+    def running(n):
+        return 3 + n % 4 + n // 100
+
+    more = {"queries": running, "series": lambda n: 200 + 100 * running(n)}
+    leaking = {"queries": running, "series": lambda n: 200 + 100 * running(n) + n}
+
+    assert [each.name for each in judge(samples(60, **more)) if each.flat is False] == []
+    assert [each.name for each in judge(samples(60, **leaking)) if each.flat is False] == [
+        "series on /metrics, queries alike"
+    ]
 
 
 @pytest.mark.parametrize(("minutes", "judged"), [(20, False), (30, True), (60, True)])

@@ -98,14 +98,16 @@ def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
     assert document["ask_at_most"] == pytest.approx(0.8 * document["holds"])
 
 
-def test_a_file_of_options_needs_a_broker(capsys):
-    assert main(["load", "calibrate", "--kafka-config", "x"]) == 2
-    assert capsys.readouterr().err == "ledgerops: --kafka-config needs --bootstrap-servers\n"
-
-
-def test_no_broker_is_told(capsys):
-    assert main(["load", "calibrate", "--bootstrap-servers", "127.0.0.1:1"]) == 2
-    assert capsys.readouterr().err == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused\n"
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["--kafka-config", "x"], "--kafka-config needs --bootstrap-servers"),
+        (["--bootstrap-servers", "127.0.0.1:1"], "cannot reach Kafka at 127.0.0.1:1: connection refused"),
+    ],
+    ids=["a file of options without a broker", "no broker"],
+)
+def test_a_broker_that_is_missing_is_told(refusal, argv, line):
+    assert refusal("load", "calibrate", *argv) == line
 
 
 def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):

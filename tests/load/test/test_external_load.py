@@ -14,6 +14,7 @@ from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
 from ledgerops.load.test.external_load import read_sent_load, trial_of
 from ledgerops.load.test.trial import TrialRequest
+from tests.load.generator.test_latency_samples import SAMPLE
 from tests.load.test.simulated import ORIGIN, System
 
 PLAN = plans.at_rate(12_000, 2.0)
@@ -110,9 +111,6 @@ def test_more_records_than_the_plan_has_are_refused(tmp_path):
         read_sent_load(manifest(tmp_path, text=plan.text, records=101))
 
 
-SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
-
-
 @pytest.mark.parametrize("changes", [{"scheduled": None}, {"appended": 0.15}, {"created": 0}])
 def test_samples_without_a_leg_are_read(tmp_path, changes):
     file = tmp_path / "samples.jsonl"
@@ -160,9 +158,8 @@ def test_the_command_judges_and_writes_a_report(tmp_path, monkeypatch, capsys):
     assert told["environment"]["cores_of_spark"] is None
 
 
-def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    file = str(manifest(tmp_path))
+def test_the_command_refuses_half_of_what_it_needs(tmp_path, refusal):
+    file = manifest(tmp_path)
     for argv, said in (
         (("--manifest", file), "--manifest needs --recording PLACE, the recording of the jobs that read the load"),
         (("--recording", "x", "--rate", "5"), "--recording and --samples need --manifest"),
@@ -175,5 +172,4 @@ def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys
             "--manifest judges what was sent: a PLAN, --duration, --trigger, --cores cannot be combined with it",
         ),
     ):
-        assert main(["load", "test", *argv]) == 2
-        assert capsys.readouterr().err == f"ledgerops: {said}\n"
+        assert refusal("load", "test", *argv) == said

@@ -38,7 +38,7 @@ def steady(count=10, duration=0.5, **changes):
 
 def test_latency_counts_from_the_due_time_by_the_offsets():
     run = measured(steady())
-    # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has open_folder
+    # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has begun
     assert run.latency.at(0.5) == pytest.approx(1.5, abs=0.05)
     assert run.latency.at(1.0) == pytest.approx(2.5, abs=0.05)
     assert run.latency.at(0.01) == pytest.approx(0.5, abs=0.05)
