@@ -1,4 +1,4 @@
-"""Runs every method on the cases of a data set, scores them, and writes the table into a page.
+"""Runs every method on the test cases of a data set, scores them, and writes the table into a page.
 
     python -m ledgerops.drills.benchmark DATA --environment .venv-benchmark --publish docs/benchmark.md
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from ledgerops.drills.benchmark import calibration, page, score
 from ledgerops.drills.benchmark.baselines.data import cases
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS, DataSet, Method
+from ledgerops.drills.benchmark.splits import SPLITS, TEST
 from ledgerops.drills.scoring.publish import machine, today
 from ledgerops.errors import UserError
 
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("data", type=Path, metavar="DATA", help="folder of the data set")
+    add("--split", default=TEST, choices=SPLITS, help=f"cases that are answered and scored (default {TEST})")
     add("--environment", type=Path, default=Path(".venv-benchmark"), metavar="FOLDER", help="of the packages of others")
     add(
         "--out",
@@ -51,7 +53,7 @@ def _run(args: argparse.Namespace) -> None:
     known = [method.slug for method in (*METHODS, *ABLATIONS)]
     if unknown := set(args.only or ()) - set(known):
         raise UserError(f"no method {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    data = DataSet(args.data, cases(args.data), args.environment)
+    data = DataSet(args.data, cases(args.data, args.split), args.environment)
     if args.publish:
         page.around(args.publish)  # before the run, not after it
     args.out.mkdir(parents=True, exist_ok=True)
@@ -60,7 +62,7 @@ def _run(args: argparse.Namespace) -> None:
         print(f"{number} of {len(known)}: {method.slug}", end="", file=sys.stderr, flush=True)
         if args.only is None or method.slug in args.only:
             answer(method, data, args.out)
-        found[method.slug] = result(method, data.folder, args.out)
+        found[method.slug] = result(method, data.folder, args.out, args.split)
         every = found[method.slug].figures["all"]
         print(f", AC@1 {every['AC@1']['share']:.2f}" if every["AC@1"] else "", file=sys.stderr)
     truths = data.truths()
@@ -71,7 +73,8 @@ def _run(args: argparse.Namespace) -> None:
     print(page.compared(results), "", page.ablated(results, ablations), "", page.calibrated(confidence), sep="\n")
     if args.publish:
         misses = page.misses(truths, answers)
-        page.publish(args.publish, page.section(results, ablations, confidence, misses, today(), machine()))
+        sample = page.sample_of(args.split, truths)
+        page.publish(args.publish, page.section(results, ablations, confidence, misses, sample, today(), machine()))
         args.publish.with_name(page.PICTURE).write_text(calibration.picture(confidence), "utf-8")
         print(f"wrote {args.publish}")
 
@@ -84,10 +87,10 @@ def answer(method: Method, data: DataSet, out: Path) -> None:
     (out / f"{method.slug}.json").write_text(json.dumps({"cpu_seconds": _cpu_seconds() - began}) + "\n", "utf-8")
 
 
-def result(method: Method, data: Path, out: Path) -> page.Result:
+def result(method: Method, data: Path, out: Path, split: str = TEST) -> page.Result:
     """The score of the answers of one method. Raises OSError when it was not run, and ValueError for a bad answer."""
     took = json.loads((out / f"{method.slug}.json").read_text("utf-8"))["cpu_seconds"]
-    return page.Result(method, score.report(data, out / f"{method.slug}.jsonl")["figures"], took)
+    return page.Result(method, score.report(data, out / f"{method.slug}.jsonl", split)["figures"], took)
 
 
 def _cpu_seconds() -> float:

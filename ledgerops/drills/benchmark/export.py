@@ -17,11 +17,11 @@ from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.drills.benchmark import score
 from ledgerops.drills.benchmark.metrics import VERDICTS, samples, write_parquet
 from ledgerops.drills.benchmark.places import cleaner
+from ledgerops.drills.benchmark.splits import PUBLIC, Splits
 from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.harness.application import OUTSIDE, options
 from ledgerops.drills.scoring.drawn import Truth, live, ranked, scored_truth, truth_of
-from ledgerops.drills.scoring.drawn_page import SEEN
 from ledgerops.errors import UserError, os_reason
 from ledgerops.metrics.cause_texts import FAMILIES
 from ledgerops.version import __version__
@@ -29,6 +29,8 @@ from ledgerops.version import __version__
 FORMAT = 1
 CARD = Path(__file__).with_name("card.md")
 MANIFEST = "manifest.json"
+PLACE = ("query", "component", "name", "detail")
+DONE = ("options", "conf", "control", "changes", "actions")  # parts of a case that may hold its fault
 OWN_ANSWERS = Path("answers/ledgerops.jsonl")
 UNKNOWN = {"meaning": "Something is wrong, and no cause is named.", "family": "None"}
 VERIFIED = {
@@ -38,16 +40,16 @@ VERIFIED = {
 }
 
 
-def export(target: Path, sources: Sequence[Path], held_back: Path | None = None) -> Mapping[str, str]:
+def export(target: Path, sources: Sequence[Path], parts: Splits = PUBLIC) -> Mapping[str, str]:
     """Writes the data set of all drawn drills below the sources to `target`, in place of an older one, and reports each
-    on stderr. Gives why a drill was left out, by its folder.
+    on stderr. Gives why a drill could not be exported, by its folder.
 
-    `held_back`: a file with a seed and its salt in each line, of seeds that are named by their hash only. Raises
-    UserError when there is nothing to export, or nowhere to put it.
+    Drills whose seed is in another part are passed over. Raises UserError when there is nothing to export, or nowhere
+    to put it.
     """
-    secret, folders = _held_back(held_back), _folders(sources)
-    left_out: dict[str, str] = {}
+    folders, left_out = _folders(sources), dict[str, str]()
     done: dict[str, Truth] = {}
+    given: dict[str, str] = {}  # our own answers, by case
     try:
         _check(target)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -55,19 +57,21 @@ def export(target: Path, sources: Sequence[Path], held_back: Path | None = None)
             new = Path(place)
             for part in ("cases", "truth", "answers"):
                 (new / part).mkdir()
-            with (new / OWN_ANSWERS).open("w", encoding="utf-8") as answers:
-                for number, folder in enumerate(folders, 1):
-                    try:
-                        truth = truth_of(folder)
-                        name = _name(truth, secret, done)
-                        answers.writelines(_case(new, name, folder, truth))
+            for number, folder in enumerate(folders, 1):
+                try:
+                    truth = truth_of(folder)
+                    outcome = "not held back" if parts.reveal else "held back"
+                    if parts.takes(truth.case.seed):
+                        name = _name(truth, done)
+                        given[name] = "".join(_case(new, name, folder, truth, parts.of(truth.case.seed)))
                         done[name], outcome = truth, "exported"
-                    except UserError as error:
-                        left_out[str(folder)] = outcome = str(error)
-                    print(f"{folder}: {outcome}  ({number} of {len(folders)})", file=sys.stderr, flush=True)
+                except UserError as error:
+                    left_out[str(folder)] = outcome = str(error)
+                print(f"{folder}: {outcome}  ({number} of {len(folders)})", file=sys.stderr, flush=True)
             if not done:
-                raise UserError(f"no drill could be exported: {next(iter(left_out.values()))}")
-            _about(new, done, secret)
+                raise UserError(f"no drill could be exported: {next(iter(left_out.values()), outcome)}")
+            (new / OWN_ANSWERS).write_text("".join(given[name] for name in sorted(given)), "utf-8")
+            _about(new, done, parts)
             shutil.rmtree(target, ignore_errors=True)
             target.mkdir()
             for path in new.iterdir():
@@ -88,64 +92,50 @@ def _folders(sources: Sequence[Path]) -> list[Path]:
     return sorted(found)
 
 
-def _held_back(file: Path | None) -> dict[int, str]:
-    """The hash of each seed that is held back. Raises UserError for a file that cannot be read."""
-    if file is None:
-        return {}
-    found: dict[int, str] = {}
-    for number, line in numbered_lines(file):
-        seed, _, salt = line.strip().partition(b" ")
-        if not (seed.isdigit() and salt):
-            raise UserError(f"cannot read {file}:{number}: expected a seed, a space and its salt")
-        found[int(seed)] = hashlib.sha256(seed + b" " + salt).hexdigest()
-    return found
-
-
 def _check(target: Path) -> None:
     """Raises UserError for a folder that holds anything but an older data set."""
     if target.exists() and any(target.iterdir()) and not (target / MANIFEST).exists():
         raise UserError(f"{target} contains files that do not belong to a data set; choose another folder")
 
 
-def _name(truth: Truth, secret: Mapping[int, str], done: Mapping[str, Truth]) -> str:
-    """`seed-number`. Raises UserError for a drill without these, one that is held back, and one that was there."""
+def _name(truth: Truth, done: Mapping[str, Truth]) -> str:
+    """`seed-number`. Raises UserError for a drill without these, and one that was there."""
     seed, number = truth.case.seed, truth.case.name.partition("-")[0]
     if not (seed and number.isdecimal()):
         raise UserError(f"{truth.case.name} was not drawn by a seed")
-    if seed in secret:
-        raise UserError(f"seed {seed} is held back")
     if (name := f"{seed}-{number}") in done:
         raise UserError(f"case {name} is there twice")
     return name
 
 
-def _case(new: Path, name: str, folder: Path, truth: Truth) -> Iterator[str]:
+def _case(new: Path, name: str, folder: Path, truth: Truth, split: str) -> Iterator[str]:
     """Writes one case and its truth; gives the lines of our own answers."""
     log = {file: _lines(file) for file in sorted(folder.glob("eventlog/eventlog_v2_*/events_*"))}
     clean = cleaner("".join(log.values()), truth.case.name)
-    place = new / "cases" / name
+    into = new / "cases" / name
     found = list(samples(folder, clean))
     if not log:
         raise UserError(f"{folder} has no event log; run the drill again")
     recording = "".join(_lines(file) for file in sorted(folder.glob("recording/recording-*.jsonl")))
     answers = [answer for answer in live(folder) if answer.at <= truth.ended]
-    place.mkdir()
-    write_parquet(found, place / "metrics.parquet")
-    _pack(clean(recording), place / "recording" / "recording-000001.jsonl.zst")
+    into.mkdir()
+    write_parquet(found, into / "metrics.parquet")
+    _pack(clean(recording), into / "recording" / "recording-000001.jsonl.zst")
     for file, text in log.items():
-        packed = place / "eventlog" / file.parent.name / f"{file.name.removesuffix('.zstd')}.zstd"
+        packed = into / "eventlog" / file.parent.name / f"{file.name.removesuffix('.zstd')}.zstd"
         _pack(clean(text), packed)
         (packed.parent / f"appstatus_{file.parent.name.removeprefix('eventlog_v2_')}").touch()
     for source, copy in ((f"{truth.case.app}.py", "application.py"), (OUTSIDE.name, OUTSIDE.name)):
-        shutil.copyfile(folder / "application" / source, place / copy)
-    _write(place / "case.json", _about_case(name, truth))
+        shutil.copyfile(folder / "application" / source, into / copy)
+    _write(into / "case.json", _about_case(name, truth))
     case = truth.case
+    place = () if case.healthy else (case.blamed or case.query, *case.place)
     _write(
         new / "truth" / f"{name}.json",
         {
             "case": name,
             "seed": case.seed,
-            "split": _split(case.seed),
+            "split": split,
             "void": truth.void,
             "kind": case.kind,
             "what": ({**FAULTS, **HEALTHY}[case.kind].__doc__ or "").strip(),
@@ -154,11 +144,11 @@ def _case(new: Path, name: str, folder: Path, truth: Truth) -> Iterator[str]:
             "trigger_seconds": case.trigger,
             "harm": truth.harm.what if truth.harm else "",
             "verified": VERIFIED[case.harm] if truth.harm else "",
-            "place": {"query": case.blamed or case.query},
+            "place": dict(zip(PLACE, place, strict=False)),
             "true_too": list(case.may),
             "started": truth.began,
             "ended": truth.ended,
-            "done": {"control": case.control, "changes": case.changes, "actions": case.actions, "conf": case.conf},
+            "done": {part: getattr(case, part) for part in DONE},
             **scored_truth(case, truth.harm, truth.onset, answers, truth.others),
         },
     )
@@ -181,7 +171,7 @@ def _about_case(name: str, truth: Truth) -> dict[str, Any]:
     }
 
 
-def _about(new: Path, done: Mapping[str, Truth], secret: Mapping[int, str]) -> None:
+def _about(new: Path, done: Mapping[str, Truth], parts: Splits) -> None:
     """Writes what belongs to no case: causes, scorer, card and, last, the manifest of all files."""
     causes = {
         rule: {"meaning": meaning, "family": family}
@@ -190,7 +180,7 @@ def _about(new: Path, done: Mapping[str, Truth], secret: Mapping[int, str]) -> N
     }
     _write(new / "causes.json", causes | {"unknown": UNKNOWN})
     shutil.copyfile(score.__file__, new / "score.py")
-    seeds = sorted({truth.case.seed for truth in done.values()})
+    seeds = [truth.case.seed for truth in done.values()]
     faults = [truth for truth in done.values() if not truth.case.healthy]
     figures = {
         "cases": len(done),
@@ -198,7 +188,7 @@ def _about(new: Path, done: Mapping[str, Truth], secret: Mapping[int, str]) -> N
         "healthy": len(done) - len(faults),
         "void": sum(bool(truth.void) for truth in done.values()),
         "kinds": len({truth.case.kind for truth in faults}),
-        "seeds": ", ".join(map(str, seeds)),
+        "splits": parts.summary(seeds),
         "verdicts": ", ".join(f"`{name}`" for name in VERDICTS),
         "version": __version__,
     }
@@ -209,8 +199,8 @@ def _about(new: Path, done: Mapping[str, Truth], secret: Mapping[int, str]) -> N
         {
             "format": FORMAT,
             "ledgerops": __version__,
-            "seeds": [{"seed": seed, "split": _split(seed)} for seed in seeds],
-            "held_back": [{"sha256": sha256} for sha256 in sorted(secret.values())],
+            "seeds": [{"seed": seed, "split": parts.of(seed)} for seed in sorted({*seeds})],
+            "held_back": parts.named(),
             "files": {
                 str(file.relative_to(new)): {
                     "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
@@ -220,10 +210,6 @@ def _about(new: Path, done: Mapping[str, Truth], secret: Mapping[int, str]) -> N
             },
         },
     )
-
-
-def _split(seed: int) -> str:
-    return "development" if seed in SEEN else "test"
 
 
 def _lines(file: Path) -> str:

@@ -17,7 +17,7 @@ TOLD = "the scraped metrics, and when the fault began"
 
 
 class DataSet(NamedTuple):
-    """A data set with its cases, and the environment of the packages of others (a folder with `bin`)."""
+    """A data set with the cases of one split, and the environment of the packages of others (a folder with `bin`)."""
 
     folder: Path
     cases: list[BenchmarkCase]
@@ -63,6 +63,11 @@ def _log_reader(data: DataSet) -> Iterator[Answer]:
     return (answer for case in data.cases for answer in look(case))
 
 
+def _live(data: DataSet) -> Iterator[Answer]:
+    names = {case.name for case in data.cases}
+    return (answer for answer in ours.live(data.folder) if answer.case in names)
+
+
 def _most_frequent(data: DataSet) -> Iterator[Answer]:
     cause = floor.most_frequent(data.truths().values())
     return (answer for case in data.cases for answer in floor.always(case, cause))
@@ -78,7 +83,7 @@ def _replay(place: str, keep: ours.Filter = ours.everything) -> Callable[[DataSe
 
 
 METHODS = (
-    Method("live", "ledgerops, live", "the running driver", lambda data: ours.live(data.folder)),
+    Method("live", "ledgerops, live", "the running driver", _live),
     Method("recording", "ledgerops, recording", "its recording", _replay("recording")),
     Method("event-log", "ledgerops, event log", "Spark's event log", _replay("eventlog")),
     Method(

@@ -50,6 +50,25 @@ its alerts in the browser, in Spark's page. The rules of spark-advisor need Pyth
 """
 
 
+OURS = "live"
+OTHERS = ("thresholds", "backlog", "z-score", "change-point", "baro", "n-sigma", "log-reader")  # by slug
+BEST_BY = {
+    "recall": "recall",
+    "AC@1": "AC@1",
+    "AC@3": "AC@3",
+    "silent": "healthy silent",
+    "time": "median time, of the faults that each names,",
+}
+BY_NATURE = """\
+Beside figures: fixed thresholds are rules that anybody can read and change, and Prometheus evaluates them outside the
+driver, also when it is gone. The backlog alone needs one number for each partition, and works with any engine. Rankings
+need no rules and no knowledge of Spark: they take the metrics of any system, and can point at one for which nobody
+wrote a rule. BARO and n-sigma come as a published package. spark-ignis needs neither a change of the application nor a
+running driver, and judges batch jobs too. ledgerops names causes instead of symptoms; its rules know streams of Spark
+alone, and live it needs its listener in the driver.
+"""
+
+
 class Result(NamedTuple):
     """What one method scored (`figures` of score.py, `all` and by group), and the CPU seconds that it took."""
 
@@ -68,15 +87,16 @@ class Miss(NamedTuple):
 
 
 def section(results: Sequence[Result], ablations: Sequence[Result], confidence: Sequence[Bin], misses: Sequence[Miss],
-            date: str, machine: str) -> str:  # fmt: skip
-    """Everything between the marks."""
+            sample: str, date: str, machine: str) -> str:  # fmt: skip
+    """Everything between the marks. `sample`: which cases these are."""
     counts = results[0].figures["all"]
     cpu = sum(result.cpu_seconds for result in (*results, *ablations))
     parts = [
         f"Measured on {date} by `make benchmark`, on {machine}, in {cpu:.0f} CPU seconds: {counts['faults']} "
-        f"faults and {counts['healthy']} healthy cases. In brackets: Wilson's interval of 95 %.\n",
+        f"faults and {counts['healthy']} healthy cases, {sample}. In brackets: Wilson's interval of 95 %.\n",
         compared(results),
         "",
+        better(results),
         GIVEN,
         "### Without a part of the data\n",
         "The same recordings, with one kind of data taken away.\n",
@@ -97,6 +117,12 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         "",
     ]
     return "\n".join(parts)
+
+
+def sample_of(split: str, cases: Iterable[str]) -> str:
+    """The split of the cases, and their seeds, which are in their names."""
+    seeds = sorted({int(case.partition("-")[0]) for case in cases})
+    return f"split `{split}`, seeds {', '.join(map(str, seeds))}"
 
 
 def compared(results: Iterable[Result]) -> str:
@@ -128,6 +154,24 @@ def compared(results: Iterable[Result]) -> str:
         "CPU",
     )
     return table(head, rows)
+
+
+def better(results: Sequence[Result]) -> str:
+    """What other methods are best at by their figures, beside that of ours, and by what they need."""
+    own = next(result.figures["all"] for result in results if result.method.slug == OURS)
+    leads = []
+    for key, name in BEST_BY.items():
+        known = [
+            (result.figures["all"][key], result.method.name)
+            for result in results
+            if result.method.slug in OTHERS and result.figures["all"][key] is not None
+        ]
+        if known and own[key] is not None:
+            best = min((given for given, _ in known), key=lambda given: given if key == "time" else -given["share"])
+            names = ", ".join(method for given, method in known if given == best)
+            leads.append(f"{name} {_figure(best)} ({_figure(own[key])}) by {names}")
+    head = "**What each is better at.** The best of the other methods, with ledgerops, live in brackets: "
+    return f"{head}{'; '.join(leads) or 'none has a figure'}.\n{BY_NATURE}"
 
 
 def ablated(results: Iterable[Result], ablations: Iterable[Result]) -> str:
@@ -194,6 +238,10 @@ def publish(page: Path, text: str) -> None:
     """Replaces what is between the marks of the page, or puts it behind the first. Raises what `around` raises."""
     head, rest = around(page)
     page.write_text(f"{head}{BEGIN}\n{text.strip()}\n\n{END}{rest}", "utf-8")
+
+
+def _figure(given: Any) -> str:
+    return f"{given:.1f} s" if isinstance(given, float) else f"{given['share']:.2f}"
 
 
 def _share(given: Mapping[str, Any] | None) -> str:

@@ -4,8 +4,8 @@
 
 A line of ANSWERS: {"case": "18-07", "at": epoch seconds, "causes": [{"cause": "slow-sink", "place": "orders"}, ...]}.
 Causes are ranked, their names are in causes.json. A tool that watches answers many times a case, one that looks back
-once. `place` may be left out; another query of the case than the broken one makes a cause wrong. So may `severity`: a
-cause of severity info is no alarm, and names only a fault that is due at info.
+once. `place`, a query, may be left out; another query of the case than the broken one makes a cause wrong. So may
+`severity`: a cause of severity info is no alarm, and names only a fault that is due at info.
 
 recall  share of the faults that an answer after their start names, anywhere among its causes
 AC@k    share of the faults that the first k causes name in most answers, from the first that names the fault on; of
@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 LEVELS = {"info": 0, "warning": 1, "critical": 2}
 RANKS = (1, 3, 5)
-GROUPS = ("split", "kind", "onset", "strength", "source")
 Json = Mapping[str, Any]
 
 
@@ -41,8 +40,7 @@ class Judged(NamedTuple):
 
 def judge(truth: Json, answers: Sequence[Json]) -> Judged:
     """Compares the answers to one case, in order of time, with its truth."""
-    alarms: list[set[str]] = []
-    silent = True
+    alarms, silent = list[set[str]](), True
     for answer in answers:
         if truth["healthy"] or (truth["onset"] == "later" and answer["at"] < truth["fault_at"]):
             said = {cause["cause"] for cause in answer["causes"] if cause["severity"] != "info"} - {*truth["also_true"]}
@@ -76,8 +74,7 @@ def figures(cases: Sequence[tuple[Json, Judged]], watched: bool) -> Json:
     faults = [judged for truth, judged in cases if not truth["healthy"]]
     healthy = [judged for truth, judged in cases if truth["healthy"]]
     times = [judged.seconds for judged in faults if judged.seconds is not None]
-    ends = [(truth["started"], truth["ended" if truth["healthy"] else "fault_at"]) for truth, _ in cases]
-    hours = sum(max(0.0, until - since) for since, until in ends) / 3600
+    well = sum(max(0.0, truth["ended" if truth["healthy"] else "fault_at"] - truth["started"]) for truth, _ in cases)
     return {
         "faults": len(faults),
         "recall": share(len(times), len(faults)),
@@ -85,7 +82,7 @@ def figures(cases: Sequence[tuple[Json, Judged]], watched: bool) -> Json:
         "time": median(times) if times and watched else None,
         "healthy": len(healthy),
         "silent": share(sum(not judged.alarms for judged in healthy), len(healthy)),
-        "alarms/hour": sum(len(judged.alarms) for _, judged in cases) / hours if hours else None,
+        "alarms/hour": sum(len(judged.alarms) for _, judged in cases) * 3600 / well if well else None,
     }
 
 
@@ -95,24 +92,27 @@ def read(file: Path, cases: Iterable[str], causes: Json) -> dict[str, list[Any]]
     for number, line in enumerate(file.read_bytes().splitlines(), 1):
         try:
             answer = json.loads(line)
-            answers[answer["case"]].append(answer | {"at": float(answer["at"])})
+            answers[answer["case"]].append(answer | {"at": (at := float(answer["at"]))})
+            if not 0 <= at < math.inf:
+                raise ValueError(f"{at} is no time: expected seconds since the epoch")
             for cause in answer["causes"]:
                 if cause["cause"] not in causes or cause.setdefault("severity", "warning") not in LEVELS:
                     raise ValueError(f"unknown cause or severity in {cause}")
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             why = f"missing or unknown {error}" if isinstance(error, KeyError) else error
             raise ValueError(f"{file}:{number}: not an answer: {why}") from None
-    return {case: sorted(given, key=lambda answer: float(answer["at"])) for case, given in answers.items()}
+    return {case: sorted(given, key=lambda answer: answer["at"]) for case, given in answers.items()}
 
 
-def report(dataset: Path, file: Path) -> Json:
-    """The figures of all cases and of each group."""
+def report(dataset: Path, file: Path, split: str = "") -> Json:
+    """The figures of all cases, or of those of a split, and of each group."""
     truths = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((dataset / "truth").glob("*.json"))}
     answers = read(file, truths, json.loads((dataset / "causes.json").read_text("utf-8")))
+    truths = {case: truth for case, truth in truths.items() if split in ("", truth["split"])}
     judged = [(truth, judge(truth, answers[case])) for case, truth in truths.items() if not truth["void"]]
     watched = any(len(given) > 1 for given in answers.values())
     found = {"all": figures(judged, watched)}
-    for group in GROUPS:
+    for group in ("split", "kind", "onset", "strength", "source"):
         for value in sorted({truth[group] for truth, _ in judged} - {""}):
             found[f"{group}: {value}"] = figures([each for each in judged if each[0][group] == value], watched)
     unanswered = sum(not answers[truth["case"]] for truth, _ in judged)

@@ -13,7 +13,7 @@ T0 = 1_790_000_000.0
 SINK = Case(
     name="07-slow-sink", kind="slow-sink", seed=18, app="warehouse", trigger=2.0, onset="later", onset_seconds=40.0,
     strength="clear", query="orders", expected=("slow-sink",), harm="given", harm_after=5.0, seconds=60.0,
-    changes=((40.0, {"sink": 3.6}),),
+    changes=((40.0, {"sink": 3.6}),), place=("sink", "foreachBatch"), options={"rate": 100},
 )  # fmt: skip
 QUIET = Case(
     name="08-bursts", kind="bursts", seed=18, healthy=True, app="counts", harm="none", query="calm", seconds=60.0

@@ -167,7 +167,7 @@ def test_the_most_frequent_cause_is_the_one_that_most_faults_accept():
 
 
 def test_a_folder_without_cases_and_a_case_without_metrics_are_refused(tmp_path):
-    with pytest.raises(UserError, match="no cases in"):
+    with pytest.raises(UserError, match="no cases of the split test in"):
         cases(tmp_path)
     write(tmp_path, "1-01", {DURATION: [1]}, None)
     (tmp_path / "cases" / "1-01" / "metrics.parquet").unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -13,10 +14,12 @@ from pyarrow import parquet
 from ledgerops.cli import main
 from ledgerops.drills.benchmark import score
 from ledgerops.drills.benchmark.export import export
+from ledgerops.drills.benchmark.splits import splits
 from ledgerops.drills.scoring import drawn
 from ledgerops.drills.scoring.drawn_page import SEEN
 from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill, finding
 
+UNSEEN = SEEN[-1] + 4
 ANSWERS = {10.0: [], 50.0: [finding("slow-sink"), finding("trigger-overrun")], 55.0: [finding("slow-sink")]}
 SCRAPES = [
     {
@@ -75,19 +78,19 @@ def test_the_truth_says_what_was_done_and_when_it_began_to_do_harm(runs, tmp_pat
     truth = json.loads((tmp_path / "set" / "truth" / "18-07.json").read_text())
     assert (truth["kind"], truth["fault_at"], truth["harm_at"]) == ("slow-sink", T0 + 40, T0 + 45)
     assert (truth["accepted"], truth["due"], truth["void"]) == (["slow-sink"], "warning", "")
-    assert truth["done"]["changes"] == [[40.0, {"sink": 3.6}]]
+    assert (truth["strength"], truth["onset"], truth["healthy"]) == ("clear", "later", False)
+    assert truth["place"] == {"query": "orders", "component": "sink", "name": "foreachBatch"}
+    assert truth["done"] == {
+        "options": {"rate": 100},
+        "conf": {},
+        "control": {},
+        "changes": [[40.0, {"sink": 3.6}]],
+        "actions": [],
+    }
     assert truth["verified"] == "by construction: a fixed time after the onset"
     healthy = json.loads((tmp_path / "set" / "truth" / "18-08.json").read_text())
-    assert (healthy["healthy"], healthy["harm_at"], healthy["accepted"], healthy["harm"]) == (True, None, [], "")
-
-
-def test_the_same_drills_give_the_same_bytes(runs, tmp_path):
-    one, two = sorted((runs / "seed-18").iterdir())
-    export(tmp_path / "one", [one, two])
-    export(tmp_path / "two", [two, one, runs])
-    export(tmp_path / "two", [two, one, runs])  # in place of itself
-
-    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert (healthy["healthy"], healthy["harm"], healthy["accepted"], healthy["place"]) == (True, "", [], {})
+    assert (healthy["fault_at"], healthy["harm_at"], healthy["onset"], healthy["strength"]) == (None, None, "", "")
 
 
 def test_nothing_in_a_case_tells_its_fault_or_its_machine(runs, tmp_path):
@@ -123,17 +126,113 @@ def test_the_scorer_agrees_with_the_score_of_the_drill(runs, tmp_path):
     assert found["silent"]["share"] == 1.0
 
 
-def test_seeds_that_are_held_back_are_named_by_their_hash_only(runs, tmp_path, capsys):
-    secret = tmp_path / "secret"
-    secret.write_text("18 pepper\n19 salt\n")
-    assert main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs), "--held-back", str(secret)]) == 2
-    assert "seed 18 is held back" in capsys.readouterr().err
+SALT = "5f0c 9a41 77d2 e6b8"
 
-    secret.write_text("19 salt\n")
-    export(tmp_path / "set", [runs], secret)
-    text = (tmp_path / "set" / "manifest.json").read_text()
-    assert json.loads(text)["held_back"] == [{"sha256": sha256(b"19 salt").hexdigest()}]
-    assert "salt" not in text
+
+@pytest.fixture
+def three(runs):
+    """Three seeds: one that the rules have seen, and two that they have not."""
+    drill(runs, replace(SINK, seed=UNSEEN), ANSWERS, SCRAPES)
+    drill(runs, replace(QUIET, seed=UNSEEN + 1), {10.0: []})
+    return runs
+
+
+def exported(target, runs, *words):
+    code = main(["drill", "--export", str(target), "--score", str(runs), *map(str, words)])
+    manifest = json.loads((target / "manifest.json").read_text())
+    return code, manifest, (target / "README.md").read_text()
+
+
+def cells(card):
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in card.splitlines() if line.startswith("| ")]
+
+
+def test_seeds_for_development_are_those_that_were_named_and_those_that_the_rules_have_seen(three, tmp_path):
+    _, manifest, card = exported(tmp_path / "set", three, "--development", UNSEEN)
+
+    splits = [(18, "development"), (UNSEEN, "development"), (UNSEEN + 1, "test")]
+    assert [(each["seed"], each["split"]) for each in manifest["seeds"]] == splits
+    assert cells(card)[:3] == [
+        ["split", "seeds", "cases"], ["development", f"18, {UNSEEN}", "3"], ["test", f"{UNSEEN + 1}", "1"],
+    ]  # fmt: skip
+    truth = json.loads((tmp_path / "set" / "truth" / f"{UNSEEN}-07.json").read_text())
+    assert truth["split"] == "development"
+
+
+def test_seeds_that_are_held_back_are_named_by_their_hash_only_until_they_are_revealed(three, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(f"{UNSEEN} {SALT}\n")
+    sha = sha256(f"{UNSEEN} {SALT}".encode()).hexdigest()
+
+    code, before, card = exported(tmp_path / "set", three, "--held-back", secret)
+    assert (code, before["held_back"]) == (0, [{"sha256": sha}])
+    assert [each["seed"] for each in before["seeds"]] == [18, UNSEEN + 1]
+    assert ["held-back", "1, by their hashes in `manifest.json`", "not published yet"] in cells(card)
+    told = files(tmp_path / "set")
+    assert not any(SALT.encode() in content or str(UNSEEN) in name for name, content in told.items())
+    assert not any(f'"{UNSEEN}-'.encode() in content for content in told.values())
+
+    code, after, card = exported(tmp_path / "revealed", three, "--held-back", secret, "--reveal")
+    assert (code, after["seeds"]) == (0, [{"seed": UNSEEN, "split": "held-back"}])
+    assert after["held_back"] == [{"sha256": sha, "seed": UNSEEN, "salt": SALT}]
+    assert ["held-back", str(UNSEEN), "1"] in cells(card)
+    figures = score.report(tmp_path / "revealed", tmp_path / "revealed" / "answers" / "ledgerops.jsonl")["figures"]
+    assert figures["split: held-back"]["recall"]["count"] == 1
+
+
+def test_the_same_drills_give_the_same_bytes_wherever_they_are_and_in_whatever_order_they_are_named(three, tmp_path):
+    first, *others = sorted(three.iterdir())
+    lines = [f"{seed} {SALT}\n" for seed in (UNSEEN, 7_000_001, 7_000_002)]
+    for number, ordered in enumerate((lines, lines[::-1])):
+        (tmp_path / f"secret-{number}").write_text("".join(ordered))
+    one = splits([UNSEEN + 1, 7_000_003], tmp_path / "secret-0")
+    two = splits([7_000_003, UNSEEN + 1], tmp_path / "secret-1")
+
+    export(tmp_path / "one", [first, *others], one)
+    first = first.rename(tmp_path / "z")  # behind the others
+    export(tmp_path / "two", [*others, first], two)
+    export(tmp_path / "two", [first, three, *others], two)  # in place of itself
+
+    found = files(tmp_path / "one")
+    assert found == files(tmp_path / "two")
+    named = [json.loads(line)["case"] for line in found["answers/ledgerops.jsonl"].splitlines()]
+    assert named == sorted(named) and len({*named}) == 3
+    for seed in (18, UNSEEN + 1):
+        assert {"place", "done", "split"} <= set(json.loads(found[f"truth/{seed}-08.json"]))
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "problem"),
+    [
+        pytest.param("x", [], "secret:1: expected a seed, a space and a salt of at least 16 letters", id="no seed"),
+        pytest.param(f"{5000 * chr(57)} {SALT}", [], "secret:1: expected a seed, a space", id="too many digits"),
+        pytest.param(
+            f"{UNSEEN} pepper", [], "secret:1: expected a seed, a space and a salt", id="a salt to be guessed"
+        ),
+        pytest.param(f"18 {SALT}", [], "secret:1: seed 18 is known already; hold back another one", id="seen"),
+        pytest.param(
+            f"{UNSEEN} {SALT}", ["--development", str(UNSEEN)], f"seed {UNSEEN} is known already", id="development"
+        ),
+        pytest.param(f"99 {SALT}", ["--reveal"], "no drill could be exported: not held back", id="none was drawn"),
+        pytest.param(None, ["--reveal"], "--reveal needs --held-back with the file of the seeds", id="no file"),
+    ],
+)
+def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys, line, words, problem):
+    if line is not None:
+        (tmp_path / "secret").write_text(line + "\n")
+        words = [*words, "--held-back", str(tmp_path / "secret")]
+
+    assert main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs), *words]) == 2
+    assert problem in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize("words", [["--development", "19"], ["--held-back", "secret"], ["--reveal"]], ids=str)
+def test_parts_of_a_data_set_without_an_export_start_no_drill(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["drill", "--out", str(tmp_path / "runs"), *words]) == 2
+    assert "need --export" in capsys.readouterr().err and not (tmp_path / "runs").exists()
 
 
 def test_a_drill_that_cannot_be_exported_is_left_out_and_named(runs, tmp_path, capsys):

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ledgerops.drills.benchmark import __main__ as command
-from ledgerops.drills.benchmark import calibration, page
+from ledgerops.drills.benchmark import calibration, page, score
 from ledgerops.drills.benchmark.baselines import ours, outside, packages
 from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
 from ledgerops.drills.benchmark.calibration import Claim
@@ -228,7 +228,9 @@ def test_what_cannot_be_run_or_published_is_refused_before_the_run(tmp_path, cap
     assert command.main([str(tmp_path), "--publish", str(tmp_path / "page.md")]) == 2
 
     data, method, file = capsys.readouterr().err.splitlines()
-    assert "no cases in" in data and "no method magic" in method and "no place for the results" in file
+    assert (
+        "no cases of the split test in" in data and "no method magic" in method and "no place for the results" in file
+    )
 
 
 @pytest.fixture
@@ -259,8 +261,64 @@ def test_the_page_compares_all_methods_and_shows_what_is_missed_and_how_sure_the
     whole = next(line.split("|") for line in text.splitlines() if line.startswith("| ledgerops, recording"))
     assert [cell.split()[0] for cell in whole[3:8]] == ["1.00", "1.00", "1.00", "1.00", "0.0"]
     assert rows["80% to 90%"][3].strip() == "1"
-    assert "Nothing." in text and "1 faults and 1 healthy" in text
+    assert "**What each is better at.**" in text.partition("### Without")[0]
+    assert "Nothing." in text and "1 faults and 1 healthy cases, split `test`, seeds 1." in text
     assert "held" in (answered / page.PICTURE).read_text()
+
+
+def scored(slug: str, **figures) -> page.Result:
+    method = next(method for method in METHODS if method.slug == slug)
+    every = {"recall": None, "AC@1": None, "AC@3": None, "silent": None, "time": None} | figures
+    return page.Result(method, {"all": every}, 0.0)
+
+
+def test_the_page_says_what_other_methods_are_best_at_by_their_figures():
+    results = [
+        scored("live", recall=score.share(9, 10), time=12.34, silent=score.share(5, 5)),
+        scored("recording", recall=score.share(10, 10), time=1.0),
+        scored("thresholds", recall=score.share(2, 10), time=2.9, silent=score.share(4, 5)),
+        scored("baro", recall=score.share(8, 10), silent=score.share(5, 5)),
+        scored("n-sigma", recall=score.share(8, 10), silent=score.share(1, 5)),
+        scored("backlog", recall=score.share(1, 10), time=30.0),
+        scored("chance", recall=score.share(10, 10), time=0.1),
+    ]
+
+    head, _, tail = page.better(results).partition("\n")
+    assert head == (
+        "**What each is better at.** The best of the other methods, with ledgerops, live in brackets: "
+        "recall 0.80 (0.90) by BARO (fse-baro), n-sigma (fse-baro); healthy silent 1.00 (1.00) by BARO (fse-baro); "
+        "median time, of the faults that each names, 2.9 s (12.3 s) by fixed thresholds."
+    )
+    assert all(word in tail for word in ("thresholds", "backlog", "Rankings", "BARO", "n-sigma", "spark-ignis"))
+
+
+def test_every_method_is_ours_another_or_a_floor():
+    slugs = [method.slug for method in METHODS]
+    assert slugs == [page.OURS, "recording", "event-log", "spark-only", *page.OTHERS, "most-frequent", "chance"]
+
+
+def test_only_cases_of_the_split_are_answered_and_scored(answered):
+    for seed, split in ((2, "development"), (3, "held-back")):
+        write(answered / "data", f"{seed}-01", {"ledgerops_query_backlog_offsets": [9] * 12}, 4, ["input-overload"])
+        file = answered / "data" / "truth" / f"{seed}-01.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"case": f"{seed}-01", "split": split}))
+    (answered / "data" / "answers").mkdir()
+    lines = [json.dumps({"case": case, "at": T0 + 50, "causes": []}) + "\n" for case in ("1-01", "2-01", "3-01")]
+    (answered / "data" / "answers" / "ledgerops.jsonl").write_text("".join(lines))
+    arguments = [str(answered / "data"), "--out", str(answered / "out"), "--only", "backlog", "live", "most-frequent"]
+
+    assert command.main([*arguments, "--publish", str(answered / "benchmark.md")]) == 0
+
+    given = [*(answered / "out").glob("*.jsonl")]
+    assert {json.loads(line)["case"] for file in given for line in file.read_text().splitlines()} == {"1-01", "1-02"}
+    assert "1 faults and 1 healthy cases, split `test`, seeds 1." in (answered / "benchmark.md").read_text()
+    every = [method.slug for method in (*METHODS, *ABLATIONS)]
+    assert score.report(answered / "data", answered / "out" / f"{every[0]}.jsonl")["figures"]["all"]["faults"] == 3
+
+
+def test_a_split_without_cases_is_refused(answered, capsys):
+    assert command.main([str(answered / "data"), "--split", "held-back"]) == 2
+    assert f"no cases of the split held-back in {answered / 'data'}" in capsys.readouterr().err
 
 
 def test_without_any_answer_the_page_is_complete(answered):

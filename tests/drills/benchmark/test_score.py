@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -184,6 +186,10 @@ def test_it_runs_as_a_file_of_its_own(dataset):
             answer("1-01", 1, "slow_sink"), "unknown cause or severity in {'cause': 'slow_sink'}", id="another cause"
         ),
         pytest.param(answer("1-01", "soon"), "could not convert string to float: 'soon'", id="no time"),
+        pytest.param(answer("1-01", math.nan), "nan is no time: expected seconds since the epoch", id="time NaN"),
+        pytest.param(answer("1-01", math.inf), "inf is no time: expected seconds since the epoch", id="no end of time"),
+        pytest.param(answer("1-01", -1), "-1.0 is no time: expected seconds since the epoch", id="before the epoch"),
+        pytest.param(answer("1-01", 10**400), "int too large to convert to float", id="more than any time"),
         pytest.param(
             {"case": "1-01", "at": 1, "causes": ["slow-sink"]}, "string indices must be integers", id="a name"
         ),
@@ -198,6 +204,15 @@ def test_a_line_that_is_not_an_answer_is_named(dataset, line, problem):
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith(f"{file}:2: not an answer: {problem}")
     assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("at", [0, 1_790_000_000, 1_790_000_000.25, "1790000000"])
+def test_seconds_since_the_epoch_are_a_time(dataset, at):
+    assert run(dataset, answered(dataset, answer("1-01", at))).returncode == 0
+
+
+def test_the_scorer_is_short_enough_to_be_read():
+    assert len(Path(score.__file__).read_text("utf-8").splitlines()) <= 150
 
 
 def test_a_line_that_is_no_text_is_named_and_a_rare_separator_ends_none(dataset):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ledgerops.drills.benchmark.splits import TEST
 from ledgerops.errors import UserError
 from ledgerops.model.finding import Severity
 
@@ -112,18 +113,19 @@ class BenchmarkCase:
         yield from zip(table["time"], table["metric"], table["labels"], table["value"], strict=True)
 
 
-def cases(folder: Path) -> list[BenchmarkCase]:
-    """The cases of a data set by name. Raises UserError when there is none, or one is damaged."""
+def cases(folder: Path, split: str = TEST) -> list[BenchmarkCase]:
+    """The cases of a split of a data set by name. Raises UserError when there is none, or one is damaged."""
     found = []
     for place in sorted(file.parent for file in (folder / "cases").glob("*/case.json")):
         try:
             case = json.loads((place / "case.json").read_text("utf-8"))
             truth = json.loads((folder / "truth" / f"{place.name}.json").read_text("utf-8"))
-            found.append(BenchmarkCase(place, case["started"], case["ended"], onset(truth)))
+            if truth["split"] == split:
+                found.append(BenchmarkCase(place, case["started"], case["ended"], onset(truth)))
         except (OSError, ValueError, KeyError) as error:
             raise UserError(f"{place} is no case of a data set ({error})") from None
     if not found:
-        raise UserError(f"no cases in {folder}; make them with ledgerops drill --export")
+        raise UserError(f"no cases of the split {split} in {folder}; make them with ledgerops drill --export")
     return found
 
 
