@@ -92,6 +92,17 @@ class Incident:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def without_ended(payload: Mapping[str, Any], began: float) -> Mapping[str, Any]:
+    """A webhook that `parse_webhook` takes, without the alerts that ended before `began`.
+
+    Prometheus repeats the end of an alert for a quarter of an hour, and Alertmanager puts it into what its group is
+    about by then.
+    """
+    ended = [_ended(each) for each in payload["alerts"]]
+    kept = [each for each, at in zip(payload["alerts"], ended, strict=True) if at is None or at >= began]
+    return {**payload, "alerts": kept} if kept else payload
+
+
 def rank(severity: str) -> int:
     """How severe, from 0 on; a severity of another origin counts as a warning."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else 1
@@ -152,7 +163,7 @@ def _firing(given: object) -> Firing:
         summary=annotations.get("summary", labels["alertname"]),
         description=annotations.get("description", ""),
         began=began,
-        ended=_instant(given.get("endsAt")) if status == "resolved" else None,
+        ended=_ended(given),
         fingerprint=str(given.get("fingerprint") or sorted(labels.items())),
         runbook=_web(annotations.get("runbook_url")),
         dashboard=_web(annotations.get("dashboard_url")),
@@ -160,6 +171,10 @@ def _firing(given: object) -> Firing:
         rule=annotations.get("rule", ""),
         labels=labels,
     )
+
+
+def _ended(given: Mapping[str, Any]) -> float | None:
+    return _instant(given.get("endsAt")) if given.get("status") == "resolved" else None
 
 
 def _web(url: str | None) -> str | None:

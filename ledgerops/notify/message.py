@@ -1,7 +1,7 @@
 """The message: at most twelve lines for somebody on call.
 
 Line 1: the symptom, or the exception that ended the query, its severity, and since when the alert lasts. Then the most
-likely cause with its evidence, the first safe action, what was ruled out, and links. Texts come from labels and
+likely cause with its evidence, the first step, what was ruled out, and links. Texts come from labels and
 exceptions: each is one line without control characters.
 """
 

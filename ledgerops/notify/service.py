@@ -21,14 +21,14 @@ from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import Answer, Request
 from ledgerops.common.http_server import Server
 from ledgerops.errors import UserError, os_reason
-from ledgerops.notify.incident import Firing, Incident, parse_webhook
+from ledgerops.notify.incident import Firing, Incident, parse_webhook, without_ended
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.message import MAX_SUBJECTS, Message, compose, compose_checked
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.notify.outcome import outcome
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
-from ledgerops.notify.updates import next_told
+from ledgerops.notify.updates import began, next_told
 from ledgerops.runtime.exposition import accepted
 
 log = logging.getLogger("ledgerops.notify")
@@ -162,15 +162,17 @@ class Service:
             payload = json.loads(body)
             json.dumps(payload, ensure_ascii=False).encode()  # half of a surrogate pair could never be sent
             incident = parse_webhook(payload)
-            identity = incident.identity
         except (UserError, ValueError, TypeError, OverflowError, RecursionError) as error:
             return HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace").decode()[:300], None
         try:
             now = self._clock()
-            told = next_told(incident, self._spool.told(incident.group), now)
+            before = self._spool.told(incident.group)
+            payload = without_ended(payload, began(incident, before))
+            incident = parse_webhook(payload)
+            told = next_told(incident, before, now)
             if told is None:
                 return HTTPStatus.OK, "nothing new", None
-            new = self._spool.put(identity, incident.group, incident.worst.severity, payload, now, told)
+            new = self._spool.put(incident.identity, incident.group, incident.worst.severity, payload, now, told)
         except (OverflowError, sqlite3.Error) as error:
             self.counts.refuse("queue")
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error), None

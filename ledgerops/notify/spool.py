@@ -8,9 +8,7 @@ Every `now` must come from one monotonic clock while the spool is open.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -18,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from ledgerops.common.files import locked, private
 from ledgerops.errors import UserError
 from ledgerops.notify.updates import REMINDER_SECONDS, Told
 
@@ -49,12 +48,6 @@ class Waiting:
     number: int
     identity: str
     payload: Mapping[str, Any]
-    attempts: int
-
-
-def _private(file: Path, flags: int = 0) -> IO[str]:
-    """Opens a file that only its owner may read, and leaves its content. Raises OSError."""
-    return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600), "r+", encoding="utf-8")
 
 
 class Spool:
@@ -68,15 +61,14 @@ class Spool:
         self._lock = threading.Lock()
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._held = _private(file.with_name(f"{file.name}.lock"), os.O_NOFOLLOW)
+            held = locked(file.with_name(f"{file.name}.lock"))
         except OSError as error:
             raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
+        if held is None:
+            raise UserError(f"{file} is in use by another ledgerops notify; give another --queue")
+        self._held = held
         try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _private(file).close()  # SQLite gives its other files the same rights
-        except BlockingIOError:
-            self._held.close()
-            raise UserError(f"{file} is in use by another ledgerops notify; give another --queue") from None
+            private(file).close()  # SQLite gives its other files the same rights
         except OSError as error:
             self._held.close()
             raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
@@ -227,12 +219,12 @@ class Spool:
         sent = ",".join(map(str, self._sent))
         # the index has all that decides; the payload is read of these rows only
         rows = self._db.execute(
-            "SELECT id, identity, payload, attempts FROM queue WHERE id IN (SELECT id FROM (SELECT min(id) AS id, "
+            "SELECT id, identity, payload FROM queue WHERE id IN (SELECT id FROM (SELECT min(id) AS id, "
             f"severity, due FROM queue WHERE sender = ? AND id NOT IN ({sent}) GROUP BY grouped) WHERE due <= ? "
             "ORDER BY severity != 'critical', id LIMIT ?) ORDER BY severity != 'critical', id",
             (sender, now, count),
         ).fetchall()
-        return [Waiting(number, identity, json.loads(payload), tries) for number, identity, payload, tries in rows]
+        return [Waiting(number, identity, json.loads(payload)) for number, identity, payload in rows]
 
     def _replace(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> bool:
         """Takes the place of what waits of the group; False, and nothing is changed, when the queue is full."""

@@ -28,12 +28,19 @@ class Told:
         return not self.alerts
 
 
+def began(incident: Incident, told: Told | None) -> float:
+    """When the incident began, in epoch seconds: its first alert. A new one follows an end as soon as one fires."""
+    firing = [alert.began for alert in incident.alerts if alert.status == "firing"]
+    if told is not None and not (told.over and firing):
+        return told.began
+    return min(firing, default=incident.began)
+
+
 def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
     """What is known after a message about this state of the incident; None when it is not worth a message."""
     firing = {alert.fingerprint: alert.severity for alert in incident.alerts if alert.status == "firing"}
     if told is None or told.over:
-        began = min((alert.began for alert in incident.alerts if alert.status == "firing"), default=incident.began)
-        return Told(began, firing, now)
+        return Told(began(incident, told), firing, now)
     changed = not firing or _worse(firing, told) or (not incident.cut and _better(firing, told))
     if changed or now - told.at >= REMINDER_SECONDS:
         return Told(told.began, firing, now)

@@ -15,10 +15,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,14 +26,14 @@ from typing import Any
 from ledgerops.common.kafka import reach
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.mixin.site import Site
-from ledgerops.servers.java import SHORT_LIVED, java_home
+from ledgerops.servers.java import SHORT_LIVED
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.process import Process, answers, free_port
 from tests import topics
 from tests.monitoring import Alertmanager, Prometheus
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
-from tests.programs import needed, until
+from tests.programs import for_spark, needed, until
 
 SCALE = 6  # a window of a minute is ten seconds
 SITE = Site(scrape_seconds=2.0, evaluation_seconds=1.0, time_scale=1 / SCALE)
@@ -104,7 +103,7 @@ class Evening:
         self.broker = self._open.enter_context(Kafka(self.folder / "kafka"))
         self._open.callback(self.broker.resume)
         topics.make(reach(self.broker.client), NewTopic("events", 1, 1))
-        self._open.enter_context(self._feed())
+        self._open.enter_context(topics.writing(self.broker.client, "events", b"{}"))
         self._open.callback(lambda: [driver.kill() for driver in self.drivers.values()])
         self.deploy("shop", *FIRST)
         self.deploy("depot", *STOCK)
@@ -127,36 +126,12 @@ class Evening:
         queries = len(FIRST) + len(STOCK)  # a driver that ends before its first scrape would be missed, and rightly
         until(lambda: len(self.prometheus.ask("ledgerops_query_active == 1")) == queries, SLOW, "the first scrapes")
 
-    @contextlib.contextmanager
-    def _feed(self) -> Iterator[None]:
-        """A producer that never rests; what it writes while the broker is away is written later."""
-        from confluent_kafka import Producer
-
-        producer, over = Producer(self.broker.client.librdkafka(log_level=0)), threading.Event()
-
-        def write() -> None:
-            while not over.wait(0.1):
-                producer.produce("events", b"{}")
-                producer.poll(0)
-
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-            producer.purge()
-            producer.flush(5)
-
     def deploy(self, app: str, *queries: str) -> None:
         """Starts a driver at the application's address."""
         folder = self.folder / app
         folder.mkdir(exist_ok=True)
         broker, master = (self.broker.servers, "local-cluster[1,1,512]") if app == "shop" else ("-", "local[1]")
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-        environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        environ |= {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
+        environ = for_spark(SPARK_SUBMIT_OPTS=SHORT_LIVED)
         command = [sys.executable, "-m", "tests.e2e.evening_app", app, str(self.ports[app]), folder, broker, master]
         self.drivers[app] = Process(app, [*command, *queries], folder / "driver.log", cwd=ROOT, env=environ)
 

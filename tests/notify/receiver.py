@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 from email import message_from_bytes
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from ledgerops.servers.process import free_port
+from tests.serving import Background, Quiet
 
 
 class Receiver:
@@ -23,7 +22,7 @@ class Receiver:
         self.asked: list[str] = []
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if receiver.refused < receiver.refuse:
@@ -46,16 +45,11 @@ class Receiver:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *args):
-                pass
-
-        self._server = ThreadingHTTPServer((host, 0), Handler)
-        self.url = f"http://{host}:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._server = Background(Handler, host)
+        self.url = self._server.url
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 class Mailbox:

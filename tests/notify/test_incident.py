@@ -57,6 +57,10 @@ def test_the_same_alerts_have_the_same_identity_and_others_another():
         ({"version": "4", "alerts": [{"status": "firing"}]}, "webhook with an alert without the label alertname"),
         (webhook(alert(status="odd")), "webhook with an alert of status 'odd', expected firing or resolved"),
         (webhook(alert(startsAt="soon")), "webhook with an invalid startsAt: 'soon'"),
+        (
+            webhook(alert(startsAt="9999-12-31T23:59:59-12:00")),
+            "webhook with an invalid startsAt: '9999-12-31T23:59:59-12:00'",
+        ),
     ],
 )
 def test_what_is_no_webhook_is_refused_in_one_line(payload, message):

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
 import pytest
-import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http_access import Rules
 from ledgerops.errors import UserError
+from ledgerops.mixin.site import Site
 from ledgerops.notify import service as service_module
 from ledgerops.notify import spool as spool_module
 from ledgerops.notify.incident import parse_webhook
@@ -25,13 +25,13 @@ from ledgerops.notify.message import compose
 from ledgerops.notify.senders import Webhook, open_senders
 from ledgerops.notify.service import MAX_HUNG, Service
 from ledgerops.notify.spool import Spool
-from ledgerops.servers.process import Process, answers, free_port
+from ledgerops.servers.process import answers
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
+from tests.monitoring import Alertmanager
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
 from tests.notify.receiver import Mailbox
-from tests.paths import ROOT
-from tests.programs import needed, until
+from tests.programs import until
 
 
 @pytest.fixture
@@ -129,6 +129,42 @@ def test_an_incident_is_told_when_it_begins_when_the_worst_is_over_and_when_all_
     )
 
 
+def test_an_end_of_an_earlier_incident_is_not_told_again(notify, receiver):
+    """Prometheus repeats it for a quarter of an hour, and so it is in the group of the next incident."""
+    service = notify([Webhook(receiver.url)])
+    over = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
+    later = {"startsAt": "2026-03-01T10:10:00Z", "annotations": {"summary": "A driver stopped answering."}}
+    stuck, lost = alert("LedgerQueryStuck"), alert("LedgerDriverLost", query="", **later)
+    for alerts in (
+        [stuck],
+        [stuck | over],
+        [stuck | over, lost],
+        [stuck | over, lost | over | {"endsAt": "2026-03-01T10:12:00Z"}],
+    ):
+        assert post(f"{service.url}/alerts", webhook(*alerts))[0] == 200
+        until(lambda: service.waiting() == 0, 60, "an empty queue")
+
+    _, end, page, last = receiver.got
+    assert "A query falls behind" in end["title"]
+    assert "A driver stopped answering" in page["title"]
+    assert "over since" not in page["body"]
+    assert "A driver stopped answering" in last["title"]
+    assert "the alert lasted 2 min" in last["title"]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_end_is_told_once_however_often_it_comes(notify, receiver, number):
+    service = notify([Webhook(receiver.url)])
+    late = {"startsAt": "2026-03-01T10:02:00Z"}
+    earlier, page = resolved()["alerts"][0] | {"endsAt": "2026-03-01T10:01:00Z"}, alert("LedgerOther", **late)
+    over = page | {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
+    for alerts in ([page, earlier], *[[earlier, over]] * number):
+        assert post(f"{service.url}/alerts", webhook(*alerts))[0] == 200
+        until(lambda: service.waiting() == 0, 60, "an empty queue")
+
+    assert [sent["resolved"] for sent in receiver.got] == [False, True]
+
+
 def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
     service = notify(open_senders([f"{receiver.url}/a", f"{receiver.url}/b"]))
 
@@ -171,32 +207,6 @@ def test_a_driver_that_answers_with_an_impossible_number_costs_the_diagnosis_onl
     until(lambda: receiver.got, 60, "the message")
     body = receiver.got[0]["body"]
     assert "diagnosis: none (" in body and "a number that is too large" in body
-
-
-def test_an_alert_that_began_after_the_last_year_is_a_bad_request(notify, receiver):
-    service = notify([Webhook(receiver.url)])
-
-    status, text = post(f"{service.url}/alerts", webhook(alert(startsAt="9999-12-31T23:59:59-12:00")))
-
-    assert (status, text) == (400, "webhook with an invalid startsAt: '9999-12-31T23:59:59-12:00'")
-
-
-def test_half_a_character_in_a_label_is_a_bad_request(notify, receiver):
-    service = notify([Webhook(receiver.url)])
-
-    status, _ = post(f"{service.url}/alerts", webhook(commonLabels={"query": "\ud800"}))
-
-    assert (status, service.waiting()) == (400, 0)
-
-
-def test_a_web_page_cannot_post_to_loopback(notify, receiver):
-    service = notify([Webhook(receiver.url)])
-    body, headers = json.dumps(webhook()).encode(), {"Origin": "http://evil.example", "Content-Type": "text/plain"}
-
-    with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(urllib.request.Request(f"{service.url}/alerts", body, headers), timeout=60)
-
-    assert service.waiting() == 0
 
 
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):
@@ -248,19 +258,6 @@ def test_pages_about_hung_drivers_go_out_together(notify, receiver):
     assert all("diagnosis: none (" in sent["body"] for sent in receiver.got)
 
 
-@pytest.mark.parametrize("cut", [float("inf"), "many", [1]])
-def test_a_number_that_is_none_is_a_bad_request(notify, receiver, cut):
-    service = notify([Webhook(receiver.url)])
-
-    assert post(f"{service.url}/alerts", webhook(truncatedAlerts=cut))[0] == 400
-
-
-def test_half_of_a_character_is_a_bad_request(notify, receiver):
-    service = notify([Webhook(receiver.url)])
-
-    assert post(f"{service.url}/alerts", webhook(groupKey="\ud800"))[0] == 400
-
-
 def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver, tmp_path):
     receiver.refuse = 1
     first = Service(Spool(tmp_path / "queue.db", [Webhook(receiver.url).name]), Lookup(), [Webhook(receiver.url)])
@@ -294,6 +291,10 @@ def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
         ("/alerts", b"{", "t", (400, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)")),
         ("/alerts", b"[]", "t", (400, "not a webhook of Alertmanager: expected a JSON object")),
         ("/alerts", b"[" * 100_000, "t", (400, None)),
+        ("/alerts", webhook(groupKey="\ud800"), "t", (400, None)),
+        ("/alerts", webhook(truncatedAlerts=float("inf")), "t", (400, None)),
+        ("/alerts", webhook(truncatedAlerts="many"), "t", (400, None)),
+        ("/alerts", webhook(truncatedAlerts=[1]), "t", (400, None)),
         ("/alerts", b"x" * 1_100_000, "t", (413, "at most 1048576 bytes")),
         ("/alerts", b"{}", None, (401, "credentials are required")),
         ("/alerts", b"{}", "wrong", (401, "credentials are required")),
@@ -307,17 +308,6 @@ def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, bod
 
     assert (status, text) == (answer[0], answer[1] or text)
     assert service.waiting() == 0
-
-
-@pytest.mark.parametrize("length", ["²", "-1", "many"])
-def test_a_length_that_is_no_number_is_told(notify, receiver, length):
-    service = notify([Webhook(receiver.url)])
-    asked = f"POST /alerts HTTP/1.0\r\nContent-Length: {length}\r\n\r\n".encode("latin-1")
-    with socket.create_connection(service._server.server_address[:2], timeout=60) as connection:
-        connection.sendall(asked)
-        answer = connection.makefile("rb").read()
-
-    assert b" 411 " in answer.splitlines()[0] and answer.endswith(b"Content-Length is missing\n")
 
 
 @pytest.fixture
@@ -357,29 +347,18 @@ def test_markup_in_an_alert_reaches_nobody_as_markup(notify, mailbox):
 def alerted(notify, receiver, tmp_path):
     """Sends alerts to a real Alertmanager with the generated configuration; its messages go to the receiver."""
     service = notify([Webhook(receiver.url)])
-    config = yaml.safe_load((ROOT / "alerts/alertmanager.yml").read_text())
-    config["route"] |= {"group_wait": "1s", "group_interval": "1s"}
-    config["receivers"][0]["webhook_configs"][0]["url"] = f"{service.url}/alerts"
-    (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
-    url = f"http://127.0.0.1:{free_port()}"
-    command = [
-        needed("prometheus-alertmanager"),
-        f"--config.file={tmp_path / 'alertmanager.yml'}",
-        f"--storage.path={tmp_path / 'data'}",
-        f"--web.listen-address={url.removeprefix('http://')}",
-        "--cluster.listen-address=",
-    ]
-    server = Process("Alertmanager", command, tmp_path / "log")
-    server.wait_until(lambda: answers(f"{url}/-/ready"), 60)
+    waits = {"group_wait": "1s", "group_interval": "1s"}
+    server = Alertmanager(tmp_path / "am", f"{service.url}/alerts", Site(), waits)
 
     def send(*alerts):
         given = [{"labels": each["labels"], "annotations": each["annotations"]} for each in alerts]
         body = json.dumps(given).encode()
-        request = urllib.request.Request(f"{url}/api/v2/alerts", body, {"Content-Type": "application/json"})
+        url = f"http://{server.address}/api/v2/alerts"
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         urllib.request.urlopen(request, timeout=60).close()
 
     yield send
-    server.stop()
+    server.close()
 
 
 def test_alertmanager_routes_by_the_generated_configuration(alerted, receiver):
@@ -513,28 +492,11 @@ def test_a_probe_needs_no_token_and_everything_else_does(notify, receiver, local
     assert post(f"{service.url}/alerts", webhook(), "t3mp") == (200, "accepted")
 
 
-def test_a_token_that_is_rotated_holds_at_once(notify, receiver, local, tmp_path):
-    service = notify([Webhook(receiver.url)], rules=local)
-    (tmp_path / "token").write_text("rotated")
-
-    assert post(f"{service.url}/alerts", webhook(), "t3mp")[0] == 401
-    assert post(f"{service.url}/alerts", webhook(), "rotated") == (200, "accepted")
-
-
-def test_a_page_of_another_site_cannot_post_to_loopback(notify, receiver):
-    service = notify([Webhook(receiver.url)])
-    request = urllib.request.Request(f"{service.url}/alerts", b"{}", {"Host": "evil.example"})
-
-    with pytest.raises(urllib.error.HTTPError, match="421"):
-        urllib.request.urlopen(request, timeout=60)
-
-
-@pytest.mark.parametrize(("options", "warned"), [({}, True), ({"token": "t"}, False)], ids=["open", "with a token"])
-def test_an_open_service_without_authentication_is_warned_of(notify, receiver, caplog, options, warned):
+def test_an_open_service_without_authentication_is_warned_of(notify, receiver, caplog):
     with caplog.at_level(logging.WARNING, "ledgerops"):
-        notify([Webhook(receiver.url)], rules=Rules(host="0.0.0.0", **options))
+        notify([Webhook(receiver.url)], rules=Rules(host="0.0.0.0"))
 
-    assert any("anyone who reaches it can send messages" in line for line in caplog.messages) is warned
+    assert any("anyone who reaches it can send messages" in line for line in caplog.messages)
 
 
 def test_with_tls_only_clients_of_the_authority_are_let_in(notify, receiver, tmp_path):
@@ -695,4 +657,4 @@ def test_webhooks_that_come_together_are_read_one_after_the_other(notify, receiv
     with ThreadPoolExecutor(8) as pool:
         assert {status for status, _ in pool.map(service.accept, bodies)} == {HTTPStatus.OK}
 
-    assert most == [1] * 8
+    assert set(most) == {1}
