@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ledgerops.servers.process import free_port
+from tests.hostile import dripping_server, silent_server
 from tests.otlp_receiver import OtlpReceiver
+from tests.serving import talking
 
 AWAY_SECONDS = 2.0
 
@@ -42,58 +43,22 @@ def refuses() -> Iterator[str]:
     yield f"http://127.0.0.1:{free_port()}"
 
 
-def _raw(talk: Callable[[socket.socket], None]) -> Callable[[], object]:
-    """A TCP server that does with each connection what `talk` does."""
+@contextmanager
+def garbage() -> Iterator[str]:
+    def talk(peer: socket.socket) -> None:
+        peer.recv(65536)
+        peer.sendall(bytes(range(256)) * 1000)
 
-    @contextmanager
-    def receiver() -> Iterator[str]:
-        listening = socket.create_server(("127.0.0.1", 0))
-
-        def serve(peer: socket.socket) -> None:
-            with peer:
-                try:
-                    talk(peer)
-                except OSError:
-                    pass
-
-        def accept() -> None:
-            while True:
-                try:
-                    peer = listening.accept()[0]
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(peer,), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        listening.close()
-
-    return receiver
-
-
-def _hang(peer: socket.socket) -> None:
-    while peer.recv(65536):
-        pass
-
-
-def _trickle(peer: socket.socket) -> None:
-    peer.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-    while True:
-        peer.sendall(b"x")
-        time.sleep(0.1)
-
-
-def _garbage(peer: socket.socket) -> None:
-    peer.recv(65536)
-    peer.sendall(bytes(range(256)) * 1000)
+    with talking(talk) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 RECEIVERS = {
     "none": none,
     "good": good,
-    "hangs": _raw(_hang),
+    "hangs": silent_server,
     "refuses": refuses,
-    "trickles": _raw(_trickle),
-    "garbage": _raw(_garbage),
+    "trickles": dripping_server,
+    "garbage": garbage,
     "away": away,
 }

@@ -3,7 +3,6 @@ own, with its work folder and its Python environment in a folder that is another
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import sysconfig
@@ -17,7 +16,7 @@ import pytest
 from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, free_port
 from tests.paths import ROOT
-from tests.programs import needed
+from tests.programs import needed, without_settings
 
 START_SECONDS = 180.0  # for what takes ten on an idle machine
 # ways to get a mount namespace: as root, and as an ordinary user where the kernel lets them be root in a namespace
@@ -57,13 +56,12 @@ class Cluster:
         self._unshare = private_mounts(self.private)
         self.master = f"spark://127.0.0.1:{free_port()}"
         self.python = self.private / "env/bin/python"  # of the executors; the driver has none there
-        self.env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")},
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "JAVA_HOME": str(java_home()),
-            "SPARK_DAEMON_MEMORY": "256m",
-        }
+        self.env = without_settings(
+            SPARK_HOME=str(Path(pyspark.__file__).parent),
+            SPARK_LOCAL_IP="127.0.0.1",
+            JAVA_HOME=str(java_home()),
+            SPARK_DAEMON_MEMORY="256m",
+        )
         self.processes: list[Process] = []
 
     def __enter__(self) -> Self:

@@ -19,19 +19,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, alert, webhook
 from tests.programs import until
+from tests.serving import Background, Quiet
 
 ALERTS_OF_A_GROUP = 5
 POSTERS = 16  # groups that are posted at the same time
@@ -71,7 +70,7 @@ class Healthy:
         self.got: list[tuple[float, str]] = []
         healthy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_POST(self) -> None:
                 healthy.got.append((time.monotonic(), self.rfile.read(int(self.headers["Content-Length"])).decode()))
                 self.reply(b"")
@@ -86,19 +85,11 @@ class Healthy:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        class Waiting(ThreadingHTTPServer):
-            request_queue_size = 128
-
-        self.server = Waiting(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self._server = Background(Handler)
+        self.url = self._server.url
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+        self._server.close()
 
 
 class Notify:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +14,12 @@ from ledgerops.common.kafka import reach
 from ledgerops.servers.kafka import Kafka
 from tests import topics
 from tests.agent.test_attach import value
+from tests.e2e.evening_app import PATIENT
 from tests.programs import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 WITHIN = 30.0  # seconds from the broker's end until it is named
 SLOW = 180.0  # seconds for what takes ten on an idle machine
-PATIENT = {  # Spark's own source gives up after a minute
-    "kafka.default.api.timeout.ms": "300000",
-    "kafka.request.timeout.ms": "10000",
-    "kafka.reconnect.backoff.max.ms": "1000",
-}
 
 
 @pytest.fixture
@@ -39,23 +34,8 @@ def broker(tmp_path: Path, server_jars: list[Path]) -> Iterator[Kafka]:
 
 @pytest.fixture
 def feed(broker: Kafka) -> Iterator[None]:
-    """A producer that never rests; what it writes while the broker is away is written later."""
-    from confluent_kafka import Producer
-
-    producer, over = Producer(broker.client.librdkafka(log_level=0)), threading.Event()
-
-    def write() -> None:
-        while not over.wait(0.1):
-            producer.produce("transactions", b"{}" * 10)
-            producer.poll(0)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
-    producer.purge()
-    producer.flush(5)
+    with topics.writing(broker.client, "transactions", b"{}" * 10):
+        yield
 
 
 def rules(watch: Watch) -> list[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
-from ledgerops.servers.java import java_home
 from tests.paths import ROOT
+from tests.programs import for_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -23,16 +22,10 @@ FAMILIES = tuple(f"ledgerops_{name}" for name in GROUPS)
 
 
 def test_a_connect_client_sees_groups_of_metrics_and_knows_the_trigger(tmp_path):
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    environ |= {
-        "PYTHONPATH": str(ROOT),
-        "JAVA_HOME": str(java_home()),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
     done = subprocess.run(
         [sys.executable, ROOT / "load/compatibility/probe.py", "connect", *RULES, *FAMILIES],
-        capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path, env=environ,
+        capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path,
+        env=for_spark(PYTHONPATH=str(ROOT)),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -13,10 +13,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, answers, free_port
 from tests.paths import ROOT
-from tests.programs import until
+from tests.programs import for_spark, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SLOW = 300.0  # seconds for what takes ten on an idle machine
@@ -62,8 +61,7 @@ class Shop:
 def shop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("connect")
     grpc, ui, port = free_port(), free_port(), free_port()
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ = for_spark()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": grpc,

@@ -14,7 +14,6 @@ from tests.paths import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
 FULL_BYTES = 1 << 20
-FREE = "free space on the disk that the exception names"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from docs.site.console import blocks, differs, labels
 from ledgerops.servers.process import free_port
 from tests.e2e.test_bare_install import pip, wheel  # noqa: F401  the fixtures
 from tests.paths import ROOT
-from tests.programs import until
+from tests.programs import until, without_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -44,7 +44,7 @@ class Reader:
 
     def __init__(self, folder, binaries):
         self.folder, self.port = folder, free_port()
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith("LEDGEROPS_")}
+        self.env = without_settings()
         self.env |= {
             "PATH": f"{binaries}:{self.env['PATH']}",
             "LEDGEROPS_PORT": str(self.port),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import subprocess
-import threading
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -15,6 +13,7 @@ from ledgerops.common.http_handler import POLICY
 from ledgerops.runtime.status import status_document
 from tests.programs import needed
 from tests.runtime.demo import HOSTILE, NOW, demo_fleet
+from tests.serving import Background, Quiet
 
 PAGE = files("ledgerops.agent").joinpath("live.html").read_text("utf-8")
 
@@ -28,7 +27,7 @@ class Server:
         self.asked: list[str] = []
         outer = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self):
                 outer.asked.append(self.path)
                 found = {"/": PAGE.encode()}
@@ -42,16 +41,11 @@ class Server:
                 self.end_headers()
                 self.wfile.write(found.get(self.path, b""))
 
-            def log_message(self, format, *args):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self._server = Background(Handler)
+        self.url = f"{self._server.url}/"
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+        self._server.close()
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ledgerops.metrics import GENERATOR_METRICS
 from ledgerops.mixin.dashboards.layout import LOAD_MARKS
 from ledgerops.servers.process import answers, free_port
-from tests.mixin.dashboards.replayed import evaluated, parsed
-from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked, filled
+from tests.mixin.dashboards.replayed import evaluated, filled, parsed
+from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked
 from tests.programs import needed, until
 
 SECONDS = 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -29,15 +28,13 @@ from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.family import Family
 from ledgerops.runtime.otlp import MetricsEncoder
 from ledgerops.runtime.snapshot import Published
-from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, free_port
 from tests.e2e.bad_receivers import AWAY_SECONDS, RECEIVERS
-from tests.mixin.dashboards.fleet_replay import asked
-from tests.mixin.dashboards.replayed import DRILLS
+from tests.mixin.dashboards.replayed import DRILLS, filled
 from tests.monitoring import Prometheus
 from tests.otlp_receiver import OtlpReceiver
 from tests.paths import ROOT
-from tests.programs import needed, skip_without_flag, until
+from tests.programs import for_spark, needed, skip_without_flag, until
 
 pytestmark = pytest.mark.timeout(600)
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0)
@@ -150,7 +147,7 @@ def test_the_fleet_pages_queries_are_answered_alike(both):
     [fleet] = [page for page in PAGES if page.uid == "ledgerops-fleet"]
     for panel in (panel for row in fleet.rows for panel in row.panels):
         for _, target in lettered(panel):
-            text = asked(expression(target, SITE), {"__rate_interval": "30s"})
+            text = filled(expression(target, SITE), __rate_interval="30s")
             if "up{" in text or "ALERTS" in text:
                 continue  # of scraping itself; a receiver has no targets
             scraped, pushed = series(pulls, text, at), series(takes, text, at)
@@ -228,11 +225,9 @@ def run_nightly(folder: Path, endpoint: str) -> tuple[int, float]:
     (folder / "in").mkdir(parents=True)
     for number in range(FILES):
         (folder / "in" / f"{number}.json").write_text("\n".join(f'{{"id": {row}}}' for row in range(100)))
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", APP, str(folder), endpoint], cwd=ROOT, env=environ, capture_output=True, text=True,
+        [sys.executable, "-c", APP, str(folder), endpoint], cwd=ROOT, env=for_spark(), capture_output=True, text=True,
         timeout=240, check=True,
     )  # fmt: skip
     return int(done.stdout.split()[-1]), time.monotonic() - began

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,8 @@ import pyspark
 import pytest
 
 from ledgerops.model.recording import read
-from ledgerops.servers.java import java_home
 from tests.paths import ROOT
+from tests.programs import for_spark
 
 pytestmark = [
     pytest.mark.spark,
@@ -32,12 +31,10 @@ def test_the_flows_of_a_pipeline_are_queries_with_their_names(tmp_path):
     for name, text in re.findall(r"```\w+\n# (\S+)\n(.+?)```", GUIDE, re.DOTALL):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text.replace("/data", str(tmp_path)))
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    environ |= {
-        "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_REMOTE": "local[2]", "LEDGEROPS_PORT": "0", "LEDGEROPS_RECORDING": str(tmp_path / "recording"),
-        "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+    environ = for_spark(
+        SPARK_REMOTE="local[2]", LEDGEROPS_PORT="0", LEDGEROPS_RECORDING=str(tmp_path / "recording"),
+        PYTHONPATH=str(ROOT),
+    )  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "ledgerops", "exec", cli.__file__, "run", "--spec", "spark-pipeline.yml"],
         cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240, check=False,

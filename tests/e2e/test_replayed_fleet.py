@@ -4,7 +4,8 @@ import pytest
 
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression, lettered
-from tests.mixin.dashboards.fleet_replay import SITE, Fleet, asked, shown, text_of
+from tests.mixin.dashboards.fleet_replay import SITE, Fleet, shown, text_of
+from tests.mixin.dashboards.replayed import filled
 from tests.programs import until
 
 pytestmark = pytest.mark.timeout(600)
@@ -45,7 +46,7 @@ def test_every_target_of_every_page_is_evaluated_without_an_error(fleet):
     for page in PAGES:
         for panel in (panel for row in page.rows for panel in row.panels):
             for _, target in lettered(panel):
-                fleet.ask(asked(expression(target, SITE), {}))
+                fleet.ask(filled(expression(target, SITE)))
 
 
 def test_headlines_say_how_many_run_and_name_what_is_missing(incident):
@@ -74,7 +75,7 @@ def test_the_table_lists_the_worst_first_with_cause_and_first_step_and_each_quer
     assert len({(row["query"], row["driver"]) for row in table}) == len(table)
     [failed] = [row for row in table if row["status"] == "failed"]
     assert failed["cause"] == "The query failed with an exception."
-    assert failed["first action"] == "Read the rows of the failed batch and find the value."
+    assert failed["do first"] == "Read the rows of the failed batch and find the value."
     assert {row["since"][-2:] for row in table if row["status"] in ("lost", "failed")} == {" s"}
 
 

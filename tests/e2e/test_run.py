@@ -21,7 +21,7 @@ from ledgerops.ledger.sinks.committed import committed_files
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.servers.process import Guard
 from tests import topics
-from tests.programs import until
+from tests.programs import until, without_settings
 
 SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
 
@@ -33,13 +33,12 @@ class Ledgerops:
     """A process of ledgerops in a folder, without the variables of this machine; its output goes to files."""
 
     def __init__(self, folder, name, *argv, **variables):
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "ledgerops", *argv],
                 cwd=folder,
-                env=environ | variables,
+                env=without_settings(**variables),
                 stdout=out,
                 stderr=err,
                 start_new_session=True,

@@ -9,11 +9,12 @@ import urllib.error
 import pytest
 
 from ledgerops.mixin.dashboards.pages import PAGES
-from ledgerops.mixin.dashboards.panels import expression as expression_of
+from ledgerops.mixin.dashboards.panels import expression
 from ledgerops.mixin.problems import problem_pages
 from ledgerops.mixin.reference import metrics_page
 from ledgerops.mixin.site import Site
 from ledgerops.servers.process import Process, answers, free_port
+from tests.mixin.dashboards.replayed import filled
 from tests.monitoring import Prometheus
 from tests.paths import ROOT
 from tests.programs import until
@@ -23,16 +24,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
 # a second stands for half a minute, so that windows fill within the test
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 30)
-VARIABLES = {
-    "$job": ".+",
-    "$instance": ".+",
-    "$query": ".+",
-    "$app": ".*",
-    "$__range": "5m",
-    "$plan": ".+",
-    "$__rate_interval": "20s",
-    "[10m]": "[20s]",
-}
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +77,7 @@ def test_every_panel_has_data_or_says_what_it_waits_for(stack, page):
         for panel in row.panels:
             found = 0
             for target in panel.targets:
-                expression = expression_of(target, SITE)
-                for name, value in VARIABLES.items():
-                    expression = expression.replace(name, value)
-                found += len(prometheus.ask(expression))
+                found += len(prometheus.ask(filled(expression(target, SITE)).replace("[10m]", "[20s]")))
             if not found and panel.waits is None:
                 empty.append(panel.title)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from ledgerops.ledger.sinks.delta_files import newest_version
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.model.recording import read
 from ledgerops.servers.process import Process
+from tests.programs import without_settings
 from tests.topics import make
 
 SLOW = 600
@@ -33,12 +33,11 @@ duplicates: {share: 0.01, within: 5s}
 @pytest.fixture
 def ledgerops(tmp_path):
     """Runs ledgerops to its end, without the variables of this machine."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
 
     def run(*argv):
         command = [sys.executable, "-m", "ledgerops", *map(str, argv)]
         return subprocess.run(
-            command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=SLOW, check=False
+            command, cwd=tmp_path, env=without_settings(), capture_output=True, text=True, timeout=SLOW, check=False
         )
 
     return run

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import pytest
 
 from ledgerops.mixin.site import Site
-from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process
 from tests.monitoring import Prometheus
 from tests.paths import ROOT
-from tests.programs import until
+from tests.programs import for_spark, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 APPS = ("shop", "warehouse")
@@ -25,8 +23,7 @@ SLOW = 180.0  # seconds for what takes ten on an idle machine
 def applications(tmp_path_factory):
     """The drivers by name, the Prometheus that scrapes both, and the folder with what makes a query fail."""
     folder = tmp_path_factory.mktemp("applications")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ = for_spark()
     opened, drivers = [], {}
     try:
         for app in APPS:

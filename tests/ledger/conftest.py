@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.run.start import IN_MEMORY, PROVIDER, SESSION_CONF
+from ledgerops.ledger.run.start import IN_MEMORY, PROVIDER, SESSION_CONF, temporary_conf
 from tests.ledger.jobs.feed import Feed
 
 if TYPE_CHECKING:
@@ -22,12 +22,8 @@ ON_ROCKSDB = {"conflicting_transactions", "enriched_transactions", "versioned_cu
 @pytest.fixture
 def job_session(spark: SparkSession) -> Iterator[SparkSession]:
     """The test session with the jobs' configuration; as it was afterwards."""
-    before = {key: spark.conf.get(key, None) for key in SESSION_CONF}
-    for key, value in SESSION_CONF.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, old in before.items():
-        spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+    with temporary_conf(spark, SESSION_CONF):
+        yield spark
 
 
 @pytest.fixture

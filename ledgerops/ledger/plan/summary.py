@@ -162,15 +162,14 @@ class Summary:
     def read(cls, document: dict[str, Any]) -> Summary:
         """The summary that `document` wrote; KeyError, TypeError or ValueError when it is something else."""
         values = document["buckets"]["values"]
-        future = document.get("future", {"rows": 0, "most_seconds": 0.0})  # older manifests say nothing of it
         found = cls(
             Tally.read(document["all_rows"]),
             Tally.read(document["distinct_rows"]),
             document["late"]["rows"],
             document["late"]["most_seconds"],
-            future["rows"],
-            future["most_seconds"],
-            document.get("conflicting", 0),
+            document["future"]["rows"],
+            document["future"]["most_seconds"],
+            document["conflicting"],
         )
         for begin, rows, all_, once, each in values:
             found.buckets[begin] = Bucket(rows, cents(all_), once, cents(each))

@@ -36,8 +36,8 @@ class Entry:
         except (yaml.YAMLError, ValueError) as error:
             raise self.error(f"cannot read this value ({getattr(error, 'problem', None) or error})") from None
 
-    def number(self, low: float = 0.0, high: float = math.inf, below: float = math.inf) -> float:
-        """A finite number of [low, high], and less than `below`."""
+    def number(self, low: float = 0.0, high: float = math.inf) -> float:
+        """A finite number of [low, high]."""
         value = self.value()
         if isinstance(value, str) and isinstance(self.node, yaml.ScalarNode) and self.node.style is None:
             # YAML 1.1 takes 1e3 for a word
@@ -45,11 +45,11 @@ class Entry:
                 value = float(value)
             except ValueError:
                 pass
-        expected = f"a number {_range(low, high, below)}"
+        expected = f"a number {_range(low, high)}"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"expected {expected}, got {value!r}")
         value = _float(value)
-        if not math.isfinite(value) or not low <= value <= high or value >= below:
+        if not math.isfinite(value) or not low <= value <= high:
             raise self.error(f"expected {expected}, got {value:g}")
         return value
 
@@ -183,9 +183,7 @@ def _float(value: int | float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _range(low: float, high: float, below: float) -> str:
-    if below < math.inf:
-        return f"from {low:g} to below {below:g}"
+def _range(low: float, high: float) -> str:
     return f"from {low:g} to {high:g}" if high < math.inf else f">= {low:g}"
 
 

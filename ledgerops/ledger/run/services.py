@@ -45,7 +45,7 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
     risk = None
     if "risk" in wanted:
         if "risk" in given:
-            _check_http("risk", given["risk"])
+            _check_risk(given["risk"])
             urls["risk"] = given["risk"]
         else:
             from ledgerops.servers.risk import RiskService
@@ -78,19 +78,19 @@ def _local_accounts(work_dir: Path, source: RunSource) -> str:
     raise UserError(f"no accounts to look up: give --accounts-url, or set {DATA} to the folder that holds accounts.csv")
 
 
-def _check_http(name: str, url: str) -> None:
+def _check_risk(url: str) -> None:
     try:
         address = urlsplit(url)
         port = address.port or (443 if address.scheme == "https" else 80)
     except ValueError:
         port = 0
     if not port or address.scheme not in ("http", "https") or not address.hostname:
-        raise UserError(f"the URL of the {name} service must be http://host:port or https://host:port")
+        raise UserError("the URL of the risk service must be http://host:port or https://host:port")
     try:
         socket.create_connection((address.hostname, port), CONNECT_SECONDS).close()
     except OSError as error:
         reason = os_reason(error)
         raise UserError(
-            f"cannot reach the {name} service at {address.hostname}:{port}: {reason}; "
-            f"start it, or omit --{name}-url to use a local one"
+            f"cannot reach the risk service at {address.hostname}:{port}: {reason}; "
+            "start it, or omit --risk-url to use a local one"
         ) from None

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 JVM_OPTION_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
 
-def quick_start_conf(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def quick_start_conf() -> dict[str, str]:
     """Settings for a driver that lives for minutes on this machine; empty where the user has chosen JVM options."""
-    chosen = any(environ.get(name) for name in JVM_OPTION_VARIABLES)
-    arguments = environ.get("PYSPARK_SUBMIT_ARGS", "") + _spark_defaults(environ)
+    chosen = any(os.environ.get(name) for name in JVM_OPTION_VARIABLES)
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "") + _spark_defaults()
     if chosen or "JavaOptions" in arguments or "--driver-java-options" in arguments:
         return {}
     return {"spark.driver.extraJavaOptions": SHORT_LIVED}
 
 
-def _spark_defaults(environ: Mapping[str, str]) -> str:
-    folder = environ.get("SPARK_CONF_DIR") or (f"{environ['SPARK_HOME']}/conf" if environ.get("SPARK_HOME") else None)
+def _spark_defaults() -> str:
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     try:
         lines = (Path(folder) / "spark-defaults.conf").read_text("utf-8").splitlines() if folder else []
     except (OSError, UnicodeDecodeError):

@@ -93,14 +93,14 @@ def provider_of(job: Job, chosen: Mapping[str, str]) -> str | None:
 @contextmanager
 def temporary_conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """For the time of a start: a query keeps the settings of the session that it was started with."""
-    before = {key: session.conf.get(key) for key in conf}
+    before = {key: session.conf.get(key, None) for key in conf}
     for key, value in conf.items():
         session.conf.set(key, value)
     try:
         yield
     finally:
-        for key, value in before.items():
-            session.conf.set(key, str(value))
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:

@@ -96,7 +96,7 @@ def parse_customer(fields: Sequence[str]) -> tuple[Any, ...]:
     """The values of `CUSTOMERS_ARROW`; ValueError says what is wrong. Empty texts become None."""
     customer_id, sex, first, last, email, city, state, district, day = fields
     _present("customer_id", customer_id)
-    at = datetime.combine(_day("date", day), datetime.min.time(), UTC)
+    at = datetime.combine(_day(day), datetime.min.time(), UTC)
     texts = [text or None for text in (sex, first, last, email, city, state)]
     return (customer_id, *texts, _district(district), at)
 
@@ -105,7 +105,7 @@ def parse_account(fields: Sequence[str]) -> tuple[Any, ...]:
     """The values of `ACCOUNTS_ARROW`; ValueError says what is wrong."""
     account_id, district, frequency, day = fields
     _present("account_id", account_id)
-    return account_id, _district(district), frequency or None, _day("date", day)
+    return account_id, _district(district), frequency or None, _day(day)
 
 
 def _present(column: str, text: str) -> None:
@@ -113,13 +113,13 @@ def _present(column: str, text: str) -> None:
         raise ValueError(f"no {column}")
 
 
-def _day(column: str, text: str) -> date:
+def _day(text: str) -> date:
     try:
         if len(text) != len("2013-01-01"):  # fromisoformat takes other forms too
             raise ValueError
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{column} {text!r} is not a date") from None
+        raise ValueError(f"date {text!r} is not a date") from None
 
 
 def _district(text: str) -> int:

@@ -11,7 +11,6 @@ Options (all text, as Spark has it):
     rate                of a file: rows a second; 0 (default): all at once
     limit               rows in all, after which the source is dry
     maxRowsPerTrigger   rows in a batch; default: all that are due
-    startingOffsets, endingOffsets   of a bounded read, in the form of the progress record
 
 Offsets are per partition. Rows are handed out in the order of their due time over all partitions: every offset stands
 for some first n rows, so a cap takes from each partition what is due there first, and no partition's event time runs
@@ -90,8 +89,6 @@ class Options:
     rate: float
     limit: int | None
     max_rows: int | None
-    start: str | None
-    end: str | None
     rows_per_task: int
 
     @classmethod
@@ -109,8 +106,6 @@ class Options:
             rate=_number(by_name, "rate") or 0.0,
             limit=_whole(by_name, "limit", 0),
             max_rows=_whole(by_name, "maxRowsPerTrigger", 1),
-            start=by_name.get("startingoffsets"),
-            end=by_name.get("endingoffsets"),
             rows_per_task=_whole(by_name, "rowsPerTask", 1) or WORTH_A_TASK,
         )
 
@@ -199,16 +194,12 @@ class _Rows:
 
 
 class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
-    """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows, or a whole file)."""
+    """The first `limit` rows; without a limit the whole file, or all of a plan that ends."""
 
     def partitions(self) -> list[Split]:
-        options = self.options
-        if options.plan is not None and options.end is None and options.limit is None:
-            raise UserError("a bounded read of the source ledger needs the option limit or endingOffsets")
-        start = _offsets("startingOffsets", options.start, options.topic) or self.offsets_at(0)
-        return self.between(
-            start, _offsets("endingOffsets", options.end, options.topic) or self.offsets_at(self.total or 0)
-        )
+        if self.total is None:
+            raise UserError("a bounded read of the source ledger needs the option limit: this plan never ends")
+        return self.between(self.offsets_at(0), self.offsets_at(self.total))
 
 
 class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -285,14 +276,3 @@ def _whole(given: Mapping[str, str], name: str, least: int) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) >= least):
         raise UserError(f"option {name} of the source ledger: expected a whole number >= {least}, got {text!r}")
     return int(text)
-
-
-def _offsets(name: str, text: str | None, topic: str) -> dict[str, dict[str, int]] | None:
-    if text is None:
-        return None
-    try:
-        return {topic: {str(int(p)): int(head) for p, head in json.loads(text)[topic].items()}}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise UserError(
-            f'option {name} of the source ledger: expected {{"{topic}": {{"0": 123, ...}}}}, got {text!r}'
-        ) from None

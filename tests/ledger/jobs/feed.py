@@ -22,6 +22,7 @@ from ledgerops.ledger.sinks.committed import committed_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Rows = list[dict[str, Any]]
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 TRANSACTIONS = pa.schema(
     [
@@ -140,9 +141,22 @@ class Feed:
         finally:
             query.stop()
 
+    def run_each(self, runs: Iterable[Iterable[Rows]], **options: Any) -> list[dict[str, Any]]:
+        """Adds the batches of each run, and works them off before those of the next are there."""
+        progress = []
+        for run in runs:
+            self.add(*run)
+            progress += self.run(**options)
+        return progress
+
     def rows(self, columns: str = "*") -> list[tuple[Any, ...]]:
         """The committed rows, sorted."""
         return read(self.output, columns)
+
+
+def dropped(progress: Iterable[Mapping[str, Any]]) -> int:
+    """The number of rows that Spark says it dropped as late."""
+    return sum(operator["numRowsDroppedByWatermark"] for one in progress for operator in one["stateOperators"])
 
 
 def read(output: Path, columns: str = "*") -> list[tuple[Any, ...]]:

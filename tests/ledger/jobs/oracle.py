@@ -12,9 +12,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tests.ledger.jobs.feed import ARROW, instant, transaction
+from tests.ledger.jobs.feed import ARROW, Rows, instant, transaction
 
-Rows = list[dict[str, Any]]
 NEVER = instant("1970-01-01")  # Spark's watermark before there is one
 
 
@@ -123,6 +122,11 @@ def disordered(seed: int = 7) -> tuple[list[Rows], list[Rows]]:
         for kind in ("Credit", "Debit")
     ]
     return batches[:4], [*batches[4:], closing]
+
+
+def rows_of(runs: Iterable[Iterable[Rows]]) -> Rows:
+    """All rows, in the order in which they are sent."""
+    return [row for run in runs for batch in run for row in batch]
 
 
 def values(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[tuple[Any, ...]]:

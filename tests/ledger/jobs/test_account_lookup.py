@@ -12,7 +12,7 @@ from ledgerops.ledger.jobs.account_lookup import JOB, transform
 from ledgerops.ledger.sources.accounts import url_of
 from ledgerops.servers.postgres import Postgres
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -40,11 +40,9 @@ def write(path, statement, values=()):
 def test_every_row_gets_the_account_that_a_join_gives_it(feed, accounts):
     case = feed(JOB)
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["account_id"] = None if number % 11 == 0 else f"A{number % 5}"
-    for run in runs:
-        case.add(*run)
-        case.run(services={"accounts": url_of(accounts)})
+    case.run_each(runs, services={"accounts": url_of(accounts)})
 
     values = ", ".join(f"({', '.join('NULL' if one is None else repr(one) for one in row)})" for row in ACCOUNTS)
     expected = ask(
@@ -53,7 +51,7 @@ def test_every_row_gets_the_account_that_a_join_gives_it(feed, accounts):
         FROM rows LEFT JOIN (VALUES {values}) a(account_id, district_id, frequency, opened_on) USING (account_id)
         ORDER BY ALL
         """,
-        [row for run in runs for batch in run for row in batch],
+        rows_of(runs),
     )
     assert case.rows() == expected
     assert {row[-1] for row in expected} == {True, False}

@@ -5,12 +5,12 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from ledgerops.ledger.jobs.calls import NO_TIME, Calls, Failure, Limits
 from tests.programs import until
+from tests.serving import Background, Quiet
 
 # no answer takes so long that it is asked for again, however slow the machine
 PATIENT = Limits(concurrency=4, timeout_seconds=60.0, retries=2, pause_seconds=0.01, max_pause_seconds=0.05)
@@ -18,7 +18,7 @@ HASTY = replace(PATIENT, timeout_seconds=0.3)
 HANG = 0
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Quiet):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -43,27 +43,19 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    def log_message(self, *args):
-        pass
-
 
 @contextmanager
 def serving(*script):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Background(Handler)
     server.script, server.heard, server.busy, server.most = list(script), [], 0, 0
     server.lock, server.gate, server.end = threading.Lock(), threading.Event(), threading.Event()
     server.gate.set()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
     try:
         yield server
     finally:
         server.gate.set()
         server.end.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        server.close()
 
 
 @contextmanager
@@ -175,4 +167,4 @@ def test_user_and_password_are_sent_and_not_said():
     with serving((503, ""), (503, ""), (503, "")) as server, calling(server, user="me:secret@") as calls:
         assert ask(calls, {"n": 1}) == [Failure("status 503")]
         assert {head for _, _, head in server.heard} == {"Basic bWU6c2VjcmV0"}
-        assert calls.url == f"http://127.0.0.1:{server.server_port}"
+        assert calls.url == server.url

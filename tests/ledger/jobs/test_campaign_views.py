@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.ledger.jobs.campaign_views import JOB
 from ledgerops.ledger.sources.ads import ad_events
-from tests.ledger.jobs.feed import ARROW, instant
+from tests.ledger.jobs.feed import ARROW, dropped, instant
 from tests.ledger.jobs.oracle import batches_of, disordered
 
 pytestmark = pytest.mark.spark
@@ -45,8 +45,7 @@ def test_views_are_counted_by_campaign_and_ten_seconds(feed):
     late, began = 0, datetime.now(UTC)
     for run in events():
         case.add(*run, name="ad_events")
-        progress = case.run(lateness="10 seconds")
-        late += sum(operator["numRowsDroppedByWatermark"] for one in progress for operator in one["stateOperators"])
+        late += dropped(case.run(lateness="10 seconds"))
 
     views = [[[row for row in batch if row["event_type"] == "view"] for batch in run] for run in events()]
     batches = batches_of(views, timedelta(seconds=10))

@@ -38,9 +38,7 @@ def test_copies_that_contradict_the_first_are_written_and_exact_ones_are_not(fee
                         {"amount": row["amount"] + 1} if number % 3 == 1 else {"operation": "changed"}
                     )
                 seen.add(row["transaction_id"])
-    for run in runs:
-        case.add(*run)
-        case.run(lateness="10 minutes")
+    case.run_each(runs, lateness="10 minutes")
 
     expected = by_model(batches_of(runs, LATENESS))
     assert case.rows() == ask("SELECT * FROM rows ORDER BY ALL", expected)

@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.ledger.jobs.customer_activity import JOB, transform
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -27,11 +27,9 @@ def test_the_newest_rows_are_the_counts_of_all_transactions_late_ones_and_copies
     question = f"SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > {BUSY} ORDER BY ALL"
     runs = disordered()
 
-    for run in runs:
-        case.add(*run)
-        case.run()
+    case.run_each(runs)
 
-    expected = ask(question, [row for run in runs for batch in run for row in batch])
+    expected = ask(question, rows_of(runs))
     assert current(case) == expected
     assert 0 < len(expected) < 4, "no customer is below the limit, or none above"
     written = case.rows("customer_id, transactions")

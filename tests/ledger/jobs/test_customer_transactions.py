@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.ledger.jobs.customer_transactions import JOB
 from tests.ledger.jobs.feed import ARROW, customer, transaction
-from tests.ledger.jobs.oracle import disordered
+from tests.ledger.jobs.oracle import disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +25,7 @@ def test_each_transaction_is_written_with_each_version_of_its_customer(feed):
 
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
-        rows = [row for run in runs for batch in run for row in batch]
+        rows = rows_of(runs)
         db.register("rows", pa.Table.from_pylist(rows, schema=ARROW["transactions"]))
         db.register("versions", pa.Table.from_pylist([*versions[0], *versions[1]], schema=ARROW["customers"]))
         expected = db.execute("""

@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.ledger.jobs.debit_credit_ratio import JOB
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +29,7 @@ def credit(transaction_id, customer_id, **other):
 def test_every_batch_writes_the_totals_of_its_customers_across_a_restart(feed):
     case = feed(JOB)
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["amount"] = None if number % 17 == 0 else row["amount"]
         row["customer_id"] = None if number % 19 == 0 else row["customer_id"]
     before, expected = [], []

@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 
 from ledgerops.ledger.jobs import find_job
-from tests.ledger.jobs.oracle import ask, batches_of, disordered, in_time, sessions_of, values
+from tests.ledger.jobs.feed import dropped
+from tests.ledger.jobs.oracle import ask, batches_of, disordered, in_time, rows_of, sessions_of, values
 
 pytestmark = pytest.mark.spark
 
 LATENESS = timedelta(minutes=10)
+EVERY = rows_of(disordered())
 DAYS = """
 SELECT day, day + INTERVAL 1 DAY, customer_id, count(*), sum(amount)
 FROM (SELECT *, time_bucket(INTERVAL 1 DAY, event_time) AS day FROM rows) WHERE day + INTERVAL 1 DAY <= $evict
@@ -29,18 +31,10 @@ def written(feed):
 
     def work(name, columns="*"):
         case = feed(find_job(name))
-        late = 0
-        for run in disordered():
-            case.add(*run)
-            progress = case.run(lateness="10 minutes")
-            late += sum(operator["numRowsDroppedByWatermark"] for one in progress for operator in one["stateOperators"])
-        return case.rows(columns), late
+        progress = case.run_each(disordered(), lateness="10 minutes")
+        return case.rows(columns), dropped(progress)
 
     return work
-
-
-def all_rows():
-    return [row for run in disordered() for batch in run for row in batch]
 
 
 def test_dedup_writes_the_first_of_each_id_that_is_not_late(written):
@@ -50,7 +44,7 @@ def test_dedup_writes_the_first_of_each_id_that_is_not_late(written):
     found, late = written("dedup_transactions", "transaction_id, event_time, amount")
 
     assert found == expected
-    assert late == len(all_rows()) - len(kept) > 5
+    assert late == len(EVERY) - len(kept) > 5
     assert len(found) < len(kept), "the input holds no copy that is in time"
 
 
@@ -64,7 +58,7 @@ def test_daily_counts_are_those_of_rows_whose_day_was_open(written):
     found, late = written("daily_counts")
 
     assert found == ask(DAYS, midnight, evict=batches[-1].evict)
-    assert 0 < late <= len(all_rows()) - len(midnight), "late rows of one day and customer count as one"
+    assert 0 < late <= len(EVERY) - len(midnight), "late rows of one day and customer count as one"
 
 
 def test_sessions_are_those_of_rows_in_time(written):
@@ -73,7 +67,7 @@ def test_sessions_are_those_of_rows_in_time(written):
     found, late = written("customer_sessions")
 
     assert found == sessions_of(batches, timedelta(minutes=5))
-    assert 0 < late <= len(all_rows()) - len(in_time(batches, timedelta(minutes=5))), "copies in a batch count as one"
+    assert 0 < late <= len(EVERY) - len(in_time(batches, timedelta(minutes=5))), "copies in a batch count as one"
 
 
 def test_pairs_are_all_pairs_of_rows_in_time(written):
@@ -90,5 +84,5 @@ def test_large_credits_drops_no_late_row(written):
     found, late = written("large_credits", "transaction_id")
 
     assert (found, late) == (
-        values((row for row in all_rows() if row["type"] == "Credit" and row["amount"] > 40_000), "transaction_id"), 0
+        values((row for row in EVERY if row["type"] == "Credit" and row["amount"] > 40_000), "transaction_id"), 0
     )  # fmt: skip

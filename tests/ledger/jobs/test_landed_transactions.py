@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.ledger.jobs.landed_transactions import JOB
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -9,9 +9,6 @@ pytestmark = pytest.mark.spark
 def test_every_row_is_written_as_it_came(feed):
     case = feed(JOB)
     runs = disordered()
-    for run in runs:
-        case.add(*run)
-        case.run()
+    case.run_each(runs)
 
-    rows = [row for run in runs for batch in run for row in batch]
-    assert case.rows() == ask("SELECT * FROM rows ORDER BY ALL", rows)
+    assert case.rows() == ask("SELECT * FROM rows ORDER BY ALL", rows_of(runs))

@@ -22,15 +22,3 @@ def test_only_credits_above_the_threshold_are_written(feed):
     case.run()
 
     assert case.rows("transaction_id") == [("a day late",), ("above",)]
-
-
-def test_a_restart_goes_on_without_loss_or_repetition(feed):
-    case = feed(JOB)
-    case.add([transaction("first", "10:00", amount=Decimal("50000.00"))])
-    case.run()
-    case.add([transaction("second", "10:01", amount=Decimal("50000.00"))])
-
-    case.run()
-    case.run()
-
-    assert case.rows("transaction_id") == [("first",), ("second",)]

@@ -5,7 +5,7 @@ import pytest
 
 from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.jobs.late_transactions import JOB
-from tests.ledger.jobs.feed import Feed, transaction
+from tests.ledger.jobs.feed import Feed, dropped, transaction
 from tests.ledger.jobs.oracle import batches_of, disordered, in_time, values
 
 pytestmark = pytest.mark.spark
@@ -23,9 +23,7 @@ def test_rows_are_divided_as_the_model_says_and_none_is_lost(feed):
     case = feed(JOB)
     first, second = disordered()
 
-    for run in (first, second):
-        case.add(*run)
-        case.run(lateness="10 minutes")
+    case.run_each([first, second], lateness="10 minutes")
 
     # no state, so no batch without rows between the runs: to the watermark they are one
     [*batches] = batches_of([[*first, *second]], LATENESS)
@@ -54,9 +52,9 @@ def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_sess
     case.run(lateness="10 minutes")
     progress = other.run(lateness="10 minutes")
 
-    dropped = [sum(operator["numRowsDroppedByWatermark"] for operator in one["stateOperators"]) for one in progress]
+    by_spark = [dropped([one]) for one in progress]
     late, kept = written(case)
-    assert (len(late), len(kept)) == (sum(dropped), len(other.rows()))
+    assert (len(late), len(kept)) == (sum(by_spark), len(other.rows()))
     assert kept == [i for (i,) in other.rows("transaction_id")]
     # batch by batch: on_batch is told the very watermark by which the operator dropped
     limits = [watermark or 0.0 for watermark in seen]
@@ -64,7 +62,7 @@ def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_sess
         sum(row["event_time"].timestamp() <= limit for row in rows)
         for rows, limit in zip([*unique, []], limits, strict=True)
     ]
-    assert dropped == by_hand
+    assert by_spark == by_hand
     assert seen[0] is None and seen == sorted(seen, key=lambda watermark: watermark or 0)
     own = [progress[n]["eventTime"]["watermark"] for n in range(len(progress))]
     assert len(set(own[1:])) > 3, "the watermark hardly moved"

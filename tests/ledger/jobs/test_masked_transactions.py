@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.masked_transactions import JOB, mask
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 MASK = "CASE WHEN length({0}) > 4 THEN repeat('*', length({0}) - 4) || right({0}, 4) ELSE repeat('*', length({0})) END"
 
@@ -32,12 +32,10 @@ def test_the_type_stays_and_no_row_is_no_row(kind):
 def test_every_row_is_written_with_both_ids_masked_and_the_rest_as_it_was(feed):
     case = feed(JOB)
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["account_id"] = None if number % 11 == 0 else f"A{number * number:08}"
         row["customer_id"] = "C" * (number % 7) or None
-    for run in runs:
-        case.add(*run)
-        case.run()
+    case.run_each(runs)
 
     assert case.rows() == ask(
         f"""
@@ -45,5 +43,5 @@ def test_every_row_is_written_with_both_ids_masked_and_the_rest_as_it_was(feed):
             amount, balance
         FROM rows ORDER BY ALL
         """,
-        [row for run in runs for batch in run for row in batch],
+        rows_of(runs),
     )

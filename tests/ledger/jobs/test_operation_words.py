@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.ledger.jobs.operation_words import JOB, Words
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 OPERATIONS = (None, "", "Withdrawal in Cash", "  Credit\tCard  Withdrawal ", "P\u0159evod", "in in")
 WORDS = """
@@ -31,12 +31,10 @@ def test_words_are_what_stands_between_white_space(text, words):
 def test_every_word_of_every_row_is_written(feed):
     case = feed(JOB)
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["operation"] = OPERATIONS[number % len(OPERATIONS)]
-    for run in runs:
-        case.add(*run)
-        case.run()
+    case.run_each(runs)
 
-    expected = ask(WORDS, [row for run in runs for batch in run for row in batch])
+    expected = ask(WORDS, rows_of(runs))
     assert case.rows() == expected
     assert {row[4] for row in expected} >= {"Withdrawal", "Card", "P\u0159evod"}

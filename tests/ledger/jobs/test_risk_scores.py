@@ -9,7 +9,7 @@ from ledgerops.ledger.jobs.calls import Limits
 from ledgerops.ledger.jobs.risk_scores import CALL_TRANSACTIONS, JOB, transform
 from ledgerops.servers.risk import Behaviour, RiskService
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -31,15 +31,13 @@ def score(row):
 def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
     case = feed(limited())
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["amount"] = None if number % 17 == 0 else row["amount"]
         row["transaction_id"] = None if number % 29 == 0 else row["transaction_id"]
     with RiskService() as risk:
-        for run in runs:
-            case.add(*run)
-            case.run(services={"risk": risk.url})
+        case.run_each(runs, services={"risk": risk.url})
 
-    rows = [row for run in runs for batch in run for row in batch]
+    rows = rows_of(runs)
     scores = {
         (row["transaction_id"], row["amount"]): score(row) for row in rows if row["transaction_id"] and row["amount"]
     }

@@ -22,9 +22,7 @@ WHERE ends > operation::TIMESTAMPTZ AND ends <= $evict GROUP BY start, customer_
 
 def test_counts_are_those_of_windows_that_were_open_when_their_rows_came(feed):
     case = feed(JOB)
-    for run in disordered():
-        case.add(*run)
-        case.run(lateness="10 minutes")
+    case.run_each(disordered(), lateness="10 minutes")
 
     batches = batches_of(disordered(), timedelta(minutes=10))
     assert case.rows() == ask(WINDOWS, with_late(batches), evict=batches[-1].evict)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.spending_profile import CASH, JOB, profile
-from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import batches_of, disordered
+from tests.ledger.jobs.feed import dropped, transaction
+from tests.ledger.jobs.oracle import batches_of, disordered, rows_of
 
 LATENESS = timedelta(minutes=10)
 LISTS = pa.list_(pa.decimal128(18, 2))
@@ -51,15 +51,11 @@ def test_no_group_is_no_profile():
 def test_profiles_are_those_of_debits_whose_day_was_open(feed):
     case = feed(JOB)
     runs = disordered()
-    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+    for number, row in enumerate(rows_of(runs)):
         row["operation"] = (CASH, "Remittance to Another Bank", None)[number % 3]
         row["amount"] = None if number % 13 == 0 else row["amount"]
     runs[0][0] += [transaction("all cash", "21:00", "C8", type="Debit", operation=CASH)]
-    late = 0
-    for run in runs:
-        case.add(*run)
-        progress = case.run(lateness="10 minutes")
-        late += sum(operator["numRowsDroppedByWatermark"] for one in progress for operator in one["stateOperators"])
+    progress = case.run_each(runs, lateness="10 minutes")
 
     found = case.rows()
 
@@ -82,4 +78,4 @@ def test_profiles_are_those_of_debits_whose_day_was_open(feed):
         expected.append((*key, len(rows), sum(amounts), median(amounts), max(amounts), share))
     assert found == sorted(expected, key=lambda row: row[:3])
     assert len(found) > 8
-    assert late > 0
+    assert dropped(progress) > 0

@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.ledger.jobs.split_transactions import JOB
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, disordered
+from tests.ledger.jobs.oracle import ask, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -13,14 +13,12 @@ def test_every_row_goes_to_the_output_of_its_type_unchanged(feed):
     runs = disordered()
     runs[0][0].append(odd)
 
-    for run in runs:
-        case.add(*run)
-        case.run()
+    case.run_each(runs)
 
     question = """
         SELECT *, CASE type WHEN 'Debit' THEN 'transactions.debits' WHEN 'Credit' THEN 'transactions.credits'
         ELSE 'split_transactions' END FROM rows ORDER BY ALL
     """
-    assert case.rows() == ask(question, [row for run in runs for batch in run for row in batch])
+    assert case.rows() == ask(question, rows_of(runs))
     folders = {folder.name for folder in case.output.glob("topic=*")}
     assert folders == {"topic=transactions.debits", "topic=transactions.credits", "topic=split_transactions"}

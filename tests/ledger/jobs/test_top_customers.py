@@ -21,9 +21,7 @@ GROUP BY week, customer_id QUALIFY rank <= 3 ORDER BY ALL
 
 def test_the_top_three_are_those_of_the_week(feed):
     case = feed(JOB)
-    for run in disordered():
-        case.add(*run)
-        case.run(lateness="10 minutes")
+    case.run_each(disordered(), lateness="10 minutes")
 
     batches = batches_of(disordered(), timedelta(minutes=10))
     expected = ask(WEEKS, with_late(batches), evict=batches[-1].evict)

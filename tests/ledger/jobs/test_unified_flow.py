@@ -5,7 +5,7 @@ import pytest
 
 from ledgerops.ledger.jobs.unified_flow import JOB
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, batches_of, disordered
+from tests.ledger.jobs.oracle import ask, batches_of, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +25,7 @@ def test_every_row_of_both_inputs_is_written_once_and_money_is_conserved(feed):
         case.add(*credits, name="credits")
         watermarks += [progress["eventTime"]["watermark"] for progress in case.run(lateness="10 minutes")]
 
-    rows = [row for run in runs for batch in run for row in batch]
+    rows = rows_of(runs)
     signed = "*, CASE type WHEN 'Debit' THEN -amount ELSE amount END AS signed_amount"
     assert case.rows() == ask(f"SELECT {signed} FROM rows ORDER BY ALL", rows)
     assert case.rows("sum(signed_amount)") == ask(

@@ -341,13 +341,6 @@ def test_the_manifests_count_what_is_there():
     assert Summary.read(summary.document()) == summary
 
 
-def test_a_manifest_of_before_knows_no_future():
-    document = Summary().document()
-    del document["future"], document["conflicting"]
-
-    assert Summary.read(document) == Summary()
-
-
 def test_the_scheduled_time_of_any_place_is_known():
     layout = Generator(PLAN, 0.0).layout
     partitions, offsets = layout.places(ROWS.numbers)

@@ -62,10 +62,6 @@ def test_a_run_that_cannot_be_is_refused_in_one_line(refused, tmp_path, argv, li
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_plan_that_there_is_not_is_refused_with_the_nearest(refused):
-    assert "whale" in refused("--plan", "whael")
-
-
 def test_a_bad_plan_is_refused_with_its_line(refused, tmp_path):
     (tmp_path / "mine.yaml").write_text("seed: 1\nphases:\n  - shape: constant\n    rate: fast\n")
 

@@ -172,12 +172,3 @@ def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
 
     assert message in str(refused.value)
     assert str(refused.value).endswith("; add --fresh to start over, or give another folder with --out")
-
-
-def test_a_note_of_before_there_were_sinks_is_still_read(root):
-    opened(root, FIRST)
-    file = root / "default" / "run.json"
-    old = {name: value for name, value in json.loads(file.read_text()).items() if name in ("source", "plan", "digest")}
-    file.write_text(json.dumps({**old, "origin": 1000.0}))
-
-    assert opened(root, LATER) == (FIRST, True)

@@ -52,11 +52,6 @@ def test_other_rows_are_another_run(data):
     assert choose_source(None, environ={"LEDGEROPS_DATA": str(data)}).digest != before.digest
 
 
-def test_a_replay_without_data_is_refused():
-    with pytest.raises(UserError, match="nothing to replay; set LEDGEROPS_DATA"):
-        choose_source("replay", environ={})
-
-
 def kafka(prefix=""):
     client = KafkaClient("127.0.0.1:9092", {"sasl.mechanism": "PLAIN", "sasl.password": "hush"})
     return choose_source("kafka", environ={}, kafka=Topics(client, prefix))
@@ -84,14 +79,6 @@ def test_a_landing_folder_offers_what_it_has_folders_for(tmp_path):
     (tmp_path / "transactions").mkdir()
     assert feed.offered == {"customers", "rejects", "transactions", "debits", "credits"}
     assert str(feed) == f"the landing folder {tmp_path}"
-
-
-def test_an_empty_landing_folder_is_refused(tmp_path):
-    with pytest.raises(UserError) as refused:
-        choose_source("files", environ={}, landing=tmp_path)
-    assert str(refused.value) == (
-        f"nothing to read in {tmp_path}: it has none of the folders transactions, customers, ad_events"
-    )
 
 
 def test_only_sources_of_bytes_offer_rejects(data):

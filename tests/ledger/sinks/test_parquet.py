@@ -13,7 +13,7 @@ from ledgerops.ledger.sinks.batches import _read_by_spark, read_checkpoint
 from ledgerops.ledger.sinks.committed import last_batch
 from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import transaction
-from tests.ledger.jobs.oracle import ask, batches_of, disordered
+from tests.ledger.jobs.oracle import ask, batches_of, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +67,7 @@ def test_state_goes_on_where_a_repeated_batch_of_updates_left_it(feed):
 
     case.run()
 
-    rows = [row for batch in [*first, *second] for row in batch] + [transaction("last", "10:00", "C1")]
+    rows = [*rows_of([first, second]), transaction("last", "10:00", "C1")]
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > 20 ORDER BY ALL"
     newest = {row[0]: row for row in case.rows("customer_id, transactions, amount")}  # the highest count comes last
     assert sorted(newest.values()) == ask(question, rows)
@@ -75,7 +75,7 @@ def test_state_goes_on_where_a_repeated_batch_of_updates_left_it(feed):
 
 def test_sparks_file_sink_skips_a_repeated_batch_and_keeps_its_state(feed):
     case, (first, second) = feed(dedup_transactions.JOB), disordered()
-    every = [row for batch in [*first, *second] for row in batch]
+    every = rows_of([first, second])
     case.add(*first)
     case.run(lateness="3 days")
     uncommit(case.checkpoint)

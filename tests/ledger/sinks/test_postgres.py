@@ -17,7 +17,7 @@ from ledgerops.ledger.sinks import PostgresSink
 from ledgerops.servers.postgres import Postgres
 from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import Feed, instant, transaction
-from tests.ledger.jobs.oracle import ask, disordered, values
+from tests.ledger.jobs.oracle import ask, disordered, rows_of, values
 
 pytestmark = pytest.mark.spark
 
@@ -91,7 +91,7 @@ def test_each_row_is_there_once_though_batches_are_repeated_at_every_point(feed,
 
     for name in ("debits", "credits"):
         kind = name[:-1].capitalize()
-        rows = [row for batch in [*first, *second] for row in batch if row["type"] == kind]
+        rows = [row for row in rows_of([first, second]) if row["type"] == kind]
         found = table(url, f'SELECT * FROM "transactions.{name}"')
         assert sorted(found, key=str) == sorted((tuple(row.values()) for row in rows), key=str)
     assert tables(url) == {"transactions.debits", "transactions.credits", "ledgerops_batches"}
@@ -110,7 +110,7 @@ def test_updates_replace_the_row_of_their_key_and_a_fresh_checkpoint_is_told_apa
     uncommit(case.checkpoint)
     case.add(*second)
     case.run(sink=sink)
-    every = [row for batch in [*first, *second] for row in batch]
+    every = rows_of([first, second])
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > 20 ORDER BY ALL"
     assert table(url, "SELECT * FROM customer_activity ORDER BY 1") == ask(question, every)
 
@@ -203,7 +203,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
 
     found = table(own.url, 'SELECT transaction_id FROM "transactions.debits" UNION ALL '
                            'SELECT transaction_id FROM "transactions.credits" ORDER BY 1')  # fmt: skip
-    assert found == values((row for batch in first for row in batch), "transaction_id")
+    assert found == values(rows_of([first]), "transaction_id")
     assert sink.seen == [0, 1, 1, 2, 3]
 
     case.add([transaction("last", "10:00")])
@@ -230,5 +230,5 @@ def test_a_batch_with_state_that_is_tried_again_counts_its_rows_once(feed, own):
 
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 ORDER BY ALL"
     found = table(own.url, "SELECT * FROM customer_activity ORDER BY 1")
-    assert found == ask(question, [row for batch in first for row in batch])
+    assert found == ask(question, rows_of([first]))
     assert killed == [0, 1, 2, 3]

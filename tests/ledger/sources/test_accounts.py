@@ -2,9 +2,6 @@ import json
 import sqlite3
 from contextlib import closing
 
-import pytest
-
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, generated_accounts, url_of
 from ledgerops.ledger.sources.customers import account_record
@@ -41,16 +38,6 @@ def test_the_same_content_is_made_once_and_another_anew(tmp_path):
     assert first.stat().st_mtime_ns == made
     csv(tmp_path, "A1,2,,,,,,2013-01-01")
     assert rows(accounts_of_csv(tmp_path, tmp_path / "work")) == [("A1", 2, None, "2013-01-01")]
-
-
-def test_a_missing_csv_is_said(tmp_path):
-    with pytest.raises(UserError) as refused:
-        accounts_of_csv(tmp_path, tmp_path / "work")
-
-    assert str(refused.value) == (
-        f"cannot read {tmp_path / 'accounts.csv'}: no such file or directory; "
-        "LEDGEROPS_DATA must name the folder that holds accounts.csv"
-    )
 
 
 def test_invented_accounts_are_those_of_the_reference_data(tmp_path):

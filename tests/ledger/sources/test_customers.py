@@ -9,7 +9,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import ACCOUNTS, CUSTOMERS
 from ledgerops.ledger.sources import customers
 from ledgerops.ledger.sources.arrow_file import FileRows
@@ -100,15 +99,6 @@ def test_missing_texts_are_absent_not_empty(tmp_path: Path) -> None:
     write_reference(tmp_path, IDS, [])
     change(tmp_path / "customers.csv", 2, "email", "")
     assert customers.read_customers(tmp_path, tmp_path / "work")["email"][0].as_py() is None
-
-
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        customers.read_customers(tmp_path, tmp_path / "work")
-    assert str(caught.value) == (
-        f"cannot read {tmp_path / 'customers.csv'}: no such file or directory; "
-        "LEDGEROPS_DATA must name the folder that holds customers.csv"
-    )
 
 
 def test_the_real_files_are_read_whole(tmp_path: Path, data_dir: Path) -> None:

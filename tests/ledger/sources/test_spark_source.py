@@ -102,7 +102,7 @@ def test_a_load_that_has_ended_gives_no_more():
 
     assert sum(end["transactions"].values()) == 2000
     assert source.latestOffset(end, ReadAllAvailable()) == end
-    bounded = LedgerReader(Options.of({"plan": GROWING, "limit": "9999"})).partitions()
+    bounded = LedgerReader(Options.of({"plan": GROWING})).partitions()
     assert sum(each.end - each.start for split in bounded for each in split.slices) == 2000
 
 
@@ -177,18 +177,8 @@ def test_a_stream_without_origin_says_what_it_needs():
 
 
 def test_a_bounded_read_needs_an_end():
-    with pytest.raises(UserError, match="needs the option limit or endingOffsets"):
+    with pytest.raises(UserError, match="needs the option limit: this plan never ends"):
         LedgerReader(Options.of({"plan": TEXT})).partitions()
-
-
-def test_bad_offsets_of_a_bounded_read_are_named():
-    given = {"plan": TEXT, "endingOffsets": "latest"}
-    with pytest.raises(UserError) as caught:
-        LedgerReader(Options.of(given)).partitions()
-
-    assert str(caught.value) == (
-        'option endingOffsets of the source ledger: expected {"transactions": {"0": 123, ...}}, got \'latest\''
-    )
 
 
 def expected(count: int, origin: float) -> list[dict[str, Any]]:
@@ -222,19 +212,15 @@ def test_a_bounded_read_gives_exactly_the_generated_rows(spark):
     register(spark)
     given = {"plan": TEXT, "origin": "1700000000.5"}
     frame = spark.read.format("ledger").options(**given, limit=1001).load()
-    part = spark.read.format("ledger").options(
-        **given, startingOffsets=json.dumps(offsets(10, 0, 0)), endingOffsets=json.dumps(offsets(20, 0, 5))
-    )
 
     assert rows(frame.toArrow()) == expected(1001, 1700000000.5)
-    assert part.load().count() == 15
     assert spark.read.format("ledger").options(**given, limit=0).load().count() == 0
 
 
 @pytest.mark.spark
 def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(spark):
     register(spark)
-    given = {"plan": TEXT, "origin": "1700000000.5", "endingOffsets": json.dumps(offsets(20, 30, 40))}
+    given = {"plan": TEXT, "origin": "1700000000.5", "limit": "90"}
     transactions = spark.read.format("ledger").options(**given).load().toArrow().combine_chunks().to_batches()
     events = spark.read.format("ledger").options(**given, table="ad_events").load().toArrow()
 

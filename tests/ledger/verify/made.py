@@ -1,7 +1,6 @@
 """A run's folder as a perfect job would have left it, and ways to spoil it."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,10 +57,6 @@ class Run:
             (output / "_spark_metadata" / str(batch)).write_text(f"v1\n{entry}")
         pq.write_table(table.slice(0, 5), output / "part-stray.parquet")
         return self
-
-
-def instant(text):
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 def without(table, *places):
