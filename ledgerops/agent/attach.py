@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ledgerops.agent.claim import Claim
 from ledgerops.agent.driver_code import SAMPLE_SECONDS, DriverCodeCollector
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.files import FileCollector
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
 
+WITHOUT_REST_SECONDS = 30.0  # until a session without a UI is asked again whether it has one
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
 OBSERVER_INTERVAL_SECONDS = 5.0
@@ -67,13 +69,20 @@ class Hub:
         self.queue = EventQueue(self.stats)
         self.sessions: dict[str, Session] = {}
         self._rest: tuple[Session, SparkRest] | None = None
-        folder = Path(config.recording) if config.recording is not None else None
-        recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
+        self._without_rest: tuple[Session | None, float] = None, 0.0  # that names none, and until when it is not asked
+        self._rest_lock = threading.RLock()  # collectors ask at the same time, and while a session goes
         muted = read_muted(config.mute, BY_SLUG)
+        self.claim = Claim(Path(config.recording) if config.recording is not None else None)
+        folder = self.claim.folder
+        recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
         self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds, muted=muted))
         self.worker = Worker(self.queue, self.registry, self.stats, config, recorder)
-        self.exporter = _serve(config, self.worker, self.stats)
-        self.pusher = self._pusher()
+        try:
+            self.exporter = _serve(config, self.worker, self.stats)
+            self.pusher = self._pusher()
+        except BaseException:
+            self.claim.close()
+            raise
         # in the order in which they are closed: each may be waiting for a broker
         self.kafka_users: list[KafkaCollector | OffsetCommitter | BrokerProxy] = []
         self.collectors = self._collectors(folder)
@@ -103,28 +112,48 @@ class Hub:
         return pusher
 
     def rest(self) -> SparkRest | None:
-        """Spark's REST interface; None when the UI is off, which is logged once."""
-        known = self._rest
-        if known is not None and known[0].alive:
-            return known[1]
-        self._rest = None  # the application may be gone, and the next has an interface of its own
+        """Spark's REST interface; None when the UI is off, which is logged once. Raises what Spark raises."""
+        with self._rest_lock:
+            if self._rest is not None and self._rest[0].alive:
+                return self._rest[1]
         session = next((each for each in list(self.sessions.values()) if each.alive), None)
-        url = self.config.ui_url or (session.ui_url if session else None)
-        app_id = session.app_id if session else None
-        if session is None or url is None or app_id is None:
-            if session is not None and not self.stats.collector_errors["rest"]:
-                self.stats.error("rest")
-                log.warning(
-                    "the Spark UI is off or unknown: no metrics of tasks and executors (see the setting ui_url)"
-                )
+        if session is None:
+            self.forget_rest()
             return None
-        rest = SparkRest(url, app_id)
-        self._rest = session, rest
-        return rest
+        without, until = self._without_rest
+        if session is without and time.monotonic() < until:
+            return None
+        url = app_id = None
+        try:
+            url = self.config.ui_url or session.ui_url
+            app_id = session.app_id if url is not None else None
+        finally:
+            if url is None or app_id is None:
+                self._without_rest = session, time.monotonic() + WITHOUT_REST_SECONDS
+        if url is not None and app_id is not None:
+            return self._interface(session, url, app_id)
+        self.forget_rest()
+        if not self.stats.collector_errors["rest"]:
+            self.stats.error("rest")
+            log.warning("the Spark UI is off or unknown: no metrics of tasks and executors (see the setting ui_url)")
+        return None
+
+    def _interface(self, session: Session, url: str, app_id: str) -> SparkRest | None:
+        """The one that all collectors share; None for a session that went while Spark was asked."""
+        with self._rest_lock:
+            if self._rest is None or self._rest[0] is not session:
+                self.forget_rest()  # the application is gone, and the next has an interface of its own
+                if session not in list(self.sessions.values()):
+                    return None
+                self._rest = session, SparkRest(url, app_id)
+            return self._rest[1]
 
     def forget_rest(self) -> None:
         """After a session went: the next application has an interface of its own."""
-        self._rest = None
+        with self._rest_lock:
+            known, self._rest = self._rest, None
+        if known is not None:
+            known[1].close()
 
     def _collectors(self, folder: Path | None) -> list[Poller]:
         config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
@@ -165,6 +194,7 @@ class Hub:
         """In a forked child: closes its copies of descriptors that the parent still uses, without a message."""
         self.exporter.close_inherited()
         self.worker.close_inherited()
+        self.claim.close()
         self.broker.close_inherited()
 
     def _end_runs(self, exiting: bool) -> None:
@@ -185,7 +215,9 @@ class Hub:
             _quietly(session.close)
         self._end_runs(exiting)
         self.sessions.clear()
+        self.forget_rest()
         self.worker.stop()
+        self.claim.close()
         if self.pusher is not None:
             self.pusher.close()
         for user in self.kafka_users:

@@ -31,12 +31,9 @@ class DeltaTable:
         self._files, self._log = files, f"{folder.rstrip('/')}/_delta_log"
         self._surveyed = float("-inf")
 
-    def advance(self, known: int, now: float) -> bool:
-        """Looks for newer versions than the head, at least `known` (-1 for none). True where the head has moved.
-
-        `now` is any clock in seconds.
-        """
-        before, due = self.head, now - self._surveyed >= SURVEY_SECONDS
+    def advance(self, known: int, now: float) -> None:
+        """Looks for newer versions than the head, at least `known` (-1 for none). `now` is any clock in seconds."""
+        due = now - self._surveyed >= SURVEY_SECONDS
         if due:
             self._survey()
             self._surveyed = now
@@ -44,7 +41,6 @@ class DeltaTable:
         if due and self._exists(newest + 2) and not self._exists(newest + 1):
             raise _gone(newest + 1)
         self.head = newest
-        return self.head != before
 
     @property
     def version(self) -> int | None:
@@ -64,18 +60,14 @@ class DeltaTable:
         self.read_commits(wanted.start, wanted.stop - 1)
         return [self.entries[version] for version in wanted]
 
-    def read_commits(self, first: int, last: int) -> bool:
-        """Reads the entries of these versions that are not known, at most MAX_ENTRIES of the first MAX_KEPT.
-
-        False where some are left.
-        """
+    def read_commits(self, first: int, last: int) -> None:
+        """Reads the entries of these versions that are not known, at most MAX_ENTRIES of the first MAX_KEPT."""
         wanted = range(first, min(last + 1, first + MAX_KEPT))
         missing = [version for version in wanted if version not in self.entries]
         for version in missing[:MAX_ENTRIES]:
             self.entries[version] = self._commit(version)
         if len(self.entries) > 2 * MAX_KEPT:  # one reader needs half of it
             self.entries = {version: commit for version, commit in self.entries.items() if version >= first}
-        return len(missing) <= MAX_ENTRIES
 
     def unread(self, position: TablePosition) -> TableRead:
         """What a reader at `position` has left, as far as the entries were read."""

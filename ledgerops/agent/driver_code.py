@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 
 import orjson
@@ -31,14 +31,8 @@ Line = tuple[str, int, str]  # file, line, function
 class DriverCodeCollector:
     """Counts the lines of the one query that has such a function; of several it is not known whose a thread is."""
 
-    def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        frames: Callable[[], Mapping[int, FrameType]] = sys._current_frames,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._queue, self._runs, self._frames, self._clock = queue, runs, frames, clock
+    def __init__(self, queue: EventQueue, runs: Runs, clock: Callable[[], float] = time.monotonic) -> None:
+        self._queue, self._runs, self._clock = queue, runs, clock
         self._lines = Counter[Line]()
         self._due = float("-inf")
 
@@ -50,7 +44,7 @@ class DriverCodeCollector:
             return
         if not self._lines:
             self._due = self._clock() + REPORT_SECONDS
-        for frame in self._frames().values():
+        for frame in sys._current_frames().values():
             line = own_line(frame)
             if line is not None and (line in self._lines or len(self._lines) < MAX_LINES):
                 self._lines[line] += 1

@@ -84,7 +84,7 @@ class Exporter:
             }
             while due and (left := min(max(due.values()), began + LAST_SCRAPE_SECONDS) - time.monotonic()) > 0:
                 self._scraped.wait(left)
-                due = {client: at for client, at in due.items() if self._scrapes[client][-1] < began}
+                due = {client: at for client, at in due.items() if self._scrapes.get(client, (began,))[-1] < began}
         self._server.finish_answers(LAST_ANSWER_SECONDS)
 
     def close(self) -> None:

@@ -34,7 +34,6 @@ class HostCollector:
     def __init__(self, queue: EventQueue, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
         self._queue, self._folder, self._rest = queue, folder, rest
         self._cpu_totals: dict[Role, CpuTotal] = defaultdict(CpuTotal)
-        psutil.cpu_percent()  # the first call only starts the measurement
         self._cpu_times = psutil.cpu_times()
 
     def collect(self) -> None:
@@ -42,20 +41,21 @@ class HostCollector:
         executors: list[Executor] = []
         removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
-        rest = self._rest()
-        if rest is not None:
-            try:
+        try:
+            rest = self._rest()
+            if rest is not None:
                 found = rest.get("/allexecutors")
                 executors = [parse_executor(each) for each in found if each["isActive"]]
                 removed = removed_executors(found)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                problem = error
+        except Exception as error:  # whatever Spark answers, the machine is still there
+            problem = error
+        busy, stolen = self._cpu_shares()
         memory = psutil.virtual_memory()
         disk = self._disk()
         seen = Host(
             at=time.time(),
             cpu_count=psutil.cpu_count() or 1,
-            cpu_busy_ratio=psutil.cpu_percent() / 100,
+            cpu_busy_ratio=busy,
             memory_total_bytes=memory.total,
             memory_available_bytes=memory.available,
             disk_total_bytes=disk[0] if disk else None,
@@ -66,20 +66,25 @@ class HostCollector:
             executors=tuple(executors),
             removed_executors=removed,
             cpu_pressure_ratio=cpu_pressure_ratio(),
-            cpu_steal_ratio=self._steal_ratio(),
+            cpu_steal_ratio=stolen,
             runnable_threads=runnable_threads(),
         )
         self._queue.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
 
-    def _steal_ratio(self) -> float | None:
-        """Share of CPU time that the hypervisor gave to others since the last call; None where it is not counted."""
-        earlier, self._cpu_times = self._cpu_times, psutil.cpu_times()
-        if not hasattr(earlier, "steal"):
-            return None
-        total = sum(self._cpu_times) - sum(earlier)
-        return min(1.0, max(0.0, (self._cpu_times.steal - earlier.steal) / total)) if total > 0 else None
+    def _cpu_shares(self) -> tuple[float, float | None]:
+        """Shares of the CPU time since the last call: busy, and given to others by the hypervisor, where it is counted.
+
+        psutil's own `cpu_percent` measures since the last call of the same thread.
+        """
+        earlier, self._cpu_times = self._cpu_times._asdict(), psutil.cpu_times()
+        spent = {name: max(0.0, now - earlier[name]) for name, now in self._cpu_times._asdict().items()}
+        total = sum(seconds for name, seconds in spent.items() if not name.startswith("guest"))  # these are in `user`
+        if total <= 0:
+            return 0.0, None
+        idle = spent["idle"] + spent.get("iowait", 0.0)
+        return 1 - idle / total, spent["steal"] / total if "steal" in spent else None
 
     def _disk(self) -> tuple[int, int] | None:
         folder = self._folder

@@ -97,15 +97,13 @@ class IcebergTable:
         self._known: dict[int, IcebergSnapshot] = {}
         self._oldest: IcebergSnapshot | None = None
 
-    def advance(self, known: int, now: float) -> bool:
-        """Reads the newest metadata. True where there is a newer snapshot. `known` and `now` are not needed."""
-        before = self.head
+    def advance(self, known: int, now: float) -> None:
+        """Reads the newest metadata. `known` and `now` are not needed."""
         self._ask(self._snapshots.refresh)
         newest, self._oldest = self._read(self._snapshots.newest), self._read(self._snapshots.oldest)
         self.head = EMPTY if newest is None else newest.version
         if newest is not None:
             self._known[newest.version] = newest
-        return self.head != before
 
     def follow(self, position: TablePosition) -> None:
         """Reads the snapshots back to a position, at most MAX_SNAPSHOTS that were not read before. FileError where the
@@ -115,8 +113,7 @@ class IcebergTable:
         cut = len(self._known) - before == MAX_SNAPSHOTS or len(path) == MAX_ANCESTORS
         if not cut and not _reaches(path, position.version):
             raise FileError(f"snapshot {position.version} is not in the history of the table")
-        if len(self._known) > 2 * MAX_ANCESTORS:
-            self._known = {each.version: each for each in path}
+        self._forget_others(path)
 
     def unread(self, position: TablePosition) -> TableRead | None:
         """What a reader at `position` has left; None until all snapshots since are known."""
@@ -143,8 +140,15 @@ class IcebergTable:
     def commits(self, after: int | None) -> Sequence[IcebergSnapshot]:
         """The snapshots since the one with the id `after`, oldest first; of a table at first sight the newest ones."""
         known = EMPTY if after is None else after
-        newest = [each for each in self._ancestors(known, MAX_SNAPSHOTS) if each.version != known]
+        path = list(self._ancestors(known, MAX_SNAPSHOTS))
+        self._forget_others(path)
+        newest = [each for each in path if each.version != known]
         return newest[: NEWEST if after is None else None][::-1]
+
+    def _forget_others(self, path: Sequence[IcebergSnapshot]) -> None:
+        """Bounds what is remembered of a table that is written to for months."""
+        if len(self._known) > 2 * MAX_ANCESTORS:
+            self._known = {each.version: each for each in path}
 
     def _ancestors(self, version: int, unknown: int) -> Iterator[IcebergSnapshot]:
         """The snapshots from the newest back to a version, of which at most so many are read."""

@@ -49,7 +49,8 @@ class KafkaCollector:
             if self._closing:
                 return
             raise
-        self._settings |= {topic: (began, settings) for topic, settings in answer["settings"].items()}
+        for topic, settings in answer["settings"].items():  # those of before hold where none could be read now
+            self._settings[topic] = began, settings or self._settings.get(topic, (0.0, {}))[1]
         latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
         refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
         silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())

@@ -65,7 +65,7 @@ class OffsetClient:
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
     def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
-        """The settings of topics; empty for a topic whose settings this client may not read."""
+        """The settings of topics; empty for a topic whose settings could not be read."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import ConfigResource
 

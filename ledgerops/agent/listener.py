@@ -15,9 +15,11 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import EventQueue
+from ledgerops.common.deadline import within
 from ledgerops.errors import UserError
 from ledgerops.model.records import ObservationKind
 
+ADD_SECONDS = 60.0  # for a Connect server to take a listener
 WRAPPED = '{"progress":'  # what a progress event writes before its record
 
 
@@ -135,7 +137,7 @@ def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], N
     """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again.
 
     `began` is called with the id of each run that starts, on the thread that reports it, and raises nothing. Raises
-    UserError where the client is older.
+    UserError where the client is older, TimeoutError where the server does not answer, and what Spark raises.
     """
     import pyspark
     from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -162,7 +164,9 @@ def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], N
             sink.take("terminated", lambda: _fields(event, "id", "runId", "exception", "errorClassOnException"))
 
     listener = ConnectListener()
-    session.streams.addListener(listener)
+    # PySpark's thread of events is a daemon if the thread that adds the first listener is one: any other would keep a
+    # script from ending until the next event
+    within(lambda: session.streams.addListener(listener), ADD_SECONDS)
     return lambda: session.streams.removeListener(listener)
 
 

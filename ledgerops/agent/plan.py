@@ -20,6 +20,7 @@ from ledgerops.agent.plan_text import (
     parse_sink,
     parse_trigger,
     parse_watermarks,
+    rows_made,
     without_timeout,
 )
 from ledgerops.agent.queue import EventQueue
@@ -98,6 +99,7 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
+        yield "rows_made", rows_made(physical)
 
 
 def execution_of(run: Run) -> Any:
@@ -136,6 +138,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
+        yield "rows_made", rows_made(physical)
 
 
 def sink_text(sink: Any) -> str:

@@ -22,6 +22,7 @@ STATEFUL = re.compile(
 )
 # a function's state as the plan calls it, and as Spark's progress does
 GROUPS_STATE = re.compile(r"\bFlatMapGroups(InPandas)?WithState\b[^\n]*?\b(No|ProcessingTime|EventTime)Timeout\b")
+NOT_SHOWN = re.compile(r"\.\.\. (\d+) more fields")  # at the end of a list that Spark cuts
 GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 
 
@@ -70,8 +71,8 @@ def _output_names(plan: str) -> dict[str, str]:
     for line in plan.splitlines():
         if COMPUTED not in line or "Aggregate(keys=[" not in line or "output=[" not in line or "partial_" in line:
             continue
-        keys = _arguments(line.split("keys=[", 1)[1].replace("]", ")", 1))
-        output = _arguments(line.split("output=[", 1)[1].replace("]", ")", 1))
+        keys = _arguments(line.split("keys=[", 1)[1])
+        output = _arguments(line.split("output=[", 1)[1])
         for key, name in zip(keys, output, strict=False):
             if key.startswith(COMPUTED) and not name.startswith(COMPUTED):
                 found.setdefault(key, name)
@@ -94,17 +95,28 @@ def without_timeout(plan: str) -> tuple[str, ...]:
     return tuple(sorted(name for name, timeouts in found.items() if timeouts == {"No"}))
 
 
+def rows_made(plan: str) -> int:
+    """How many rows a physical plan's text makes of each row, by its widest Expand: one for each window that slides
+    over the row, each grouping set, or each distinct count. 1 without any."""
+    most = 1
+    for after in plan.split("Expand [")[1:]:
+        *shown, last = _arguments(after)
+        cut = NOT_SHOWN.fullmatch(last)
+        most = max(most, len(shown) + (int(cut[1]) if cut else 1))
+    return most
+
+
 def _arguments(text: str) -> list[str]:
-    """Splits `a, f(b, c), 2) and so on` at its own commas, up to its closing parenthesis."""
+    """Splits `a, f(b, c), 2) and so on` at its own commas, up to its closing parenthesis or bracket."""
     found, depth, start = [], 0, 0
     for index, character in enumerate(text):
         if character in "([":
             depth += 1
         elif character in ")]" and depth:
             depth -= 1
-        elif character in ",)" and not depth:
+        elif character in ",)]" and not depth:
             found.append(text[start:index].strip())
             start = index + 1
-            if character == ")":
+            if character != ",":
                 break
     return found or [""]

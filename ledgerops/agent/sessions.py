@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -123,15 +122,13 @@ class Session:
         if self._connections is not None:
             self._connections.end(run_id)
 
-    def listen_again(self) -> bool:
+    def listen_again(self) -> None:
         """Adds the listener anew where a broken stream to the Connect server has thrown all listeners out."""
         if self.classic or self._remove is None or not self.alive:
-            return False
+            return
         bus = getattr(self.spark.streams, "_sqlb", None)
-        if bus is None or bus._listener_bus:
-            return False
-        self._remove = add_connect_listener(self.spark, self._sink, self.sent_plans.note)
-        return True
+        if bus is not None and not bus._listener_bus:
+            self._remove = add_connect_listener(self.spark, self._sink, self.sent_plans.note)
 
     def close(self) -> None:
         """Removes the listener. May be called twice, and after the session was stopped."""
@@ -139,14 +136,11 @@ class Session:
         if remove is None or not self.alive:
             return
         # a JVM that hangs does not answer, and Connect waits for the server to end the stream of events
-        removing = threading.Thread(target=_remove_quietly, args=(remove,), name="ledgerops-remove", daemon=True)
         try:
-            removing.start()
+            within(lambda: _remove_quietly(remove), REMOVE_SECONDS)
         except RuntimeError:  # no more threads
             _remove_quietly(remove)
-            return
-        removing.join(REMOVE_SECONDS)
-        if removing.is_alive():
+        except TimeoutError:
             log.warning("Spark did not remove the listener within %g s; not waiting any longer", REMOVE_SECONDS)
 
 

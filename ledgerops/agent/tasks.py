@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from statistics import median
 from typing import Any
 
@@ -27,8 +28,9 @@ from ledgerops.signals.skew import skew_score
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
 PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
-MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
-MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
+# stages of one batch that are read, the newest: of a long one, as with MERGE, more. A request takes about a millisecond
+MIN_STAGES, STAGES_A_SECOND, MAX_STAGES = 8, 5, 40
+MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one, and those of a job with its stages
 MAX_REQUESTS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
 NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row that could read nothing
@@ -65,7 +67,7 @@ class TaskCollector:
     ) -> None:
         self._queue, self._runs, self._rest = queue, runs, rest
         self._interval, self._clock = interval, clock
-        self._offset = 0
+        self._offset, self._first = 0, 0  # where the next page begins, and the id of the execution that was there
         self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
         self._no_python: dict[str, int] = {}
         self._failures = 0
@@ -87,7 +89,8 @@ class TaskCollector:
             return
         try:
             read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
-            batches = batches_to_read(self._page(rest), finished, read_before)
+            page = self._page(rest)
+            batches = batches_to_read(page, finished, read_before)
             read, problem = self._read_batches(rest, batches, due, now)
         except UNREADABLE as error:
             read, problem = 0, error
@@ -99,6 +102,7 @@ class TaskCollector:
         active = {run.run_id for run in self._runs.runs()}
         self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in active}
         self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in active}
+        self._pass_over(page, active)
         if problem is not None:
             raise problem
 
@@ -129,33 +133,73 @@ class TaskCollector:
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
     def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:
-        """The newest executions. Spark counts from the oldest that it keeps, so the offset is found by trying."""
+        """The executions that may still be read. Spark counts from the oldest that it keeps, so the offset of one
+        becomes smaller when older ones go."""
         page: list[Mapping[str, Any]] = []
         for _ in range(MAX_PAGES):
             page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE_EXECUTIONS}")
-            if len(page) >= PAGE_EXECUTIONS:
-                self._offset += PAGE_EXECUTIONS // 2
-            elif not page and self._offset:
-                self._offset = max(0, self._offset - PAGE_EXECUTIONS // 2)
+            if self._offset and (not page or page[0]["id"] > self._first):
+                back = page[0]["id"] - self._first if page else PAGE_EXECUTIONS // 2
+                self._offset = max(0, self._offset - back)
+            elif len(page) >= PAGE_EXECUTIONS:
+                self._begin_at(page, PAGE_EXECUTIONS // 2)
             else:
                 break
         return page
 
+    def _pass_over(self, page: Sequence[Mapping[str, Any]], active: Collection[str]) -> None:
+        """The next page begins with what may still be read: Spark builds the plan of each execution on it anew."""
+        read = {run_id: self._latest_read.get(run_id, NEVER)[0] for run_id in active}
+
+        def is_done_with(execution: Mapping[str, Any]) -> bool:
+            found = BATCH.search(str(execution.get("description", "")))
+            is_left = found is not None and int(found[2]) > read.get(found[1], math.inf)
+            return execution.get("status") != "RUNNING" and not is_left
+
+        if page:
+            done = sum(1 for _ in takewhile(is_done_with, page))
+            self._begin_at(page, min(done, len(page) - 1))  # with the newest at least: it shows where the page begins
+
+    def _begin_at(self, page: Sequence[Mapping[str, Any]], place: int) -> None:
+        self._offset, self._first = self._offset + place, page[place]["id"]
+
     def _read(self, rest: SparkRest, run_id: str, found: Execution) -> TaskSummary:
-        stage_ids: set[int] = set()
-        for job in found.jobs[-MAX_STAGES:]:
-            stage_ids.update(rest.get(f"/jobs/{job}")["stageIds"])
-        stages = []
-        for stage_id in sorted(stage_ids)[-MAX_STAGES:]:
-            stage = read_stage(rest, stage_id)
-            if stage is not None:
-                stages.append(stage)
-        python = None
+        (stages, whole), python = _newest_stages(rest, found), None
         if self._no_python.get(run_id, 0) < MAX_PYTHON_TRIES:
             python = sum(python_seconds(rest, execution) for execution in found.executions[-2:]) or None
             if python is None:
                 self._no_python[run_id] = self._no_python.get(run_id, 0) + 1
-        return TaskSummary(run_id, found.batch_id, tuple(stages), python)
+        return TaskSummary(run_id, found.batch_id, stages, python, whole)
+
+
+def _newest_stages(rest: SparkRest, found: Execution) -> tuple[tuple[StageSummary, ...], bool]:
+    """The newest stages of a batch that ran, oldest first, and whether these are all."""
+    most = max(MIN_STAGES, min(MAX_STAGES, int(STAGES_A_SECOND * found.seconds)))
+    read: dict[int, StageSummary] = {}
+    whole = _read_newest(rest, found.jobs, most, read)
+    return tuple(read[stage_id] for stage_id in sorted(read)), whole
+
+
+def _read_newest(rest: SparkRest, jobs: Sequence[int], most: int, read: dict[int, StageSummary]) -> bool:
+    """Reads at most so many stages, the newest first; False where there are more. A job names those that it skipped,
+    too: how many ran is known, and of a plan that adapts itself only the newest of each job did."""
+    for place, number in enumerate(sorted(jobs, reverse=True)):
+        if max(place, len(read)) >= most:
+            return False
+        job = rest.get(f"/jobs/{number}")
+        few_tasks, ran = job["numTasks"] <= MAX_SINGLE_TASKS, job["numCompletedStages"]
+        for stage_id in sorted(job["stageIds"], reverse=True):
+            if not ran:
+                break
+            if len(read) >= most:
+                return False
+            stage = read.get(stage_id) or read_stage(rest, stage_id, few_tasks)
+            if stage is not None:
+                read[stage_id] = stage
+                ran -= 1
+        if ran:
+            return False  # Spark no longer keeps one
+    return True
 
 
 def batches_to_read(
@@ -194,14 +238,16 @@ def _most_useful(done: Sequence[Execution]) -> Execution:
     return max((each for each in done if each.seconds >= least), key=lambda each: each.batch_id, default=newest)
 
 
-def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:
+def read_stage(rest: SparkRest, stage_id: int, few_tasks: bool) -> StageSummary | None:
     """One stage; None when it was skipped, or is no longer kept.
 
-    Asked with a task status that no task has, the details are the executors' shares without the list of tasks.
+    What a request costs the driver hardly depends on the answer. So the few tasks of a small job come with their stage.
+    Of others the executors' shares are asked for with a task status that no task has, and the tasks apart, where the
+    stage is not wide.
     """
-    quantiles = "withSummaries=true&quantiles=0.5,1.0"
+    asked = "" if few_tasks else "&taskStatus=FAILED&withSummaries=true&quantiles=0.5,1.0"
     try:
-        attempts = rest.get(f"/stages/{stage_id}?details=true&taskStatus=FAILED&{quantiles}")
+        attempts = rest.get(f"/stages/{stage_id}?details=true{asked}")
     except OSError as error:
         if getattr(error, "code", None) == 404:
             return None
@@ -209,11 +255,11 @@ def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:
     stage = attempts[-1]
     if stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
         return None
-    tasks = []
-    if 1 < stage["numTasks"] <= MAX_SINGLE_TASKS:
-        path = f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={MAX_SINGLE_TASKS}"
-        tasks = [task for task in rest.get(path) if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
-    return parse_stage(stage, tasks)
+    tasks = (stage.get("tasks") or {}).values()
+    if not few_tasks and 1 < stage["numTasks"] <= MAX_SINGLE_TASKS:
+        tasks = rest.get(f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={MAX_SINGLE_TASKS}")
+    done = [task for task in tasks if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
+    return parse_stage(stage, done if stage["numTasks"] > 1 else [])
 
 
 def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> StageSummary:

@@ -39,12 +39,14 @@ class Reread(Generic[Value]):
                 log.warning("%s; the previous one stays valid", error)
         return self._value
 
-    def _stamp(self) -> list[tuple[int, int, int] | None]:
-        found: list[tuple[int, int, int] | None] = []
+    def _stamp(self) -> list[tuple[int, ...] | None]:
+        found: list[tuple[int, ...] | None] = []
         for file in self._files:
             try:
                 status = Path(file).stat()
-                found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+                # of a file that could not be read, the rights or the owner change and nothing else
+                rights = status.st_mode, status.st_uid, status.st_gid
+                found.append((status.st_mtime_ns, status.st_size, status.st_ino, *rights))
             except OSError:
                 found.append(None)
         return found

@@ -12,7 +12,8 @@ Returned = TypeVar("Returned")
 
 def within(work: Callable[[], Returned], seconds: float) -> Returned:
     """The result of `work`, which runs in a daemon thread. Raises what it raises, and TimeoutError after `seconds`;
-    the thread then runs until its work ends by itself."""
+    the thread then runs until its work ends by itself. Once the interpreter shuts down, from Python 3.12 on, no thread
+    can be started: the work is then done here, without a time limit of its own."""
     done: Future[Returned] = Future()
 
     def run() -> None:
@@ -21,7 +22,12 @@ def within(work: Callable[[], Returned], seconds: float) -> Returned:
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=run, name="ledgerops-deadline", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="ledgerops-deadline", daemon=True).start()
+    except RuntimeError as error:
+        if not str(error).endswith("interpreter shutdown"):
+            raise  # no more threads
+        return work()
     try:
         return done.result(timeout=max(0.0, seconds))
     except TimeoutError:

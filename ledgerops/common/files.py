@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 @contextmanager
@@ -50,3 +50,24 @@ def write_text(file: Path, content: str) -> None:
 def write_json(file: Path, document: Any, indent: int | None = None) -> None:
     """One JSON document and a newline. Raises OSError, or TypeError or ValueError for what JSON cannot hold."""
     write_text(file, json.dumps(document, indent=indent) + "\n")
+
+
+def locked(file: Path) -> IO[str] | None:
+    """The file, made for its owner alone, which no other process can lock until this one is closed or its process ends;
+    None while another has it. Raises OSError, and ImportError where there are no locks (Windows)."""
+    import fcntl
+
+    lock = private(file, os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    return lock
+
+
+def private(file: Path, flags: int = 0) -> IO[str]:
+    """Opens a file that only its owner may read, and leaves its content. Raises OSError."""
+    return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600), "r+", encoding="utf-8")

@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -94,6 +93,8 @@ def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE_SECONDS
         if left:
             time.sleep(0.05)
     if left:
+        from concurrent.futures import ThreadPoolExecutor  # most commands stop no query
+
         with ThreadPoolExecutor(len(left)) as pool:  # each may take all of Spark's stopTimeout
             list(pool.map(_end, left))
     return [str(query.name) for query in left]

@@ -100,7 +100,7 @@ def fit_families(families: Sequence[Family], budget: int) -> tuple[list[Family],
             keys = family.metric.labels
             if keys not in worst:
                 worst[keys] = _worst([each for each in budgeted if each.metric.labels == keys], limit)
-            chosen = tuple(item for item in family.series if item[0] in worst[keys])
+            chosen = tuple([item for item in family.series if item[0] in worst[keys]])
             kept.append(family._replace(series=chosen))
     return [*uncut, *kept], total - sum(family.size for family in kept)
 
@@ -122,5 +122,5 @@ def _worst(families: Sequence[Family], count: int) -> set[Labels]:
     by_name = {family.metric.name: family for family in families}
     ranking = next((by_name[name] for name in RANKING if name in by_name), families[0])
     sign = 1.0 if ranking.metric.age else -1.0
-    ranked = sorted(range(len(ranking.series)), key=lambda index: (sign * ranking.series[index][1], index))
-    return {ranking.series[index][0] for index in ranked[:count]}
+    ranked = sorted(ranking.series, key=lambda item: sign * item[1])
+    return {labels for labels, _ in ranked[:count]}

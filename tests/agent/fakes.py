@@ -31,8 +31,8 @@ class FakeSession(Session):
     def active(self) -> list[ActiveQuery]:
         return self.queries
 
-    def listen_again(self) -> bool:
-        return False
+    def listen_again(self) -> None:
+        pass
 
     def gone(self, run_id: str) -> None:
         self.let_go.append(run_id)

@@ -489,6 +489,45 @@ def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
         hub.close()
 
 
+def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_none():
+    hub = Hub(load(port=0))
+
+    class Going(StoppableSession):
+        @property
+        def ui_url(self):
+            del hub.sessions["1"]
+            detaching = threading.Thread(target=hub.forget_rest)
+            detaching.start()
+            detaching.join(60)
+            assert not detaching.is_alive(), "who detaches does not wait for Spark's answer to a collector"
+            return super().ui_url
+
+    hub.sessions["1"] = Going("app-1")
+    try:
+        assert hub.rest() is None and hub._rest is None
+    finally:
+        hub.close()
+
+
+def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then():
+    hub = Hub(load(port=0))
+    asked = []
+
+    class Headless(StoppableSession):
+        @property
+        def ui_url(self):
+            asked.append(self.app)
+
+    hub.sessions["1"] = first = Headless("app-1")
+    try:
+        assert [hub.rest() for _ in range(5)] == [None] * 5 and asked == ["app-1"]
+        first.up = False
+        hub.sessions["2"] = StoppableSession("app-2")
+        assert hub.rest().base.endswith("/app-2"), "the next session may have one"
+    finally:
+        hub.close()
+
+
 def test_an_inert_watch_does_nothing():
     watch = Watch("why")
     watch.close()
@@ -515,10 +554,3 @@ def test_importing_is_light():
     )
 
     assert python("-c", code).stdout == "[]\n"
-
-
-def test_a_script_that_is_not_there_is_one_line(tmp_path):
-    done = python("-m", "ledgerops", "exec", str(tmp_path / "absent.py"))
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"ledgerops: no such script: {tmp_path}/absent.py; give a Python file\n"

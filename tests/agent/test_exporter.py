@@ -1,8 +1,6 @@
-import gzip
 import http.client
 import json
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -14,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.agent import exporter as exporter_module
-from ledgerops.agent.exporter import Exporter
+from ledgerops.agent.exporter import LAST_SCRAPE_SECONDS, Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.analysis.inputs import open_source
@@ -31,6 +29,7 @@ from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
+from tests.programs import needed
 
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
@@ -214,9 +213,7 @@ def test_after_the_end_of_a_query_its_totals_stay_for_a_while_and_its_last_value
 
 
 def test_promtool_finds_nothing_to_say(serve):
-    promtool = shutil.which("promtool")
-    if promtool is None and not os.environ.get("LEDGEROPS_REQUIRE_SERVERS"):
-        pytest.skip("promtool is not installed")
+    promtool = needed("promtool")
     served = serve(start_worker=False)
     served.see(eventTime={"watermark": "2027-01-15T07:59:50.000Z"})
     host = {
@@ -241,17 +238,6 @@ def test_promtool_finds_nothing_to_say(serve):
     found = subprocess.run([promtool, "check", "metrics"], input=body, capture_output=True, timeout=30, check=False)
 
     assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
-
-
-def test_gzip_is_used_when_asked_for(serve):
-    served = serve(start_worker=False)
-    served.see()
-    _, plain_headers, _ = served.get("/metrics")
-    _, headers, body = served.get("/metrics", **{"Accept-Encoding": "gzip"})
-
-    assert "Content-Encoding" not in plain_headers
-    assert headers["Content-Encoding"] == "gzip"
-    assert b"ledgerops_batches_total" in gzip.decompress(body)
 
 
 @pytest.mark.parametrize(
@@ -439,6 +425,18 @@ def test_a_person_who_reads_the_metrics_beside_prometheus_hides_it_not(serve):
     last.join()
 
     assert ended - began > 0.2
+
+
+def test_a_scraper_that_is_forgotten_for_others_meanwhile_is_no_longer_waited_for(serve, monkeypatch):
+    served = serve()
+    scraped(served, 0.0, **PROMETHEUS).join()
+    monkeypatch.setattr("ledgerops.agent.exporter.MAX_SCRAPERS", 1)
+    began = time.monotonic()
+    other = scraped(served, 0.2)
+    served.exporter.await_scrapes()
+    other.join()
+
+    assert time.monotonic() - began < LAST_SCRAPE_SECONDS
 
 
 @pytest.mark.parametrize(

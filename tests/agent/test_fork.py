@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import types
 
 import pytest
 
@@ -50,11 +49,8 @@ class Streams:
         self.removed = True
 
 
-def connect_session(monkeypatch):
+def connect_session():
     """A session of Spark Connect as far as attach asks."""
-    module = types.ModuleType("pyspark.sql.streaming.listener")
-    module.StreamingQueryListener = object
-    monkeypatch.setitem(sys.modules, module.__name__, module)
     kind = type("Session", (), {"is_stopped": False, "conf": {}, "session_id": "forked"})
     kind.__module__ = "pyspark.sql.connect.session"
     made = kind()
@@ -79,8 +75,8 @@ def in_a_child(look):
 
 
 @pytest.fixture
-def watch(monkeypatch, tmp_path):
-    made = ledgerops.attach(connect_session(monkeypatch), port=0, tasks_collector=False, recording=str(tmp_path))
+def watch(tmp_path):
+    made = ledgerops.attach(connect_session(), port=0, tasks_collector=False, recording=str(tmp_path))
     assert isinstance(made, SessionWatch)
     yield made
     made.close()

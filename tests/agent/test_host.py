@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import threading
+from collections import namedtuple
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -70,6 +72,31 @@ def test_with_the_interface_away_the_machine_is_reported_all_the_same():
 
     [(_, data)] = taken(box)
     assert data["executors"] == [] and data["disk_total_bytes"] is None
+
+
+def test_whatever_is_raised_while_asking_spark_for_it_the_machine_is_reported_all_the_same():
+    def refuses():
+        raise RuntimeError("spark.app.id is hidden")
+
+    box = queue()
+    with pytest.raises(RuntimeError, match="hidden"):
+        HostCollector(box, None, refuses).collect()
+
+    assert taken(box)[0][1]["memory_total_bytes"] > 0
+
+
+def test_how_busy_the_cpus_were_is_measured_from_the_beginning_whichever_thread_looks(monkeypatch):
+    times = namedtuple("times", "user system idle iowait steal guest")
+    looks = iter([times(10, 0, 50, 0, 0, 10), times(13, 1, 55, 0, 1, 13)])
+    monkeypatch.setattr("ledgerops.agent.host.psutil.cpu_times", lambda: next(looks))
+    box = queue()
+    collector = HostCollector(box, None, lambda: None)
+    looking = threading.Thread(target=collector.collect)
+    looking.start()
+    looking.join()
+
+    [(_, data)] = taken(box)
+    assert (data["cpu_busy_ratio"], data["cpu_steal_ratio"]) == (0.5, 0.1)
 
 
 def test_a_folder_whose_name_is_too_long_hides_its_disk_only(tmp_path):

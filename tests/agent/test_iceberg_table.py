@@ -116,6 +116,18 @@ def test_a_table_that_cannot_be_read_says_why(history):
         IcebergTable(history, "iceberg").advance(-1, 0.0)
 
 
+def test_of_a_table_that_is_only_written_to_old_snapshots_are_forgotten(history, monkeypatch):
+    monkeypatch.setattr(iceberg_table, "MAX_ANCESTORS", 5)
+    table, newest = IcebergTable(history, "iceberg"), history.head
+    for number in range(40):
+        history.commit(number)
+        table.advance(-1, float(number))
+        [commit] = table.commits(newest)
+        newest = commit.version
+
+    assert len(table._known) <= 2 * 5 + 1
+
+
 def test_commits_come_once_and_in_their_order(history):
     first, second, third = history.snapshots
     table = IcebergTable(history, "iceberg")
@@ -124,8 +136,9 @@ def test_commits_come_once_and_in_their_order(history):
 
     fourth = history.commit(7, by=("id-1", 4))
     assert list(table.commits(third)) == []  # not yet seen
-    assert table.advance(-1, 10.0) is True
+    table.advance(-1, 10.0)
     [commit] = table.commits(third)
     assert (commit.query_id, commit.written().batch_id, commit.written().version) == ("id-1", 4, fourth)
     assert (commit.written().rows, commit.written().files, commit.written().bytes) == (None, 1, 7)
-    assert table.advance(-1, 20.0) is False
+    table.advance(-1, 20.0)
+    assert table.head == fourth

@@ -197,6 +197,34 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
         made.collect()
 
 
+def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
+    settings = iter([{"cleanup.policy": "delete", "retention.ms": "60000"}, {}])
+
+    class Broker:
+        def ask(self, question, given_up):
+            found = {topic: next(settings) for topic in question["settings"]}
+            return {
+                "latest": {"t": {"0": 5}},
+                "earliest": {"t": {"0": 0}},
+                "refused": [],
+                "reason": "",
+                "settings": found,
+            }
+
+        def note_answer(self, whole):
+            pass
+
+    queries, box = Queries(), queue()
+    queries.read("a", {"t": {"0": 0}})
+    made = KafkaCollector(box, queries.runs, Broker())
+    for _ in range(2):
+        made.collect()
+        made._settings = {topic: (0.0, known) for topic, (_, known) in made._settings.items()}  # due again
+        assert told(box)["a"]["retention_seconds"] == {"t": 60.0}
+
+    assert next(settings, None) is None
+
+
 def test_an_answer_is_read_back_as_it_was_written():
     data = {
         "run_id": "r",

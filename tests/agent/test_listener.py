@@ -1,7 +1,9 @@
 import json
+import threading
 import time
+from types import SimpleNamespace
 
-from ledgerops.agent.listener import Connections, EventSink, JavaListener, unwrapped
+from ledgerops.agent.listener import Connections, EventSink, JavaListener, add_connect_listener, unwrapped
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
 from tests.build import spark_json
@@ -131,3 +133,28 @@ def test_a_full_queue_drops_without_waiting():
 
     assert queue.stats.dropped == 2
     assert queue.stats.collector_errors == {}
+
+
+class ConnectStreams:
+    """The client's side of Spark Connect: it starts a thread for events when the first listener is added."""
+
+    def __init__(self):
+        self.listeners, self.events = [], None
+
+    def addListener(self, listener):
+        self.events = self.events or threading.Thread(target=lambda: None)
+        self.listeners.append(listener)
+
+    def removeListener(self, listener):
+        self.listeners.remove(listener)
+
+
+def test_the_events_of_a_connect_server_do_not_keep_a_script_from_ending():
+    streams = ConnectStreams()
+    remove = add_connect_listener(
+        SimpleNamespace(streams=streams), EventSink(EventQueue(SelfStats())), lambda run: None
+    )
+
+    assert len(streams.listeners) == 1 and streams.events.daemon
+    remove()
+    assert streams.listeners == []

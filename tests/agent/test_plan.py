@@ -7,6 +7,7 @@ from ledgerops.agent.plan_text import (
     parse_sink,
     parse_trigger,
     parse_watermarks,
+    rows_made,
     without_timeout,
 )
 from ledgerops.agent.queue import EventQueue
@@ -155,3 +156,22 @@ IN_SCALA = (
 def test_a_function_without_a_timeout_is_told_by_its_name_in_progress(plan, names):
     assert without_timeout(plan) == names
     assert is_stateful(plan)
+
+
+SLIDES = (
+    "+- *(1) Expand [[named_struct(start, f(t#0, 1), end, g(t#0)), v#1L], [named_struct(start, t#0), v#1L]{}], [w#6]"
+)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows"),
+    [
+        pytest.param(PHYSICAL, 1, id="no Expand"),
+        pytest.param(SLIDES.format(""), 2, id="two windows"),
+        pytest.param(SLIDES.format(", ... 275 more fields"), 277, id="a list that Spark cuts"),
+        pytest.param(SLIDES.format("") + "\n" + SLIDES.format(", [w#3, v#1L]"), 3, id="the widest"),
+        pytest.param("+- Expand [[v#1L, null, 1], [null, null, 3]], [v#55L, g#54L]", 2, id="grouping sets"),
+    ],
+)
+def test_an_expand_makes_several_rows_of_each_row(plan, rows):
+    assert rows_made(plan) == rows

@@ -20,6 +20,7 @@ from ledgerops.runtime.family import Family
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import Published, QuerySnapshot, Snapshot
 from tests.build import spark_json
+from tests.hostile import dripping_server, silent_server
 from tests.otlp_receiver import OtlpReceiver, reply
 from tests.programs import until
 from tests.runtime.demo import KEY_SKEW
@@ -244,48 +245,19 @@ def test_garbage_is_named_in_one_readable_line(receiver, pushing, caplog):
     assert "did not take an export: the answer is not HTTP; the job" in caplog.text
 
 
-def hanging(peer):
-    """Takes connections, and says nothing."""
-
-
-def trickling(peer):
-    """Sends a byte of a header every tenth of a second, for ever."""
-    try:
-        peer.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-        while True:
-            peer.sendall(b"x")
-            time.sleep(0.1)
-    except OSError:
-        pass
-
-
-@pytest.fixture(params=[hanging, trickling])
-def slow_port(request):
-    listening = socket.create_server(("127.0.0.1", 0))
-    peers = []
-
-    def accept():
-        while True:
-            try:
-                peers.append(listening.accept()[0])
-            except OSError:
-                return
-            threading.Thread(target=request.param, args=(peers[-1],), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    yield listening.getsockname()[1]
-    listening.close()
-    for peer in peers:
-        peer.close()
+@pytest.fixture(params=[silent_server, dripping_server])
+def slow_receiver(request):
+    with request.param() as url:
+        yield url
 
 
 def waiting():
     return sum(thread.name == "ledgerops-deadline" for thread in threading.enumerate())
 
 
-def test_a_slow_receiver_holds_no_thread_and_no_close(slow_port, pushing, monkeypatch):
+def test_a_slow_receiver_holds_no_thread_and_no_close(slow_receiver, pushing, monkeypatch):
     monkeypatch.setattr(otlp_receiver, "REQUEST_SECONDS", 0.3)
-    pusher, stats = pushing(f"http://127.0.0.1:{slow_port}", otlp_interval=0.01)
+    pusher, stats = pushing(slow_receiver, otlp_interval=0.01)
     until(lambda: stats.not_exported["metrics", "unreachable"] >= 3)
     assert waiting() <= 1
 
@@ -295,8 +267,8 @@ def test_a_slow_receiver_holds_no_thread_and_no_close(slow_port, pushing, monkey
     until(lambda: not waiting())
 
 
-def test_closing_waits_a_second_at_most(slow_port, pushing, caplog):
-    pusher, _ = pushing(f"http://127.0.0.1:{slow_port}")
+def test_closing_waits_a_second_at_most(slow_receiver, pushing, caplog):
+    pusher, _ = pushing(slow_receiver)
     began = time.monotonic()
     with caplog.at_level(logging.WARNING, "ledgerops"):
         pusher.close()

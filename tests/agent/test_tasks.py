@@ -1,7 +1,5 @@
-import http.server
 import inspect
 import json
-import threading
 import time
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +12,7 @@ from ledgerops.model.observations import build
 from ledgerops.model.records import TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
+from tests.serving import Background, Quiet
 
 RUN = "fc00ce39-924c-454a-927e-ae1b3d49f3f2"
 
@@ -88,22 +87,19 @@ class FakeSpark:
         self.tasks = {}
         self.nodes = []
         self.asked = []
+        self.pages = []  # the ids on each page of executions
         self.broken = False
         fake = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self):
                 status, body = fake.answer(self.path)
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *args):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        self.rest = SparkRest(f"http://127.0.0.1:{self.server.server_address[1]}/", "app-1")
+        self.server = Background(Handler)
+        self.rest = SparkRest(f"{self.server.url}/", "app-1")
 
     def answer(self, target):
         parts = urlsplit(target)
@@ -116,14 +112,24 @@ class FakeSpark:
             case ["sql"]:
                 first = int(query["offset"])
                 found = self.executions[first : first + int(query["length"])]
+                self.pages.append([each["id"] for each in found])
             case ["sql", _]:
                 found = {"nodes": self.nodes}
             case ["jobs", number]:
-                found = {"stageIds": self.jobs[int(number)]}
+                ids = self.jobs[int(number)]
+                found = {
+                    "stageIds": ids,
+                    "numTasks": sum(self.stages[each]["numTasks"] for each in ids if each in self.stages),
+                    "numCompletedStages": sum(each in self.stages for each in ids),
+                }
             case ["stages", number]:
                 if int(number) not in self.stages:
                     return 404, b"{}"
-                found = [self.stages[int(number)]]
+                found = [dict(self.stages[int(number)])]
+                if "taskStatus" not in query:
+                    found[0]["tasks"] = {str(each["index"]): each for each in self.tasks[int(number)]}
+                if "withSummaries" not in query:
+                    del found[0]["taskMetricsDistributions"]
             case ["stages", number, _, "taskList"]:
                 found = self.tasks[int(number)]
         return 200, json.dumps(found).encode()
@@ -133,8 +139,8 @@ class FakeSpark:
 def spark(monkeypatch):
     fake = FakeSpark()
     yield fake
-    fake.server.shutdown()
-    fake.server.server_close()
+    fake.rest.close()
+    fake.server.close()
 
 
 class Bench:
@@ -185,6 +191,68 @@ def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
     assert not any("taskList" in path for path in spark.asked)
 
 
+def test_the_tasks_of_a_small_job_come_with_its_stages_in_one_request_each(spark):
+    one_batch(spark)
+    Bench(spark.rest).collect()
+
+    assert [path for path in spark.asked if path.startswith(("/jobs", "/stages"))] == [
+        "/jobs/7",
+        "/stages/41",
+    ], "40 was skipped: one of the two has ran"
+
+
+def test_stages_that_were_skipped_push_none_that_ran_out_of_the_summary(spark):
+    spark.executions = [execution(0, 5, [9, 7, 8])]  # as Spark lists them
+    spark.jobs = {7: [0, 1], 8: [2, 3, 4], 9: [5, 6, 7, 8]}
+    spark.stages = {number: stage(number, 1) for number in (0, 1, 4, 8)}
+    spark.tasks = {number: [task(0, 3.0, 130)] for number in spark.stages}
+    [data] = Bench(spark.rest).collect()
+
+    assert [each.stage_id for each in build(TaskSummary, data).stages] == [0, 1, 4, 8]
+
+
+def test_of_very_many_stages_the_newest_are_read(spark):
+    spark.executions = [execution(0, 5, [*range(20)])]
+    spark.jobs = {number: [number] for number in range(20)}
+    spark.stages = {number: stage(number, 1) for number in range(20)}
+    spark.tasks = {number: [task(0, 3.0, 130)] for number in range(20)}
+    [data] = Bench(spark.rest).collect()
+
+    assert [each.stage_id for each in build(TaskSummary, data).stages] == [*range(12, 20)]
+    assert len(spark.asked) == 1 + 8 + 8 + 1, "the page, jobs, stages, and whether Python ran"
+    assert data["whole"] is False
+
+
+def test_of_a_long_batch_all_stages_are_read(spark):
+    spark.executions = [execution(0, 5, [*range(20)]) | {"duration": 4000}]
+    spark.jobs = {number: [number] for number in range(20)}
+    spark.stages = {number: stage(number, 1) for number in range(20)}
+    spark.tasks = {number: [task(0, 3.0, 130)] for number in range(20)}
+    [data] = Bench(spark.rest).collect()
+
+    assert ([each["stage_id"] for each in data["stages"]], data["whole"]) == ([*range(20)], True)
+
+
+def test_a_narrow_stage_beside_a_wide_one_is_read_task_by_task(spark):
+    one_batch(spark)
+    spark.stages[40] = stage(40, 200)
+    [data] = Bench(spark.rest).collect()
+
+    wide, narrow = build(TaskSummary, data).stages
+    assert (wide.slowest_task, wide.seconds_max) == (None, 2.0)
+    assert (narrow.slowest_task, narrow.seconds_median) == (3, 0.4)
+    assert [path for path in spark.asked if path.endswith("/taskList")] == ["/stages/41/0/taskList"]
+
+
+def test_of_a_stage_of_one_task_none_is_the_slowest(spark):
+    one_batch(spark)
+    spark.stages, spark.tasks = {41: stage(41, 1)}, {41: [task(0, 3.0, 130)]}
+    [data] = Bench(spark.rest).collect()
+
+    [found] = build(TaskSummary, data).stages
+    assert (found.seconds_median, found.records_max, found.slowest_task) == (3.0, 130.0, None)
+
+
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     one_batch(spark)
     bench = Bench(spark.rest)
@@ -233,6 +301,34 @@ def test_the_newest_executions_are_found_beyond_the_first_page_and_after_evictio
     assert [data["batch_id"] for data in bench.collect()] == [5]
 
     one_batch(spark, 6)
+    bench.run.last_batch, bench.now = 6, bench.now + 5
+    assert [data["batch_id"] for data in bench.collect()] == [6]
+
+
+def test_a_page_begins_with_what_may_still_be_read(spark):
+    one_batch(spark)
+    other = "1" * 8
+    spark.executions = [*(execution(number, number, run_id=other) for number in range(60)), execution(60, 5, [7])]
+    bench = Bench(spark.rest)
+    bench.collect()
+    assert spark.pages.pop() == [*range(61)]
+
+    spark.executions += [execution(61, 6, [7]), execution(62, 7, status="RUNNING"), execution(63, 8, [7])]
+    for last_batch, page in ((6, [60, 61, 62, 63]), (8, [62, 63])):  # 60 shows where the page begins, 62 still runs
+        bench.run.last_batch, bench.now = last_batch, bench.now + 5
+        bench.collect()
+        assert spark.pages.pop() == page
+
+
+@pytest.mark.parametrize("evicted", [1, 30, 61, 100])
+def test_executions_that_spark_no_longer_keeps_hide_no_newer_ones(spark, evicted):
+    one_batch(spark)
+    spark.executions = [*(execution(number, number, run_id="1" * 8) for number in range(60)), execution(60, 5, [7])]
+    bench = Bench(spark.rest)
+    bench.collect()
+
+    spark.executions += [execution(number, number, run_id="1" * 8) for number in range(61, 101)]
+    spark.executions = [*spark.executions[evicted:], execution(101, 6, [7])]
     bench.run.last_batch, bench.now = 6, bench.now + 5
     assert [data["batch_id"] for data in bench.collect()] == [6]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from ledgerops.common.http import ask
 from ledgerops.errors import UserError
 from tests.hostile import BODY_WITHOUT_END, HEAD_WITHOUT_END, dripping_server
-from tests.serving import serving
+from tests.serving import Quiet, serving
 
 
 @pytest.mark.parametrize("begin", [HEAD_WITHOUT_END, BODY_WITHOUT_END], ids=["headers", "body"])
@@ -62,7 +61,7 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
     (tmp_path / "token").write_text("geheim\n")
     asked = []
 
-    class Elsewhere(BaseHTTPRequestHandler):
+    class Elsewhere(Quiet):
         def do_GET(self):
             asked.append(self.headers["Authorization"])
             self.send_response(status)
@@ -70,15 +69,12 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *args):
-            pass
-
     with (
         serving(Elsewhere) as server,
         serving(Elsewhere) as other,
         pytest.raises(UserError, match=f"answers {status} "),
     ):
-        ask(f"http://127.0.0.1:{server.server_port}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})
+        ask(f"{server.url}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})
 
     assert asked == ["Bearer geheim"]
 

@@ -305,6 +305,8 @@ def test_malformed_requests_are_refused_and_the_next_is_served(serve, request_te
         pytest.param(b"1" * 10_000, {}, 413, id="far longer"),
         pytest.param(b"1", {"Origin": "http://evil.example"}, 403, id="from a web page"),
         pytest.param(b"1", {"Content-Length": "x"}, 411, id="without a length"),
+        pytest.param(b"1", {"Content-Length": "²"}, 411, id="a digit that is none"),
+        pytest.param(b"1", {"Content-Length": "-1"}, 411, id="a length below nothing"),
     ],
 )
 def test_a_body_is_taken_up_to_its_limit(serve, content, options, status):

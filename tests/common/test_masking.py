@@ -92,6 +92,30 @@ def test_the_code_of_an_application_stays_in_an_exception():
     assert short_exception(traceback) == traceback
 
 
+PYTHON = 'py4j.Py4JException: Traceback (most recent call last):\n  File "a.py", line 1\nValueError: no'
+CAUSED = "Caused by: java.io.IOException: full"
+LOG = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{}(Log.scala:1)"
+FRAMES = ["\tat java.io.File.write(File.java:1)", LOG.format("write"), LOG.format("add")]
+LINES = [f"line {number}" for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("exception", "kept"),
+    [
+        pytest.param(
+            [PYTHON, "", "\tat py4j.Some.method(Some.java:1)", "\t... 12 more", CAUSED],
+            [PYTHON, "", CAUSED],
+            id="what Python raised and what Java was caused by",
+        ),
+        pytest.param(["full", *FRAMES], ["full", FRAMES[1]], id="the first frame in a checkpoint"),
+        pytest.param(LINES, [*LINES[:25], *LINES[-25:]], id="the beginning and the end of a long text"),
+        pytest.param([f"ValueError: '{'Smith ' * 1000}'"], ["ValueError: '<masked>"], id="a quotation that is cut"),
+    ],
+)
+def test_what_is_kept_of_an_exception(exception, kept):
+    assert short_exception("\n".join(exception)) == "\n".join(kept)
+
+
 @pytest.mark.parametrize(
     "part",
     [

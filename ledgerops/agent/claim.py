@@ -1,0 +1,39 @@
+"""The folder of a recording belongs to one process at a time: two would delete each other's segments."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import IO
+
+from ledgerops.common.files import locked
+
+log = logging.getLogger("ledgerops")
+LOCK = ".lock"
+
+
+class Claim:
+    """`folder` is the folder that was asked for, or one in it while another process records there, such as a second
+    application with the same settings; None where none was asked for. The claim ends with `close`, or with the process.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._lock: IO[str] | None = None
+        if folder is None:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = locked(folder / LOCK)
+        except (OSError, ImportError):  # who writes there says why it cannot; or there are no locks
+            return
+        if self._lock is None:
+            self.folder = folder / f"{socket.gethostname()}-{os.getpid()}"
+            log.warning("another application records to %s: recording to %s", folder, self.folder)
+
+    def close(self) -> None:
+        """Lets another process record there. May be called twice; in a forked child it closes the child's copy only."""
+        if self._lock is not None:
+            self._lock.close()

@@ -1,0 +1,51 @@
+"""Two processes that are told to record to one folder."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ledgerops.agent.claim import Claim
+
+
+@pytest.fixture
+def claim():
+    made = []
+
+    def take(folder):
+        made.append(Claim(folder))
+        return made[-1]
+
+    yield take
+    for each in made:
+        each.close()
+
+
+def test_the_second_of_two_gets_a_folder_of_its_own_until_the_first_lets_go(tmp_path, claim, caplog):
+    folder = tmp_path / "recording"
+    first, second = claim(folder), claim(folder)
+    assert first.folder == folder
+    assert second.folder.parent == folder
+    assert f"another application records to {folder}: recording to {second.folder}" in caplog.text
+
+    first.close()
+    second.close()
+    assert claim(folder).folder == folder
+
+
+def test_the_claim_of_a_process_that_was_killed_has_ended(tmp_path, claim):
+    program = "\n".join(
+        (
+            "import os", "from pathlib import Path", "from ledgerops.agent.claim import Claim",
+            f"claim = Claim(Path({str(tmp_path)!r}))", "os._exit(9)",
+        )
+    )  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
+
+    assert claim(tmp_path).folder == tmp_path
+
+
+def test_a_folder_that_cannot_be_made_is_left_to_who_writes_there(tmp_path, claim):
+    (tmp_path / "file").write_text("")
+
+    assert claim(tmp_path / "file" / "recording").folder == tmp_path / "file" / "recording"
