@@ -61,7 +61,7 @@ drills: $(READY) ## break real queries on purpose and publish how often the diag
 
 # the packages of others in an environment of their own: the product needs none of them
 BENCHMARK := .venv-benchmark
-benchmark: $(READY) ## compare the diagnosis with other methods on a data set: make benchmark DATA=folder ONLY="baro thresholds"
+benchmark: $(READY) ## compare the diagnosis with other methods on the test cases of a data set: make benchmark DATA=folder ONLY="baro thresholds"
 	@test -x $(BENCHMARK)/bin/ignis || { $(PYTHON) -m venv $(BENCHMARK) && \
 		$(BENCHMARK)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-benchmark.lock; }
 	$(BIN)/python -m ledgerops.drills.benchmark $(DATA) --environment $(BENCHMARK) $(if $(ONLY),--only $(ONLY)) --publish docs/benchmark.md

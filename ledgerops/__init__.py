@@ -5,7 +5,6 @@ Nothing heavy is imported before it is used: an application pays for this module
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -93,5 +92,7 @@ def _load(module: str, consequence: str) -> tuple[Any, str | None]:
         reason = f"{type(error).__name__}: {error}"
         if module not in _failed:
             _failed.add(module)
+            import logging
+
             logging.getLogger("ledgerops").warning("ledgerops cannot be loaded (%.300s); %s", reason, consequence)
         return None, reason

@@ -18,6 +18,7 @@ from ledgerops.input_files import read_text
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
+PAGE = "https://github.com/ledgerops/ledgerops/blob/main/docs/config.md"
 SITE = "render"  # a table of the same file, for `ledgerops render`
 FRESHNESS_OBJECTIVE_SECONDS = 60.0  # how old results may be where nothing else is configured
 MAX_NUMBER = 2**63  # in a setting: a longer one cannot be printed
@@ -60,7 +61,9 @@ class Config:
     host: str = setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
     port: int = setting(9464, "Port of the exporter; 0 takes any free one.")
     recording: str | None = setting(None, "Folder of the recording; without it nothing is written to disk.")
-    recording_segment_bytes: int = setting(16 * 1024 * 1024, "Size at which the recording starts a new file.")
+    recording_segment_bytes: int = setting(
+        16 * 1024 * 1024, "Size at which the recording starts a new file; at most a quarter of the whole."
+    )
     recording_total_bytes: int = setting(
         256 * 1024 * 1024, "Size of the whole recording; beyond it the oldest files are deleted."
     )
@@ -184,7 +187,7 @@ def check_variables(environ: Mapping[str, str]) -> list[str]:
         key = name.removeprefix(PREFIX).upper()
         if name.startswith(PREFIX) and key not in names and not KUBERNETES.match(key):
             near = get_close_matches(key, names, n=1)
-            hint = f"did you mean {PREFIX}{near[0]}?" if near else "docs/config.md lists the settings"
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else f"{PAGE} lists the settings"
             lines.append(f"variable {name} is unknown and ignored; {hint}")
     return lines
 

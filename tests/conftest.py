@@ -97,8 +97,8 @@ def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     for name in [name for name in os.environ if name.startswith("LEDGEROPS_")]:
         monkeypatch.delenv(name)
 
-    def line(*argv: str) -> str:
-        assert main(argv) == 2
+    def line(*argv: object) -> str:
+        assert main([str(each) for each in argv]) == 2
         told = capsys.readouterr()
         assert told.out == ""
         assert told.err.count("\n") == 1

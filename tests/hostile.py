@@ -1,4 +1,4 @@
-"""Peers that mean no good: servers that answer without end, or with too much."""
+"""Peers that mean no good: servers that never answer, answer without end, or with too much."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.serving import talking
+
 HEAD_WITHOUT_END = b"HTTP/1.1 200 OK\r\nX: "
 BODY_WITHOUT_END = b"HTTP/1.1 200 OK\r\n\r\n"
 
@@ -14,28 +16,25 @@ BODY_WITHOUT_END = b"HTTP/1.1 200 OK\r\n\r\n"
 @contextmanager
 def dripping_server(begin: bytes = HEAD_WITHOUT_END, drop: bytes = b"x", seconds: float = 0.1) -> Iterator[str]:
     """The address of a server that answers every connection with `begin` and then a `drop` each so many seconds."""
-    server = socket.create_server(("127.0.0.1", 0))
     ended = threading.Event()
 
     def drip(connection: socket.socket) -> None:
-        with connection:
-            try:
-                connection.sendall(begin)
-                while not ended.wait(seconds):
-                    connection.sendall(drop)
-            except OSError:
-                return
+        connection.sendall(begin)
+        while not ended.wait(seconds):
+            connection.sendall(drop)
 
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=drip, args=(connection,), daemon=True).start()
+    with talking(drip) as port:
+        yield f"http://127.0.0.1:{port}"
+        ended.set()
 
-    threading.Thread(target=serve, daemon=True).start()
-    yield f"http://127.0.0.1:{server.getsockname()[1]}"
-    ended.set()
-    server.shutdown(socket.SHUT_RDWR)
-    server.close()
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """The address of a server that takes what is sent and says nothing."""
+
+    def listen(connection: socket.socket) -> None:
+        while connection.recv(65_536):
+            pass
+
+    with talking(listen) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
+
+from tests.serving import Background, Quiet
 
 
 class Got(NamedTuple):
@@ -26,7 +27,7 @@ class OtlpReceiver:
         self.answer = answer or reply()
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_POST(self) -> None:
                 body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
                 document = (
@@ -35,18 +36,11 @@ class OtlpReceiver:
                 outer.got.append(Got(time.time(), self.path, dict(self.headers.items()), document))
                 outer.answer(self)
 
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        self._server = Background(Handler, port=port)
+        self.port, self.url = self._server.server_port, self._server.url
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+        self._server.close()
 
     def metrics(self) -> dict[str, dict[str, Any]]:
         """The newest of each metric."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+
+from ledgerops.servers.java import java_home
 
 Found = TypeVar("Found")
 
@@ -23,6 +26,17 @@ def needed(program: str, *others: str, packaged: bool = True) -> str:
     if packaged and os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
         pytest.fail(f"{program} is absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
     pytest.skip(f"{program} is absent")
+
+
+def without_settings(**more: str) -> dict[str, str]:
+    """The variables of this machine but for the settings of ledgerops, and with these."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")} | more
+
+
+def for_spark(**more: str) -> dict[str, str]:
+    """The same for a driver: with a Java, this Python, and an address that needs no network."""
+    own = {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return without_settings(**own, **more)
 
 
 def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> Found:

@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
-from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks, without_timeout
+from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks, rows_made, without_timeout
+from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
-from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
+from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.common.masking import short_exception
 from ledgerops.errors import UserError
 from ledgerops.model.delta_log import whole_number
@@ -37,11 +38,6 @@ from ledgerops.model.records import (
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.model.state_settings import state_settings
 
-SPARKS = "set spark.eventLog.compression.codec to zstd"
-UNPACK = "unpack it, and give the files in it"
-OTHER_CODECS = {"lz4": SPARKS, "lzf": SPARKS, "snappy": SPARKS, "gz": UNPACK, "zip": UNPACK}  # -> what to do
-ROLLING = "eventlog_v2_"
-PART = re.compile(r"events_(\d+)_.+")
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
 MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lack what later ones have
@@ -63,59 +59,12 @@ WANTED = {
 }
 
 
-def is_event_log(path: Path) -> bool:
-    """Whether the path is an event log, or a folder that holds some."""
-    if path.is_dir():
-        return bool(_parts(path)) or bool(_logs(path))
-    return _codec(path) in OTHER_CODECS or read_head(path, 64).startswith((ZSTD_MAGIC, b'{"Event":'))
-
-
-def _codec(path: Path) -> str:
-    """What follows the last dot of a log's name: its codec, where it has one."""
-    return path.name.removesuffix(".inprogress").rpartition(".")[2]
-
-
 def read(path: Path) -> Iterator[Observation]:
     """All observations of a log. Raises UserError that names file and line when it cannot be read."""
     log = Log()
-    for part in _files(path):
+    for part in log_files(path):
         yield from log.read(part)
     yield from log.unfinished()
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    parts = _parts(path)
-    if parts:
-        return parts
-    logs = _logs(path)
-    if len(logs) > 1:
-        raise UserError(f"{path} holds {len(logs)} event logs; give one of them, the newest is {logs[-1]}")
-    return _files(logs[0])
-
-
-def _parts(folder: Path) -> list[Path]:
-    """The files of a rolling log in order; a compacted one stands for all before it."""
-    found = sorted(
-        (int(m[1]), "compact" in each.name, each) for each in folder.iterdir() if (m := PART.match(each.name))
-    )
-    compact = max((index for index, (_, is_compact, _) in enumerate(found) if is_compact), default=0)
-    return [each for _, _, each in found[compact:]]
-
-
-def _logs(folder: Path) -> list[Path]:
-    """Event logs in a folder, oldest first."""
-    found = [
-        each
-        for each in folder.iterdir()
-        if (each.is_dir() and each.name.startswith(ROLLING)) or (each.is_file() and _looks_like_log(each))
-    ]
-    return sorted(found, key=lambda each: each.stat().st_mtime)
-
-
-def _looks_like_log(path: Path) -> bool:
-    return not path.name.endswith((".jsonl", ".jsonl.zst")) and not path.name.startswith(".") and is_event_log(path)
 
 
 def _may_skip(head: bytes) -> bool:
@@ -146,9 +95,7 @@ class Log:
 
     def read(self, path: Path) -> Iterator[Observation]:
         """The observations in one file of the log. Raises UserError that names file and line."""
-        codec = _codec(path)
-        if codec in OTHER_CODECS and not read_head(path, len(ZSTD_MAGIC)).startswith(ZSTD_MAGIC):
-            raise UserError(f"cannot read {path}: compressed with {codec}; {OTHER_CODECS[codec]}")
+        check_codec(path)
         bad = None
         for number, line in numbered_lines(path, _may_skip):
             if bad is not None:
@@ -240,7 +187,7 @@ class Log:
         stages = self._stages.pop(key, None)
         if stages:
             python = self._python.pop(key, None)
-            yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, tuple(stages), python)))
+            yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, tuple(stages), python, whole=True)))
         self._forget(*key)
 
     def _forget(self, run_id: str, batch_id: float = math.inf) -> None:
@@ -312,6 +259,7 @@ class Log:
             keys=parse_keys(text),
             stateful=is_stateful(text),
             without_timeout=without_timeout(text),
+            rows_made=rows_made(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
             state_settings=state_settings(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},

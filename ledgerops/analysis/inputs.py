@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ledgerops.common.http import ask
+from ledgerops.analysis.event_log_files import is_event_log
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
 from ledgerops.errors import UserError, os_reason
 from ledgerops.model import recording
@@ -41,14 +40,16 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     path = Path(place)
     if not path.exists():
         raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
-    from ledgerops.analysis import event_log
+    if not recording.is_packed(path) and is_event_log(path):
+        from ledgerops.analysis import event_log  # a quarter of the time that all other modules take to import
 
-    if not recording.is_packed(path) and event_log.is_event_log(path):
         return Source(place, event_log.read(path), None)
     return Source(place, recording.read(path), None)
 
 
 def _exporter(url: str, seconds: float | None) -> Source:
+    from ledgerops.common.http import ask  # with ssl and urllib, which a file does not need
+
     try:
         address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
         if seconds is not None:
@@ -75,6 +76,8 @@ def _positive(number: str | None) -> float | None:
 
 
 def _instant(date: str | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         return parsedate_to_datetime(date).timestamp() if date else None
     except (ValueError, OverflowError):

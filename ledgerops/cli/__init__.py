@@ -60,7 +60,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("drill", "ledgerops.cli.drill", "inject faults and score the diagnosis", "ledger"),
         Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics, load its tables", "ledger"),
         Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine", "ledger"),
-        Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
+        Command("jars", "ledgerops.cli.jars", "download the jars for Kafka, Postgres and Delta", "ledger"),
     ),
 }
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)

@@ -6,7 +6,8 @@ warning or above. With --seed and no names, drills are drawn at random: plain Py
 with something unusual that does no harm. The same seed draws the same ones. Each is scored live, from its recording
 and from its event log. With --remedies the steps that the verdicts advise are taken, with the numbers that they say,
 and the harm is measured before and after; names are then kinds of faults. With --export the drawn drills that were run
-become a data set on which any tool can be tested. Drills are part of a checkout, not of an installed package.
+become a data set on which any tool can be tested; with --held-back some seeds are left out until a result is in.
+Drills are part of a checkout, not of an installed package.
 
 Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run, or exported.
 
@@ -25,13 +26,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError, did_you_mean, os_reason
-
-if TYPE_CHECKING:
-    from ledgerops.drills.harness.case import Case
 
 OUT = Path("runs/drills")
 
@@ -57,10 +54,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", type=Path, nargs="+", metavar="FOLDER", help="run no drill: score folders of results again")
     add("--export", type=Path, metavar="FOLDER", help="write the drawn drills in the folders of --score as a data set")
     add(
+        "--development",
+        type=whole,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="with --export: seeds for development, besides those that the rules have seen; others are for tests",
+    )
+    add(
         "--held-back",
         type=Path,
         metavar="FILE",
         help="with --export: lines of a seed and a salt, to be named by their SHA-256 only",
+    )
+    add(
+        "--reveal",
+        action="store_true",
+        help="with --held-back: write these seeds and no others, and name them with their salts",
     )
     add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
     add("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
@@ -70,22 +80,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills import BY_NAME, DRILLS
-    from ledgerops.drills.drawn.known import BY_NAME as KNOWN
     from ledgerops.drills.scoring import results
 
     if args.export:
         return _export(args)
+    if args.development or args.held_back or args.reveal:
+        raise UserError("--development, --held-back and --reveal need --export")
     if args.remedies:
         return _remedies(args)
     if args.list:
         print(results.listed(DRILLS))
-        print(*(f"{case.name}: {case.summary}" for case in KNOWN.values()), sep="\n")
         return 0
-    if args.names and all(name in KNOWN for name in args.names):
-        return _drawn(args, [KNOWN[name] for name in args.names])
     unknown = [name for name in args.names if name not in BY_NAME]
     if unknown:
-        hint = did_you_mean(unknown[0], (*BY_NAME, *KNOWN), "ledgerops drill --list names them")
+        hint = did_you_mean(unknown[0], BY_NAME, "ledgerops drill --list names them")
         raise UserError(f"no drill {unknown[0]!r}; {hint}")
     for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
         if place:
@@ -107,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
     return results.finish(found, args.publish, args.save, args.note)
 
 
-def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
-    """Runs known cases or those of a seed below `--out`, or scores those in a folder."""
+def _drawn(args: argparse.Namespace) -> int:
+    """Runs the cases of a seed below `--out`, or scores those in a folder."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills.drawn.draw import cases
     from ledgerops.drills.harness.suite import perform
@@ -117,11 +125,11 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
     problems: dict[str, str] = {}
     folders: list[Path] | None = args.score
     if folders is None:
-        folder = args.out if known else args.out / f"seed-{args.seed}"
-        folders, stop = [folder], Stop()
+        folder, stop = args.out / f"seed-{args.seed}", Stop()
+        folders = [folder]
         with stop.on_signals():
             stop.calm()
-            chosen = known or cases(args.seed, args.count)
+            chosen = cases(args.seed, args.count)
             problems = perform(chosen, folder, args.lanes, stop, lambda _, bundle: drawn_page.one_line(bundle.folder))
         if stop.asked:
             raise KeyboardInterrupt
@@ -131,10 +139,11 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
 def _export(args: argparse.Namespace) -> int:
     """Writes the drawn drills in the folders of --score as a data set."""
     from ledgerops.drills.benchmark.export import export
+    from ledgerops.drills.benchmark.splits import splits
 
     if not args.score:
         raise UserError("--export needs --score with the folders of drills that were run")
-    problems = export(args.export, args.score, args.held_back)
+    problems = export(args.export, args.score, splits(args.development, args.held_back, args.reveal))
     print(f"wrote {args.export}")
     for folder, problem in problems.items():
         print(f"{folder} was left out: {problem}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 from ledgerops.config import load
 from ledgerops.errors import UserError
 
-SOURCES = "a recording, a folder of recordings, a Spark event log, or an exporter's URL"
+SOURCES = "a recording, a folder of recordings, a Spark event log, or an exporter's URL or HOST:PORT"
 
 
 def add_source(parser: argparse.ArgumentParser, what: str = SOURCES) -> None:
@@ -24,11 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--at", metavar="TIME", help="moment to examine: ISO 8601, UTC if no time zone is given")
 
 
+HOST_PORT = re.compile(r"[\w.-]+:\d+")
+
+
 def place(args: argparse.Namespace) -> str:
-    """The source that was given, or the exporter that the settings name. Raises UserError for two sources."""
+    """The source that was given, or the exporter that the settings name. HOST:PORT, as an alert names a driver, is the
+    address of an exporter. Raises UserError for two sources."""
     if args.source and args.place:
         raise UserError(f"two sources: {args.source} and {args.place}; give one")
-    return args.source or args.place or load().url
+    given: str = args.source or args.place or load().url
+    return f"http://{given}" if HOST_PORT.fullmatch(given) and not Path(given).exists() else given
 
 
 def instant(option: str, text: str | None) -> float | None:

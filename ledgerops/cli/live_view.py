@@ -41,6 +41,8 @@ PHASES = {  # in the order in which they run: phase -> (glyph, glyph in ASCII, c
     "commit_offsets": ("░", "c", GREEN),
 }
 LEGEND_LINES = 2
+REDRAW_SECONDS = 1.0
+PLAIN_SECONDS = 5.0  # between two reports in plain text
 WIDE_COLUMNS = 119  # columns from which a query's figures fit in one line
 NAME_COLUMNS = 21  # the longest of the ledger's names
 MARGIN = " "
@@ -172,17 +174,12 @@ def is_live(console: Console) -> bool:
 
 
 def watch(
-    fetch: Callable[[], Document],
-    title: Callable[[], str],
-    wait: Callable[[float], bool],
-    console: Console,
-    every: float = 1.0,
-    every_plain: float = 5.0,
+    fetch: Callable[[], Document], title: Callable[[], str], wait: Callable[[float], bool], console: Console
 ) -> None:
     """Shows what `fetch` gives until `wait(seconds)` says that it is over."""
     if not is_live(console):
         said: set[str] = set()
-        while not wait(every_plain):
+        while not wait(PLAIN_SECONDS):
             said = print_plain(fetch(), console, said)
         return
     from rich.live import Live
@@ -190,7 +187,7 @@ def watch(
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             live.update(LiveView(fetch(), title()), refresh=True)
-            if wait(every):
+            if wait(REDRAW_SECONDS):
                 return
 
 

@@ -7,7 +7,8 @@ manifest of exactly what was sent, for `ledgerops verify`. Create the topics fir
 
 `--workers N` splits one plan across N processes: worker k sends every N-th record, starting with record k, so together
 they send exactly the records of the plan, and one manifest covers all. `locust -f load/locustfile.py` does the same
-with locust's web interface and workers on other machines; see docs/load.md.
+with locust's web interface and workers on other machines:
+https://github.com/ledgerops/ledgerops/blob/main/docs/load.md.
 
 The load checks itself at the end. It is INVALID if less than 99 % of the records that were due were acknowledged, or if
 the 99th percentile of lateness is above --late-budget (not with --at-once, which has no schedule). An INVALID load

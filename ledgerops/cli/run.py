@@ -8,8 +8,8 @@ With --source kafka or files it reads topics or a landing folder instead, and wr
 dead_letters. A checkpoint takes precedence over --start. After you change a job, the next run resumes with its state;
 if the new job cannot read that state, the run says so: --fresh --start TIME starts over with empty state.
 
-Short runs on this machine (at most ten minutes, or the default plan) start the JVM with options that save CPU time.
-Options of your own, in JDK_JAVA_OPTIONS or spark-defaults.conf, replace them.
+Short runs on this machine (at most ten minutes, or the default plan at its own rate) start the JVM with options that
+save CPU time. Options of your own, in JDK_JAVA_OPTIONS or spark-defaults.conf, replace them.
 
 Exit code: 0 stopped normally, 1 a query failed, 2 it could not run.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> tuple[RunSource, RunSink]:
+def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:
     """What to read and where to write. Raises UserError for flags that do not fit together, or name nothing."""
     from ledgerops.ledger.run.sink import RunSink
     from ledgerops.ledger.run.source import choose_source
@@ -82,12 +81,12 @@ def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ)
     if client is not None and args.source == "kafka":
         start = read_start(args.start) if args.start else Start()
         topics = Topics(client, args.topic_prefix or "", start, args.allow_data_loss)
-    source = choose_source(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
+    source = choose_source(args.source, args.plan, args.rate_scale, args.rate, os.environ, topics, args.landing)
     if args.until_caught_up and source.kind == "embedded":
         raise UserError("--until-caught-up cannot be used with the embedded source, which never ends; use --duration")
     url = ""
     if args.sink == "postgres":
-        url = args.postgres or environ.get(POSTGRES, "")
+        url = args.postgres or os.environ.get(POSTGRES, "")
         if not url:
             raise UserError(f"--sink postgres needs a database: add --postgres URL, or set {POSTGRES}")
         PostgresSink(url)  # raises UserError for an URL that is none

@@ -1,12 +1,13 @@
 """Which cause a harmed query suffers from: the one whose saving ends the harm, or is a third of a batch.
 
 A saving is the time that a typical batch would take less without the cause. Where no saving is enough, the load is more
-than the resources can process.
+than the resources can process, and comes before them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.harm import Harm
@@ -23,11 +24,17 @@ def arbitrate(findings: Sequence[Finding], harm: Harm | None) -> tuple[list[Find
     findings = [each for each in findings if each.rule != ALONE] or findings
     enough = [each for each in findings if each.saving_seconds is not None and _enough(each.share or 0.0, harm)]
     if not enough:
-        return list(findings), {}
+        return _load_first(findings), {}
     best = max(enough, key=lambda each: each.share or 0.0)
     because = f"{best.rule} takes {duration(best.saving_seconds)} of a batch, and without that the query would keep up"
     left_out = {each.rule: because for each in findings if each.rule == LOAD}
     return [each for each in findings if each.rule not in left_out], left_out
+
+
+def _load_first(findings: Sequence[Finding]) -> list[Finding]:
+    """No saving ends the harm: what all of them leave of it is the load's."""
+    most = max((each.share or 0.0 for each in findings if each.saving_seconds is not None), default=None)
+    return [replace(each, share=1 - most) if each.rule == LOAD and most is not None else each for each in findings]
 
 
 def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:

@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis.limits import CLEAR_TIMES
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
 DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
-STAGES = ("launch", "many_tasks", "few_rows", "source_wait", *TASKS, "sink_wait", *UNEVEN)
+STAGES = ("launch", "many_tasks", "few_rows", "table_scan", "source_wait", *TASKS, "sink_wait", *UNEVEN)
 CONTENTION = ("other_queries", "other_processes")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
@@ -42,6 +42,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
     "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer",
+    "table_scan": "what would be `cpu`, `spill` or a wait, in stages that read over 3 times as many rows as the "
+    "sources have, and in those that get mostly such rows from a shuffle",
     # the driver
     "driver_before": "of durationMs.addBatch, what passes before the first stage",
     "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
@@ -73,7 +75,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "unattributed": "the duration less all phases",
 }
 
-MAX_READ_STAGES = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+MAX_READ_STAGES = 8  # of a batch whose recording does not tell whether there were more
 PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state operators that run Python
 STALL = "rocksdbWriterStallLatencyMs"  # nanoseconds, whatever its name says (RocksDBStateStoreProvider, 3.2 to 4.2)
 
@@ -157,6 +159,23 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     return parts | _inside(batch, tasks, stages, facts), stages
 
 
+def scans(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
+    """The stages that read rows which no source of the query brought: far more than all sources have. None where Spark
+    counted no row of the sources, as where it cannot tell whose the rows of a scan are."""
+    return [each for each in _far_more(batch, stages) if not each.reads_shuffle]
+
+
+def _far_more(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
+    rows = sum(source.rows * source.times_read for source in batch.sources)
+    return [each for each in stages if rows and each.records > max(FAR_TIMES * rows, FEW_RECORDS * each.tasks)]
+
+
+def _scanned(batch: Progress, stages: Sequence[StageSummary]) -> frozenset[int]:
+    """The ids of these stages, and of those that get mostly their rows from a shuffle."""
+    most = sum(each.records for each in scans(batch, stages)) / MOSTLY
+    return frozenset(each.stage_id for each in _far_more(batch, stages) if each.records <= most)
+
+
 class StageTime(NamedTuple):
     """Wall seconds in which at least one stage of a batch was running, and when the first began and the last ended."""
 
@@ -168,7 +187,8 @@ class StageTime(NamedTuple):
 def stage_time(tasks: TaskSummary) -> StageTime | None:
     """The time in which the stages of a batch were running; None unless all of them are known."""
     spans = [(s.started, s.ended) for s in tasks.stages if s.started is not None and s.ended is not None]
-    if not spans or len(spans) < len(tasks.stages) or len(spans) >= MAX_READ_STAGES:
+    whole = len(spans) < MAX_READ_STAGES if tasks.whole is None else tasks.whole
+    if not spans or len(spans) < len(tasks.stages) or not whole:
         return None
     total, until = 0.0, float("-inf")
     for started, ended in sorted(spans):
@@ -196,8 +216,8 @@ def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
     needed = longest if stage.tasks <= facts.slots else (ran - longest) / slots + longest
     part, even = _even(stage, slots, facts)
     busiest = _busiest_seconds(stage, facts)
-    if busiest is not None:
-        needed, part, even = max(longest, busiest), "uneven_executors", ran / facts.slots
+    if busiest is not None and busiest > longest:
+        needed, part, even = busiest, "uneven_executors", max(longest, ran / facts.slots)
     needed = min(wall, needed)
     even = min(needed, even) if part else needed
     return StageSplit(stage, wall - needed, 0.0, part, needed - even, even)
@@ -272,10 +292,10 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
     for part, seconds in _wanted(batch, tasks).items():
         known[part] = min(max(0.0, seconds), left)
         left -= known[part]
-    spilled = _spilled(tasks)
-    for part, role, share in _rest(tasks, known.pop("cpu"), left, facts):
-        parts_of = "spill" if role in spilled else part
-        known[parts_of] = known.get(parts_of, 0.0) + share
+    spilled, scanned = _spilled(tasks), _scanned(batch, tasks.stages)
+    for part, stage, share in _rest(tasks, known.pop("cpu"), left, facts):
+        whose = "table_scan" if stage in scanned else "spill" if stage in spilled else part
+        known[whose] = known.get(whose, 0.0) + share
     return parts | {part: seconds / ran * even for part, seconds in known.items()}
 
 

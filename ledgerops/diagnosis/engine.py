@@ -63,9 +63,7 @@ class Diagnoser:
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
-        reach = {
-            rule.slug: _explained(rule.slug, self.rules, active, cleared) for rule in self.rules if rule.slug in active
-        }
+        reach = {slug: _explained(slug, self.rules, active, cleared) for slug in active}
         for small, large in outweighed(findings):
             reach[small] = tuple(each for each in reach[small] if each != large)
         folded = {slug for explained in reach.values() for slug in explained}
@@ -269,7 +267,8 @@ def forecast(view: QueryView, freshness: float) -> Forecast:
     """
     if view.history.ended is not None or view.last is None:
         return Forecast()
-    grown, load = falling.growth(view), falling.load(view)
+    grown = falling.growth(view)
+    load = falling.load(view) if grown is not None else None
     if grown is None or load is None or load.processed <= 0 or load.arrival <= load.processed:
         return Forecast(drain_seconds=view.capacity.drain_seconds)
     rising = 1 - load.processed / load.arrival

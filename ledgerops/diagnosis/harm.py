@@ -1,9 +1,9 @@
 """Whether, how and since when a query is harmed: what it owes.
 
 A query with a trigger interval owes time: the seconds by which its batches were longer than the triggers that fell into
-them. A query that makes it up again owes nothing. One without an interval owes results: it falls behind
-(`facts.growth`), or its batches are so long that results are older than the objective. This needs no healthy past.
-Without harm a cause is at most worth knowing, never a warning.
+them. A query that makes it up again owes nothing, nor does a batch that works off a backlog. One without an interval
+owes results: it falls behind (`facts.growth`), or its batches are so long that results are older than the objective.
+This needs no healthy past. Without harm a cause is at most worth knowing, never a warning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.limits import CLEAR_TIMES, LONG_SECONDS, NEARLY_ALL, SHOWN_BATCHES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import (
+    CLEAR_TIMES,
+    LONG_SECONDS,
+    NEARLY_ALL,
+    NOISE_SHARE,
+    SHOWN_BATCHES,
+    VERY_LONG_SECONDS,
+)
+from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -145,18 +153,28 @@ def _turns(view: QueryView) -> Sequence[Turn]:
     batches = view.baseline.settled
     steady = view.baseline.steady[0].started if view.baseline.steady else view.now
     fresh = bisect_left(batches, view.now - WINDOW_SECONDS, key=lambda batch: batch.ended)
-    newest = batches[min(fresh, max(0, len(batches) - SHOWN_BATCHES)) :]
+    first = min(fresh, max(0, len(batches) - SHOWN_BATCHES))
     limit, running = OVER_RATIO * interval, view.run.unfinished_seconds
-    if (running or 0.0) <= limit and all(batch.duration <= limit for batch in newest):
+    if (running or 0.0) <= limit and all(batch.duration <= limit for batch in batches[first:]):
         return []
-    turns = []
-    for place, batch in enumerate(newest):
-        until_next = newest[place + 1].started - batch.started if place + 1 < len(newest) else float("inf")
-        taken = min(until_next, max(batch.duration, interval))
-        turns.append(Turn(batch, batch.started, batch.duration, taken, batch.started >= steady))
-    if running is not None and running > limit:
+    turns, gains = [], False
+    without = len(view.batches) - len(batches)  # the first batch of the run
+    for place, batch in enumerate(batches[first:], first):
+        until_next = batches[place + 1].started - batch.started if place + 1 < len(batches) else float("inf")
+        gains = without + place > 0 and _works_off(view.batches[without + place - 1], batch)
+        seconds = min(batch.duration, interval) if gains else batch.duration
+        taken = min(until_next, max(seconds, interval))
+        turns.append(Turn(batch, batch.started, seconds, taken, batch.started >= steady))
+    if running is not None and running > limit and not gains:
         turns.append(Turn(None, view.now - running, running, running, bool(view.baseline.steady)))
     return turns
+
+
+def _works_off(before: Progress, batch: Progress) -> bool:
+    """Whether a batch left less in its sources than the one before it: of a backlog it took as much as it may, and its
+    results come sooner than they were due."""
+    was, left = backlog(before), backlog(batch)
+    return was is not None and left is not None and left < was and was > NOISE_SHARE * batch.rows
 
 
 def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float]) -> bool:
@@ -214,7 +232,7 @@ def examined(view: QueryView) -> bool:
         return any(min(seconds, default=0.0) > least for seconds, least in _few(view))
     seconds = median(batch.duration for batch in latest)
     changed = not view.trigger.interval and seconds > CLEAR_TIMES * _usual_seconds(view)
-    return changed or ((view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > LONG_SECONDS)
+    return changed or (seconds > LONG_SECONDS and (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO)
 
 
 def _few(view: QueryView) -> Iterator[tuple[list[float], float]]:

@@ -6,6 +6,7 @@ docs/verdict.md says which batches, how a part's seconds come from them, and wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ FIXED = (
     "launch",
     "many_tasks",
     "few_rows",
+    "table_scan",
 )
 # what is more for more rows: raising a cap on them makes these parts longer, and no other
 ON_ROWS = (
@@ -54,7 +56,7 @@ ON_ROWS = (
 )  # fmt: skip
 # what waits for another system rather than for a core
 WAITS = ("latest_offset", "get_batch", "after_tasks", "gc", "unattributed", "tasks_unknown")
-COMPUTING = ("cpu", "few_rows")
+COMPUTING = ("cpu", "few_rows", "table_scan")
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
 FOR_SLOTS = ("driver_before", "driver_between", "launch")  # a stage waits there until another query's tasks end
 
@@ -183,7 +185,9 @@ def _needed(view: QueryView) -> int:
 
 @once
 def _with_rows(view: QueryView) -> Sequence[Progress]:
-    return _after_warm_up(view, [batch for batch in view.baseline.settled if batch.rows > 0])
+    """The newest settled batches with rows, at least as many as are shown, oldest first."""
+    newest_first = islice((batch for batch in reversed(view.baseline.settled) if batch.rows > 0), SHOWN_BATCHES + 1)
+    return _after_warm_up(view, list(newest_first)[::-1])
 
 
 def _after_warm_up(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
@@ -263,9 +267,9 @@ def _facts(view: QueryView) -> Facts:
 
 def _python_computes(view: QueryView) -> bool:
     """Whether Python workers use the cores while Spark reports no Python time: tasks wait for them, not for a sink."""
-    use, tasks = cpu_use(view), view.run.tasks
-    unknown = tasks is not None and not tasks.python_seconds
-    return unknown and use is not None and use.cores_by.get(ROLES["python_workers"], 0.0) >= MIN_PYTHON_CORES
+    tasks = view.run.tasks
+    use = cpu_use(view) if tasks is not None and not tasks.python_seconds else None
+    return use is not None and use.cores_by.get(ROLES["python_workers"], 0.0) >= MIN_PYTHON_CORES
 
 
 def _source_is_slow(view: QueryView) -> bool:

@@ -33,6 +33,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "launch": "starting tasks",
     "many_tasks": "far too many tasks",
     "few_rows": "tasks with hardly any rows",
+    "table_scan": "work on rows of a table",
     "driver_before": "in the driver, before the first task",
     "driver_between": "in the driver, between stages",
     "driver_waits": "waiting in the driver, outside of stages",

@@ -132,6 +132,7 @@ def text(
     incidents = [each for each in document.get("incidents", ()) if _at_least(each["severity"], lowest)]
     notes = [] if verbose else [each for each in incidents if _is_note(each)]
     incidents = [each for each in incidents if each not in notes]
+    told = {each["query"] for each in incidents}
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
     by_name = {query["query"]: query for query in queries}
     lines: list[Line] = []
@@ -153,7 +154,12 @@ def text(
         lines += [_muted(each) for each in query.get("muted", ()) if _at_least(each["severity"], lowest)]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
-    lines += [*_noted(notes), [], _sum_up(document, lowest, verbose), *_lately(document)]
+    lines += [
+        *_noted([each for each in notes if each["query"] not in told]),
+        [],
+        _sum_up(document, lowest, verbose),
+        *_lately(document),
+    ]
     if columns is not None:
         lines = [part for line in lines for part in _broken(line, columns)]
     if colour:
@@ -356,7 +362,7 @@ def _is_note(incident: Mapping[str, Any]) -> bool:
 
 
 def _noted(notes: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Incidents without harm that are over, in a line."""
+    """Incidents without harm that are over, of queries of which nothing else is told, in a line."""
     if notes:
         by_rule: dict[str, dict[str, None]] = {}
         for each in notes:

@@ -4,6 +4,7 @@ GENERATOR_METRICS are those of `ledgerops load`, which has an endpoint of its ow
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -50,7 +51,7 @@ METRICS: tuple[Metric[Any], ...] = (
     *GENERATOR_METRICS,
 )
 NAMES = frozenset(metric.name for metric in METRICS)
-PER_BATCH = tuple(metric for metric in QUERY_METRICS if metric.per_batch is not None)
+PER_BATCH = tuple((metric.name, metric.per_batch) for metric in QUERY_METRICS if metric.per_batch is not None)
 
 
 def openmetrics_kind(metric: Metric[Any]) -> str:
@@ -65,7 +66,7 @@ class RunningTotals:
     """
 
     def __init__(self) -> None:
-        self.counters: dict[str, dict[Labels, float]] = {}
+        self.counters: defaultdict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         self.histograms: dict[str, HistogramTotal] = {}
         self._copy: Self | None = None  # None as soon as something was added
 
@@ -73,7 +74,7 @@ class RunningTotals:
         """One that does not change when this one does; the same one until something is added."""
         if self._copy is None:
             self._copy = type(self)()
-            self._copy.counters = {name: dict(totals) for name, totals in self.counters.items()}
+            self._copy.counters.update({name: totals.copy() for name, totals in self.counters.items()})
             self._copy.histograms = {
                 name: HistogramTotal(total.bounds, list(total.counts), total.sum, total.exemplar)
                 for name, total in self.histograms.items()
@@ -83,14 +84,12 @@ class RunningTotals:
     def add(self, progress: Progress) -> None:
         """Adds one batch; the caller sees to it that no batch comes twice."""
         self._copy = None
-        for metric in PER_BATCH:
-            assert metric.per_batch is not None
-            totals = self.counters.setdefault(metric.name, {})
-            for labels, increment in metric.per_batch(progress).items():
-                totals[labels] = totals.get(labels, 0.0) + increment
+        for name, added in PER_BATCH:
+            totals = self.counters[name]
+            for labels, increment in added(progress).items():
+                totals[labels] += increment
         for name, labels, increment in state.added(progress):
-            totals = self.counters.setdefault(name, {})
-            totals[labels] = totals.get(labels, 0.0) + increment
+            self.counters[name][labels] += increment
         exemplar = {"batch_id": str(progress.batch_id), "run_id": progress.run_id}
         durations = self._histogram(latency.BATCH_DURATION.name, latency.BATCH_BOUNDS)
         durations.counts[bisect_left(durations.bounds, progress.duration)] += 1
@@ -106,8 +105,7 @@ class RunningTotals:
         self._copy = None
         for commit in commits:
             for metric, count in tables.counts(commit):
-                totals = self.counters.setdefault(metric.name, {})
-                totals[()] = totals.get((), 0.0) + count
+                self.counters[metric.name][()] += count
 
     def _histogram(self, name: str, bounds: tuple[float, ...]) -> HistogramTotal:
         if name not in self.histograms:

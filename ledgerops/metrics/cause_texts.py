@@ -48,6 +48,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "slow-sink": "Writing to the sink is slow.",
         "intermittent-sink": "Some writes to the sink take very long.",
         "python-bound": "Python workers take most of the time.",
+        "table-scan": "Each batch reads a table or files again.",
         "key-skew": "One key holds too many rows.",
         "straggler": "One task or executor is far slower.",
         "scheduler-skew": "One executor does most of the work.",

@@ -1,4 +1,4 @@
-"""What sources and sinks report of themselves, and what queries observe: numbers that only their authors define."""
+"""What sources and sinks report of themselves: numbers that only their authors define."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from math import isfinite
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.sources import NAMED
 from ledgerops.signals.query_view import QueryView
@@ -24,14 +23,6 @@ def _source_values(batch: Progress) -> Iterator[tuple[tuple[str, ...], object]]:
 def _sink_values(batch: Progress) -> Iterator[tuple[tuple[str, ...], object]]:
     for name, value in batch.sink_metrics.items():
         yield (name,), value
-
-
-def _observed_values(batch: Progress) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Columns of the query's own observations: those of ledgerops have families of their own."""
-    for name, row in batch.observed.items():
-        if not name.startswith(OBSERVATION):
-            for column, value in row.items():
-                yield (f"{name}.{column}",), value
 
 
 def _numbers(values: Callable[[Progress], Iterator[tuple[tuple[str, ...], object]]]) -> Callable[[QueryView], Series]:
@@ -71,10 +62,4 @@ SINK_VALUE: Metric[QueryView] = Metric(
     labels=("kind",),
     read=_numbers(_sink_values),
 )
-OBSERVED_VALUE: Metric[QueryView] = Metric(
-    "ledgerops_observed_value",
-    "A number that the query observes itself (`Dataset.observe`) in the newest batch, by `observation.column`.",
-    labels=("kind",),
-    read=_numbers(_observed_values),
-)
-METRICS = (SOURCE_VALUE, SINK_VALUE, OBSERVED_VALUE)
+METRICS = (SOURCE_VALUE, SINK_VALUE)

@@ -87,6 +87,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     # input
     "input-overload": {
         GENERAL: FirstStep("ask the producer whether the load is intended; spread or reduce it"),
+        "expand": FirstStep(
+            "compare the length of the window with its slide: the plan makes {number} rows of each row",
+            "windows that slide, or grouping sets",
+            {"number": "many"},
+        ),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
     "rate-limited": {
@@ -134,6 +139,15 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "python-bound": {
         GENERAL: FirstStep("find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers")
+    },
+    "table-scan": {
+        GENERAL: FirstStep(
+            "see in the Spark UI, page SQL, which scan of a batch reads most rows, and by what condition"
+        ),
+        "sink foreach_batch": FirstStep(
+            "look for reads of a table in the function of foreachBatch, also by MERGE, and at their conditions",
+            "`foreachBatch`",
+        ),
     },
     "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
     "straggler": {
@@ -310,6 +324,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "sink_wait": _WAITING_SINK,
     "many_tasks": "compare the number of tasks of a batch with the cores",
     "few_rows": "compare the number of tasks of a batch with its rows",
+    "table_scan": "see in the Spark UI, page SQL, which scan of a batch reads most rows",
     "state_stall": "see with `iostat -x` whether the disk of spark.local.dir is busy",
     "spill": "see in the Spark UI whether all tasks of the stage spill, or one of them",
     "uneven_keys": "find the hot key",

@@ -20,7 +20,8 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
 
 
 def _unread_headroom(view: QueryView) -> Series:
-    left = [seconds for partition, seconds in view.lag.headroom.items() if view.lag.unread.get(partition)]
+    unread = view.lag.unread
+    left = [seconds for partition, seconds in view.lag.headroom.items() if unread.get(partition)]
     return _known(min([*left, *view.tables.headroom.values()], default=None))
 
 

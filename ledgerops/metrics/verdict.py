@@ -45,7 +45,7 @@ ROOT_CAUSE: Metric[Verdict] = Metric(
 )
 ROOT_CAUSE_INFO: Metric[Verdict] = Metric(
     "ledgerops_root_cause_info",
-    "What each root cause means and the first safe action, from a fixed vocabulary; rank 1 is the most important.",
+    "What each root cause means and the first step, from a fixed vocabulary; rank 1 is the most important.",
     labels=("rule", "severity", "rank", "summary", "action"),
     read=_described,
     survives=True,

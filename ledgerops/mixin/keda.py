@@ -1,7 +1,7 @@
 """KEDA's ScaledObjects: the workers of an application follow the lag of its queries.
 
 Lag says that there is too little, never that there is too much: how many workers can go is asked of the pressure (the
-arrival over the sustainable rate). Where more workers would not help, lag asks for none.
+arrival over the sustainable rate). Where more workers would not help, neither asks for any.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from ledgerops.mixin.site import Site
 
-# root causes that more workers do not cure: their query's lag counts as if it were just at the limit
+# root causes that more workers do not cure: lag and pressure of their query count as if they were just at the limit
 NOT_CURED = (
     "checkpoint-slow", "crash-loop", "intermittent-sink", "key-skew", "query-stuck", "rate-limited",
     "slow-sink", "slow-source", "small-batch-overhead", "source-partition-skew", "source-unreachable", "straggler",
@@ -33,17 +33,21 @@ def scaled_objects(site: Site) -> list[dict[str, Any]]:
 
 def lag_query(app: str, site: Site) -> str:
     """The longest lag of the application's queries (seconds); at most the limit where workers would not help."""
-    of_app, rules = f'app="{app}"', f'rule=~"{"|".join(NOT_CURED)}"'
-    lag = f"ledgerops_query_lag_seconds{site.matchers(of_app)}"
-    causes = f"ledgerops_root_cause{site.matchers(of_app, rules)} == 1"
-    on = "on (job, app, instance, query)"
-    return f"max(({lag} unless {on} ({causes})) or clamp_max({lag}, {_limit(site):g}))"
+    return _most("ledgerops_query_lag_seconds", _limit(site), app, site)
 
 
 def pressure_query(app: str, site: Site) -> str:
-    """The highest pressure of the application's queries: 1 is all that the present workers sustain."""
-    of_app = f'app="{app}"'
-    return f"max(ledgerops_pressure_ratio{site.matchers(of_app)})"
+    """The highest pressure of the application's queries: 1 is all that the present workers sustain. At most PRESSURE
+    where workers would not help."""
+    return _most("ledgerops_pressure_ratio", PRESSURE, app, site)
+
+
+def _most(metric: str, limit: float, app: str, site: Site) -> str:
+    of_app, rules = f'app="{app}"', f'rule=~"{"|".join(NOT_CURED)}"'
+    value = f"{metric}{site.matchers(of_app)}"
+    causes = f"ledgerops_root_cause{site.matchers(of_app, rules)} == 1"
+    on = "on (job, app, instance, query)"
+    return f"max(({value} unless {on} ({causes})) or clamp_max({value}, {limit:g}))"
 
 
 def _limit(site: Site) -> float:

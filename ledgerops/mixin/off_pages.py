@@ -20,10 +20,9 @@ BYTES = "the pages show the time that it takes."
 FILES = "the pages show the commit time that uploads take."
 LOADING = "only matters right after a start."
 
-CONNECTOR = "their meaning is known to the connector or the query alone; put them on a page of your own."
+CONNECTOR = "their meaning is known to the connector alone; put them on a page of your own."
 
 OFF_PAGES: Mapping[str, str] = {
-    "ledgerops_observed_value": CONNECTOR,
     "ledgerops_sink_reported_value": CONNECTOR,
     "ledgerops_source_reported_value": CONNECTOR,
     "ledgerops_health_score": "the pages show the status and the cause, which say what to do.",

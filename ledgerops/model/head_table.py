@@ -39,24 +39,35 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
             continue
         if heads and head < heads[-1]:
             heads, times = table[partition] = (array("d"), array("d"))
-        if len(heads) > 1 and heads[-2] == heads[-1] == head:
+        if len(heads) > 1 and head == heads[-1] == heads[-2]:
             times[-1] = at
             continue
         times.append(at)
         heads.append(head)
         if len(heads) >= 2 * MIN_POINTS and halves > 0:
             halves -= 1
-            kept = [*_half(heads[:MIN_POINTS]), *range(MIN_POINTS, len(heads))]
-            table[partition] = (array("d", [heads[i] for i in kept]), array("d", [times[i] for i in kept]))
+            kept = list(_half(heads[:MIN_POINTS], times[:MIN_POINTS]))
+            table[partition] = (
+                array("d", [heads[i] for i in kept]) + heads[MIN_POINTS:],
+                array("d", [times[i] for i in kept]) + times[MIN_POINTS:],
+            )
 
 
-def _half(heads: Sequence[float]) -> Iterator[int]:
+def _half(heads: Sequence[float], times: Sequence[float]) -> Iterator[int]:
     """Every second of the older points, so that the table reaches far back: a consumer may pause for hours.
 
-    Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance.
+    Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance. Of the
+    longest one both stay: it is what a later one is compared with.
     """
+    longest = 0
+    if len(set(heads)) < len(heads):
+        still = (index for index in range(1, len(heads)) if heads[index - 1] == heads[index])
+        longest = max(still, key=lambda index: times[index] - times[index - 1])
     keep = True
     for index, head in enumerate(heads):
+        if index + 1 == longest:
+            yield index
+            continue
         if index + 1 < len(heads) and heads[index + 1] == head:
             continue
         if index and heads[index - 1] == head:

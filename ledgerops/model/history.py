@@ -276,7 +276,7 @@ class History:
         if self.trend and self.trend[-1].at == at:
             point = self.trend.pop()
             rows, batches, seconds = rows + point.rows, batches + point.batches, seconds + point.batch_seconds
-        heads = [offset for source in progress.sources for offset in source.latest.values()]
+        heads = [sum(source.latest.values()) for source in progress.sources if source.latest]
         self.trend.append(
             TrendPoint(
                 at=at,

@@ -53,7 +53,7 @@ def by_topic(value: object) -> Offsets | None:
             return None
         known = _partitions(str(topic))
         # a topic may have hundreds, in every batch
-        offsets.update([(known[each], at) for each, at in partitions.items() if type(at) is int or is_whole(at)])
+        offsets |= {known[each]: at for each, at in partitions.items() if type(at) is int or is_whole(at)}
     return offsets if offsets or not any(value.values()) else None
 
 

@@ -27,6 +27,7 @@ PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
 MAX_DIGITS = 20  # of a whole number, with its sign
 TOTAL_BYTES = 256 * 1024 * 1024
+MIN_SEGMENTS = 4  # of a recording: the oldest goes as a whole
 
 
 def encode(at: float, kind: ObservationKind, query: str | None, data: bytes) -> bytes:
@@ -155,7 +156,7 @@ class Recorder:
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
         self.folder = folder
-        self.segment_bytes = segment_bytes
+        self.segment_bytes = min(segment_bytes, max(1, total_bytes // MIN_SEGMENTS))
         self.total_bytes = total_bytes
         self._file: IO[bytes] | None = None
         self._path = folder

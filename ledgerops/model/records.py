@@ -1,7 +1,8 @@
 """What was observed, one plain record each: our names, base units, no judgement.
 
 Instants are seconds since the epoch (UTC), durations seconds, sizes bytes. `None` means that Spark did not say:
-a value is never invented (no 0, no -1, no 1970).
+a value is never invented (no 0, no -1, no 1970). Nothing changes a record; those that are made for each batch are not
+frozen, because frozen ones take three times as long to make.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class TablePosition(NamedTuple):
     table_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SourceProgress:
     """One source's part in a batch. Offsets are empty where the source has no numbers that can be subtracted."""
 
@@ -96,11 +97,10 @@ class SourceProgress:
             left = 0
         else:
             left = sum(max(0, head - self.end[each]) for each, head in self.latest.items() if each in self.end)
-        object.__setattr__(self, "read", read)
-        object.__setattr__(self, "left", left)
+        self.read, self.left = read, left
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StateOperator:
     """One state operator after a batch. Times are sums over tasks, not wall time."""
 
@@ -118,7 +118,7 @@ class StateOperator:
     snapshot_versions: Mapping[str, int]  # store instance -> last uploaded version; -1 = never
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Progress:
     """One micro-batch."""
 
@@ -211,6 +211,7 @@ class TaskSummary:
     batch_id: int
     stages: tuple[StageSummary, ...]
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
+    whole: bool | None = None  # whether these are all that ran; None in recordings that do not tell
 
     @property
     def run_seconds(self) -> float:
@@ -310,6 +311,7 @@ class Plan:
     app_name: str | None = None
     spark_version: str | None = None
     without_timeout: tuple[str, ...] = ()  # operators whose function keeps state and sets no time limit
+    rows_made: int = 1  # of each row, before they are grouped: sliding windows, grouping sets
     state_settings: Mapping[str, str] | None = None  # of `model.state_settings`, those that are set; None = not read
 
     @property

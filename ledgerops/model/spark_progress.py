@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -94,7 +94,7 @@ def parse_progress(data: Mapping[str, Any]) -> Progress:
         event_time_avg=parse_instant(event_time.get("avg")),
         event_time_max=parse_instant(event_time.get("max")),
         observed={
-            str(name): row for name, row in _mapping(data.get("observedMetrics")).items() if isinstance(row, Mapping)
+            str(name): row for name, row in _mapping(data.get("observedMetrics")).items() if isinstance(row, dict)
         },
         record_latencies=_record_latencies(data.get("rtmMetrics") or data.get("latencies")),
         sink_metrics=_texts(sink.get("metrics")),
@@ -154,9 +154,9 @@ def format_instant(at: float) -> str:
 
 def _sources(values: object) -> tuple[SourceProgress, ...]:
     sources: list[SourceProgress] = []
-    names: Counter[str] = Counter()
-    for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
-        if not isinstance(value, Mapping):
+    names = defaultdict[str, int](int)
+    for value in values if isinstance(values, list) else ():
+        if not isinstance(value, dict):
             continue
         description = sys.intern(str(value.get("description") or ""))
         reached = decoded(value.get("endOffset"))
@@ -227,9 +227,9 @@ def _short_name(description: str) -> str:
 
 def _operators(values: object) -> tuple[StateOperator, ...]:
     operators: list[StateOperator] = []
-    names: Counter[str] = Counter()
-    for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
-        if not isinstance(value, Mapping):
+    names = defaultdict[str, int](int)
+    for value in values if isinstance(values, list) else ():
+        if not isinstance(value, dict):
             continue
         custom: dict[str, float] = {}
         snapshots: dict[str, int] = {}
@@ -260,7 +260,7 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
     return tuple(operators)
 
 
-def _unique(name: str, taken: Counter[str]) -> str:
+def _unique(name: str, taken: defaultdict[str, int]) -> str:
     taken[name] += 1
     return sys.intern(name if taken[name] == 1 else f"{name}-{taken[name]}")
 
@@ -281,7 +281,7 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _number(value: object) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
@@ -45,18 +46,19 @@ class Lag:
         Infinity stands for 'nothing left when the last batch began'. The resolution is the trigger interval.
         """
         found: dict[Partition, float] = {}
+        ambiguous = self._ambiguous
         for partition, left in self.backlog_by_partition.items():
-            if partition in self._ambiguous:
+            if partition in ambiguous:
                 continue
             if left == 0:
-                found[partition] = float("inf")
+                found[partition] = inf
                 continue
             assert self._run.last is not None
             slack = ALIGNMENT_SECONDS + self._run.last.phases.get("latest_offset", 0.0)
             at = self._was_head(partition)
             if at is not None:
                 # what arrived while the batch was being planned does not count as unread
-                found[partition] = float("inf") if at >= head_table.offsets_read_at(self._run.last) - slack else at
+                found[partition] = inf if at >= head_table.offsets_read_at(self._run.last) - slack else at
         return found
 
     @kept
@@ -108,10 +110,11 @@ class Lag:
             return self.backlog_by_partition
         if self._run.plan.trigger in LONG_RUNNING and self._run.now < self._next_report(self._run.last):
             return self.backlog_by_partition
+        latest = heads.latest
         asked = {
-            partition: max(0, heads.latest[partition] - end)
+            partition: left if (left := latest[partition] - end) > 0 else 0
             for partition, end in self.consumed.items()
-            if partition in heads.latest
+            if partition in latest
         }
         return {**self.backlog_by_partition, **asked}
 
@@ -130,8 +133,11 @@ class Lag:
         """`consumed_until` by the newest heads known; infinity where nothing is left."""
         if self.unread is self.backlog_by_partition:
             return self.consumed_until
-        found = {p: float("inf") if left == 0 else self._was_head(p) for p, left in self.unread.items()}
-        return {partition: at for partition, at in found.items() if at is not None}
+        return {
+            partition: at
+            for partition, left in self.unread.items()
+            if (at := inf if left == 0 else self._was_head(partition)) is not None
+        }
 
     @kept
     def headroom(self) -> Mapping[Partition, float]:
@@ -141,12 +147,12 @@ class Lag:
         at which the partition's beginning advances. Where all is read it is the whole retention. A partition of which
         neither can be known is absent, and so are all without a collector.
         """
-        heads = self.heads
+        heads, unread = self.heads, self.unread
         found: dict[Partition, float] = {}
         if heads is None:
             return found
         for partition, end in self.consumed.items():
-            earliest, left = heads.earliest.get(partition), self.unread.get(partition)
+            earliest, left = heads.earliest.get(partition), unread.get(partition)
             if earliest is None or left is None:
                 continue
             if end < earliest:

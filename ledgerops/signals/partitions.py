@@ -37,8 +37,8 @@ def lowest_offsets(sources: Iterable[Offsets]) -> dict[Partition, int]:
     """All partitions of some sources; of several sources that read one, the offset of the slowest."""
     found: dict[Partition, int] = {}
     for offsets in sources:
-        for partition, offset in offsets.items():
-            found[partition] = min(offset, found.get(partition, offset))
+        shared = {partition: min(found[partition], offsets[partition]) for partition in found.keys() & offsets.keys()}
+        found = {**found, **offsets, **shared}
     return found
 
 

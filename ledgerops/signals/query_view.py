@@ -66,12 +66,12 @@ class QueryView:
         """The name of the query, as in its history."""
         return self.history.query
 
-    @property
+    @kept
     def batches(self) -> Sequence[Progress]:
         """The remembered batches of the current run, oldest first."""
         return self.run.batches
 
-    @property
+    @kept
     def last(self) -> Progress | None:
         """The newest batch of the run; None before the first."""
         return self.run.last
@@ -86,12 +86,12 @@ class QueryView:
         """The state operators of the newest batch; none before the first."""
         return self.last.operators if self.last is not None else ()
 
-    @property
+    @kept
     def interval(self) -> float:
         """The trigger interval in seconds; 0 where there is none, or none is known."""
         return self.trigger.interval or 0.0
 
-    @property
+    @kept
     def plan(self) -> Plan:
         """What is known of the run's plan; all unknown when the plan was not read."""
         return self.run.plan

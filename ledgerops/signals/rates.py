@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from ledgerops.model import head_table
@@ -19,13 +20,12 @@ def growth(earlier: Offsets, later: Offsets) -> int:
 
 def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
     """Rows per offset of each source: 1 for most topics, less with compaction or transactions, many for files."""
-    rows: dict[str, int] = {}
-    offsets: dict[str, int] = {}
+    rows, offsets = defaultdict[str, int](int), defaultdict[str, int](int)
     for batch in batches:
         for source in batch.sources:
             if source.read > 0 and source.rows > 0:
-                rows[source.name] = rows.get(source.name, 0) + source.rows
-                offsets[source.name] = offsets.get(source.name, 0) + source.read
+                rows[source.name] += source.rows
+                offsets[source.name] += source.read
     return {name: rows[name] / offsets[name] for name in rows}
 
 
@@ -95,10 +95,10 @@ class Rates:
         if len(recent) < 2:
             return {}
         span = recent[-1].started - recent[0].started
-        rows: dict[str, int] = {}
+        rows = defaultdict[str, int](int)
         for batch in recent[1:]:  # a batch reads what came since the one before it began
             for source in batch.sources:
-                rows[source.name] = rows.get(source.name, 0) + source.rows
+                rows[source.name] += source.rows
         return {name: count / span for name, count in rows.items()} if span > 0 else {}
 
     @kept

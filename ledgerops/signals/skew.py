@@ -36,7 +36,7 @@ def skew_score(values: Sequence[float]) -> float | None:
     mean = sum(values) / len(values)
     if mean == 0:
         return 0.0
-    return min(100.0, sum(abs(value - mean) for value in values) / len(values) / mean * 100)
+    return min(100.0, sum([abs(value - mean) for value in values]) / len(values) / mean * 100)
 
 
 class Skew:

@@ -44,8 +44,11 @@ class Trigger:
         ]
         if len(waited) < MIN_WAITS:
             return None
-        guess = round(median(gap for gap, _ in waited), 1)
-        aligned = sum(_is_multiple(started, guess) for _, started in waited)
+        guess = round(median([gap for gap, _ in waited]), 1)
+        if guess <= 2 * ALIGNMENT_SECONDS:
+            return None  # any instant would be a multiple of it
+        # which began on multiples of it, as Spark and its clock keep them
+        aligned = sum([(started + ALIGNMENT_SECONDS) % guess <= 2 * ALIGNMENT_SECONDS for _, started in waited])
         return guess if aligned >= MIN_ALIGNED_SHARE * len(waited) else None
 
     @property
@@ -70,8 +73,3 @@ class Trigger:
         final = max(last[-1].duration, self.interval or 0.0)  # the last batch waits for its next trigger, too
         span = last[-1].started + final - last[0].started
         return min(1.0, sum(batch.duration for batch in last) / span) if span > 0 else None
-
-
-def _is_multiple(instant: float, interval: float) -> bool:
-    """Whether an instant is a multiple of the interval, as Spark and its clock keep it."""
-    return interval > 2 * ALIGNMENT_SECONDS and (instant + ALIGNMENT_SECONDS) % interval <= 2 * ALIGNMENT_SECONDS

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import zstandard
 
-from ledgerops.analysis import event_log
+from ledgerops.analysis import event_log, event_log_files
 from ledgerops.analysis.session import Investigation
 from ledgerops.errors import UserError
 from ledgerops.model.spark_progress import parse_progress
@@ -116,7 +116,7 @@ def test_a_stage_that_is_run_again_is_summed_up_from_its_second_attempt(tmp_path
 @pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
 def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
     log = event_log.Log()
-    for part in event_log._files(path):
+    for part in event_log_files.log_files(path):
         assert list(log.read(part))
 
     assert (log._batches, log._tasks, log._stages, log._python) == ({}, {}, {}, {})
@@ -220,7 +220,7 @@ def test_a_folder_with_several_logs_asks_which(tmp_path):
     shutil.copytree(ROLLING, tmp_path / ROLLING.name)
     shutil.copy(PLAIN, tmp_path)
 
-    assert event_log.is_event_log(tmp_path)
+    assert event_log_files.is_event_log(tmp_path)
     with pytest.raises(UserError, match="holds 2 event logs; give one of them"):
         list(event_log.read(tmp_path))
 
@@ -228,9 +228,9 @@ def test_a_folder_with_several_logs_asks_which(tmp_path):
 def test_a_recording_is_no_event_log(tmp_path):
     (tmp_path / "recording-000001.jsonl").write_bytes(orjson.dumps({"at": "2026-01-01T00:00:00Z", "kind": "idle"}))
 
-    assert not event_log.is_event_log(tmp_path)
-    assert not event_log.is_event_log(tmp_path / "recording-000001.jsonl")
-    assert not event_log.is_event_log(tmp_path / "absent")
+    assert not event_log_files.is_event_log(tmp_path)
+    assert not event_log_files.is_event_log(tmp_path / "recording-000001.jsonl")
+    assert not event_log_files.is_event_log(tmp_path / "absent")
 
 
 SKEWED = RECORDED / "skewed-app"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from ledgerops.ledger.jobs import (
     large_credits,
 )
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.run.start import SESSION_CONF
+from ledgerops.ledger.run.start import SESSION_CONF, temporary_conf
 from tests.ledger.jobs.feed import Feed, customer, transaction
 
 if TYPE_CHECKING:
@@ -99,18 +98,6 @@ BATCHES = [ROWS[:20], ROWS[20:40], [*ROWS[40:], *ROWS[57:]]]
 LATER = transaction("T900", "2024-03-01T02:00:00", "C1")  # two hours on: the watermark passes all others
 
 
-@contextmanager
-def configured(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
-
-
 MADE = {
     "counts": (daily_counts.JOB, ROCKSDB),
     "counts_snapshots": (daily_counts.JOB, SNAPSHOTS),
@@ -129,7 +116,7 @@ MADE = {
 def make(spark: SparkSession, name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     """The checkpoint of a query that has worked off the batches, and its progress."""
     job, conf = MADE[name]
-    with configured(spark, conf):
+    with temporary_conf(spark, conf):
         feed = Feed(spark, job, folder)
         if "customers" in job.inputs:
             feed.add([customer(f"C{n}") for n in range(5)], name="customers")

@@ -21,9 +21,9 @@ from ledgerops.checkpoint.summary import Selection, summarize
 from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import dedup_transactions
-from ledgerops.ledger.run.start import start
+from ledgerops.ledger.run.start import start, temporary_conf
 from ledgerops.ledger.sinks import ParquetSink
-from tests.checkpoint.made import BATCHES, MADE, ROCKSDB, ROWS, at, configured, make
+from tests.checkpoint.made import BATCHES, MADE, ROCKSDB, ROWS, at, make
 from tests.ledger.jobs.feed import TRANSACTIONS, Feed, transaction
 from tests.programs import until
 
@@ -323,7 +323,7 @@ def test_a_query_at_work_is_read_and_each_batch_agrees_with_its_metric(spark, tm
     feed = Feed(spark, dedup_transactions.JOB, tmp_path)
     batches = ([transaction(f"T{batch}-{n}", at(0)) for n in range(50)] for batch in count())
     feed.add(*islice(batches, 4))
-    with configured(spark, conf):
+    with temporary_conf(spark, conf):
         query = start(
             feed.job, feed.inputs(), sink=ParquetSink(feed.output), checkpoint=feed.checkpoint, trigger_seconds=0.2
         )

@@ -9,6 +9,7 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.model.recording import encode
+from ledgerops.model.spark_progress import format_instant
 from tests.build import T0, spark_json
 
 BATCHES = 40
@@ -33,7 +34,7 @@ def write(path: Path, swings: bool = True) -> str:
         at = T0 + 2 * number
         data = spark_json(
             batchId=number,
-            timestamp=_instant(at),
+            timestamp=format_instant(at),
             batchDuration=int(seconds * 1000),
             numInputRows=rows,
             durationMs={"addBatch": int(seconds * 900), "triggerExecution": int(seconds * 1000)},
@@ -42,12 +43,6 @@ def write(path: Path, swings: bool = True) -> str:
         lines.append(encode(at + seconds, "progress", "daily_counts", orjson.dumps(data)))
     path.write_bytes(b"".join(lines))
     return str(path)
-
-
-def _instant(at: float) -> str:
-    from ledgerops.model.spark_progress import format_instant
-
-    return format_instant(at)
 
 
 @pytest.fixture

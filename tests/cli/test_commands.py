@@ -12,7 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -24,17 +23,9 @@ from ledgerops.cli import COMMANDS, GROUPS, build_parser, join_command, main
 from ledgerops.cli.completion import SHELLS, known_names, whole_parser
 from ledgerops.cli.exec import script_and_arguments
 from tests.paths import RECORDED
+from tests.serving import talking
 
 NAMES = [command.name for command in COMMANDS]
-
-
-def refused(capsys, *argv):
-    """The one line that a refused command line gives."""
-    assert main(argv) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    return told.err.strip()
 
 
 def test_every_command_has_help_with_an_example_that_parses(subtests: pytest.Subtests):
@@ -150,58 +141,56 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        pytest.param(["diagnos"], "ledgerops: no command 'diagnos'; did you mean diagnose?", id="a slip"),
-        pytest.param(["xyz"], "ledgerops: no command 'xyz'; see ledgerops --help", id="no command at all"),
+        pytest.param(["diagnos"], "no command 'diagnos'; did you mean diagnose?", id="a slip"),
+        pytest.param(["xyz"], "no command 'xyz'; see ledgerops --help", id="no command at all"),
         pytest.param(
             ["status", "--nope"],
-            "ledgerops: unrecognized arguments: --nope; see ledgerops status --help",
+            "unrecognized arguments: --nope; see ledgerops status --help",
             id="an option that there is not",
         ),
         pytest.param(
             ["diagnose", "--form", "recording"],
-            "ledgerops: unrecognized arguments: --form (did you mean --from?); see ledgerops diagnose --help",
+            "unrecognized arguments: --form (did you mean --from?); see ledgerops diagnose --help",
             id="a misspelt option",
         ),
         pytest.param(
             ["load", "search", "daily_counts", "--quik"],
-            "ledgerops: unrecognized arguments: --quik (did you mean --quick?); see ledgerops load search --help",
+            "unrecognized arguments: --quik (did you mean --quick?); see ledgerops load search --help",
             id="a misspelt option of a command of two words",
         ),
         pytest.param(
             ["--verison"],
-            "ledgerops: unrecognized arguments: --verison (did you mean --version?); see ledgerops --help",
+            "unrecognized arguments: --verison (did you mean --version?); see ledgerops --help",
             id="a misspelt option without a command",
         ),
-        pytest.param(["version"], "ledgerops: no command 'version'; did you mean --version?", id="an option's word"),
-        pytest.param(["diagnose", "a", "--from", "b"], "ledgerops: two sources: a and b; give one", id="two sources"),
+        pytest.param(["version"], "no command 'version'; did you mean --version?", id="an option's word"),
+        pytest.param(["diagnose", "a", "--from", "b"], "two sources: a and b; give one", id="two sources"),
         pytest.param(
             ["status", "run/recording"],
-            "ledgerops: run/recording is not the address of an exporter; for a recording, run ledgerops diagnose "
-            "run/recording",
+            "run/recording is not the address of an exporter; for a recording, run ledgerops diagnose run/recording",
             id="a recording where only an exporter will do",
         ),
         pytest.param(
             ["compare", "before", "after", "--form"],
-            "ledgerops: unrecognized arguments: --form; see ledgerops compare --help",
+            "unrecognized arguments: --form; see ledgerops compare --help",
             id="an option that is near none",
         ),
         pytest.param(
             ["completion", "csh"],
-            "ledgerops: argument shell: invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish'); "
+            "argument shell: invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish'); "
             "see ledgerops completion --help",
             id="a value that there is not",
         ),
         pytest.param(
             ["status", "--url", "http://127.0.0.1:1"],
-            "ledgerops: cannot reach an exporter at http://127.0.0.1:1: connection refused; "
-            "is the application running?",
+            "cannot reach an exporter at http://127.0.0.1:1: connection refused; is the application running?",
             id="an exporter that is not there",
         ),
-        pytest.param(["plans", "whal"], "ledgerops: no plan 'whal'; did you mean whale?", id="a plan that is misspelt"),
+        pytest.param(["plans", "whal"], "no plan 'whal'; did you mean whale?", id="a plan that is misspelt"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):
-    assert refused(capsys, *argv) == line
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(refusal, argv, line):
+    assert refusal(*argv) == line
 
 
 @pytest.mark.parametrize(
@@ -216,31 +205,23 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):
         pytest.param(b"", "remote end closed connection without response", id="one that hangs up"),
     ],
 )
-def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def test_what_is_no_answer_of_an_exporter_is_one_line(refusal, answer, reason):
+    def say(connection):
+        connection.recv(65_536)
+        connection.sendall(answer)
 
-        def serve():
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(answer)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-
-        assert refused(capsys, "status", "--url", url, "--once") == (
-            f"ledgerops: cannot reach an exporter at {url}: {reason}; is the application running?"
+    with talking(say) as port:
+        assert refusal("status", "--url", f"http://127.0.0.1:{port}", "--once") == (
+            f"cannot reach an exporter at http://127.0.0.1:{port}: {reason}; is the application running?"
         )
-        thread.join(10)
 
 
 @pytest.mark.parametrize("queries", [5, [5], [{}], [{"query": "q", "status": "healthy", "batch": "x"}]])
-def test_a_document_of_another_server_is_one_line(capsys, receiver, queries):
+def test_a_document_of_another_server_is_one_line(refusal, receiver, queries):
     receiver.pages["/status"] = {"queries": queries}
 
-    assert refused(capsys, "status", "--url", receiver.url, "--once") == (
-        f"ledgerops: {receiver.url}/status did not return a status document; is this a ledgerops exporter?"
+    assert refusal("status", "--url", receiver.url, "--once") == (
+        f"{receiver.url}/status did not return a status document; is this a ledgerops exporter?"
     )
 
 
@@ -251,15 +232,15 @@ def test_a_document_of_another_server_is_one_line(capsys, receiver, queries):
         ("http://my host", "url can't contain control characters. 'my host' (found at least ' ')"),
     ],
 )
-def test_an_address_that_is_none_is_one_line(capsys, url, reason):
-    assert refused(capsys, "status", "--url", url) == (
-        f"ledgerops: cannot reach an exporter at {url}: {reason}; is the application running?"
+def test_an_address_that_is_none_is_one_line(refusal, url, reason):
+    assert refusal("status", "--url", url) == (
+        f"cannot reach an exporter at {url}: {reason}; is the application running?"
     )
 
 
-def test_an_address_that_cannot_be_parsed_is_one_line(capsys):
-    assert refused(capsys, "diagnose", "--from", "http://[") == (
-        "ledgerops: cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording"
+def test_an_address_that_cannot_be_parsed_is_one_line(refusal):
+    assert refusal("diagnose", "--from", "http://[") == (
+        "cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording"
     )
 
 
@@ -273,29 +254,25 @@ def test_a_script_is_given_all_that_stands_behind_it(before, own):
     assert script_and_arguments(build_parser("exec").parse_args(["exec", *before, "app.py", *own])) == ("app.py", own)
 
 
-def test_a_script_must_be_named(capsys):
-    assert refused(capsys, "exec") == (
-        "ledgerops: the following arguments are required: SCRIPT; see ledgerops exec --help"
+def test_a_script_must_be_named(refusal):
+    assert refusal("exec") == ("the following arguments are required: SCRIPT; see ledgerops exec --help")
+
+
+def test_a_file_that_cannot_be_read_is_told_by_its_own_name(refusal, tmp_path):
+    assert refusal("notify", "--senders", str(tmp_path / "Senders.TXT")) == (
+        f"cannot read {tmp_path}/Senders.TXT: no such file or directory"
     )
 
 
-def test_a_file_that_cannot_be_read_is_told_by_its_own_name(capsys, tmp_path):
-    assert refused(capsys, "notify", "--senders", str(tmp_path / "Senders.TXT")) == (
-        f"ledgerops: cannot read {tmp_path}/Senders.TXT: no such file or directory"
-    )
-
-
-def test_files_that_cannot_be_written_are_one_line(capsys, tmp_path):
+def test_files_that_cannot_be_written_are_one_line(refusal, tmp_path):
     (tmp_path / "file").write_text("in the way")
 
-    assert refused(capsys, "render", "--out", str(tmp_path / "file")) == (
-        f"ledgerops: cannot write to {tmp_path}/file: not a directory"
-    )
+    assert refusal("render", "--out", str(tmp_path / "file")) == (f"cannot write to {tmp_path}/file: not a directory")
 
 
-def test_a_check_writes_nothing_in_any_form(capsys, tmp_path):
-    assert refused(capsys, "render", "--check", "--format", "kubernetes", "--out", str(tmp_path / "k8s")) == (
-        "ledgerops: --check compares the committed files and cannot be combined with --format kubernetes"
+def test_a_check_writes_nothing_in_any_form(refusal, tmp_path):
+    assert refusal("render", "--check", "--format", "kubernetes", "--out", str(tmp_path / "k8s")) == (
+        "--check compares the committed files and cannot be combined with --format kubernetes"
     )
     assert not (tmp_path / "k8s").exists()
 
@@ -317,21 +294,21 @@ def raising(error):
     return run
 
 
-def test_a_file_that_this_user_may_not_use_is_one_line(monkeypatch, capsys):
+def test_a_file_that_this_user_may_not_use_is_one_line(monkeypatch, refusal):
     import ledgerops.cli.jobs as jobs
 
     monkeypatch.setattr(jobs, "run", raising(PermissionError(errno.EACCES, "Permission denied", "/others/recording")))
-    assert refused(capsys, "jobs") == "ledgerops: cannot use /others/recording: permission denied"
+    assert refusal("jobs") == "cannot use /others/recording: permission denied"
 
 
 @pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["capacity", "--from"]])
-def test_a_path_that_is_too_long_is_one_line(capsys, argv):
-    assert refused(capsys, *argv, "x" * 300).endswith(": file name too long")
+def test_a_path_that_is_too_long_is_one_line(refusal, argv):
+    assert refusal(*argv, "x" * 300).endswith(": file name too long")
 
 
 @pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["capacity", "--from"]])
-def test_what_an_argument_holds_neither_breaks_the_line_nor_reaches_the_terminal(capsys, argv):
-    assert "no\x1b[31m\nwhere".replace("\x1b", "?").replace("\n", " ") in refused(capsys, *argv, "no\x1b[31m\nwhere")
+def test_what_an_argument_holds_neither_breaks_the_line_nor_reaches_the_terminal(refusal, argv):
+    assert "no\x1b[31m\nwhere".replace("\x1b", "?").replace("\n", " ") in refusal(*argv, "no\x1b[31m\nwhere")
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOENT, "No such file", "x"), PermissionError(errno.EPERM, "no")])

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from http.server import BaseHTTPRequestHandler
+import subprocess
+import sys
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ from ledgerops.model.recording import encode
 from ledgerops.model.recording import read as read_recording
 from tests.drills.saved import recording
 from tests.paths import RECORDED
-from tests.serving import serving
+from tests.serving import Quiet, serving
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 KEYS = {
@@ -120,12 +121,21 @@ def test_what_fails_and_what_is_shown_are_two_knobs(tmp_path, capsys):
     [
         (["--from", "absent.jsonl"], "cannot read absent.jsonl: no such file or folder"),
         (["--from", "http://127.0.0.1:9"], "cannot reach an exporter at http://127.0.0.1:9"),
+        (["127.0.0.1:9"], "cannot reach an exporter at http://127.0.0.1:9"),
         (["--from", CRASH, "--query", "nobody"], "no query 'nobody' in"),
         (["--from", CRASH, "--at", "yesterday"], "--at yesterday: not a time"),
         (["--from", CRASH, "--at", "2020-01-01"], f"no query in {CRASH} before 2020-01-01"),
         (["--from", CRASH, "--fail-on", "terrible"], "argument --fail-on: invalid choice"),
     ],
-    ids=["no file", "no exporter", "no such query", "no time", "before the first line", "no severity"],
+    ids=[
+        "no file",
+        "no exporter",
+        "no exporter by its host and port",
+        "no such query",
+        "no time",
+        "before the first line",
+        "no severity",
+    ],
 )
 def test_could_not_look_is_two_and_one_line(arguments, said, capsys):
     assert main(["diagnose", *arguments]) == 2
@@ -145,7 +155,7 @@ def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path, capsys):
 def handler(mute="", freshness="", served=CRASH):
     """An exporter that serves a recording and has settings, as its headers give them."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self):
             known = self.path == "/recording"
             self.send_response(200 if known else 404)
@@ -156,21 +166,18 @@ def handler(mute="", freshness="", served=CRASH):
             if known:
                 self.wfile.write(Path(served).read_bytes())
 
-        def log_message(self, *args):
-            pass
-
     return Handler
 
 
 @pytest.fixture
 def exporter():
     with serving(handler()) as server:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server.url
 
 
 def test_what_a_running_exporter_mutes_is_muted_in_the_terminal_too(capsys):
     with serving(handler("query-failed:crashes,of-tomorrow")) as server:
-        main(["diagnose", f"http://127.0.0.1:{server.server_port}", "--query", "crashes", "--json"])
+        main(["diagnose", server.url, "--query", "crashes", "--json"])
     [query] = json.loads(capsys.readouterr().out)["queries"]
     assert [each["rule"] for each in query["muted"]] == ["query-failed"]
     assert "query-failed" not in [each["rule"] for each in query["findings"]]
@@ -236,7 +243,7 @@ def test_the_objective_of_a_running_exporter_counts_instead(capsys, monkeypatch,
     whole.write_bytes(b"".join(encode(each.at, each.kind, each.query, orjson.dumps(each.data)) for each in seen))
 
     with serving(handler(freshness=told, served=whole)) as server:
-        rules = found_in_time(capsys, f"http://127.0.0.1:{server.server_port}")
+        rules = found_in_time(capsys, server.url)
     assert "source-unreachable" in rules
     assert ("freshness-breach" in rules) is found
 
@@ -269,3 +276,13 @@ def test_the_setting_of_another_query_mutes_nothing(capsys, monkeypatch):
 def test_a_muted_rule_that_does_not_exist_is_one_line(capsys, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_MUTE", "slow-sync")
     assert slow_sink(capsys) == (2, "ledgerops: mute: no rule 'slow-sync'; did you mean slow-sink?\n")
+
+
+def test_what_asks_exporters_and_reads_event_logs_is_not_imported_for_a_recording():
+    code = "import sys; from ledgerops.cli import main; main(['diagnose', sys.argv[1]]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, CRASH], capture_output=True, text=True, check=True)
+
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "ledgerops.analysis.session" in imported
+    unused = {"ssl", "urllib.request", "psutil", "logging", "ledgerops.analysis.event_log", "ledgerops.common.masking"}
+    assert not imported & unused

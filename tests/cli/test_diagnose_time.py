@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ import pytest
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
 from tests.paths import RECORDED
-from tests.serving import serving
+from tests.serving import Quiet, serving
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 
@@ -161,7 +160,7 @@ def exporter():
     """An exporter that gives what was observed since a moment, as the real one does; `asked` are the paths."""
     lines = Path(OUTAGE).read_bytes().splitlines(keepends=True)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self):
             server.asked.append(self.path)
             count = min(len(lines), 8 * len(server.asked))
@@ -169,16 +168,13 @@ def exporter():
             self.end_headers()
             self.wfile.write(b"".join(lines[:count]))
 
-        def log_message(self, *args):
-            pass
-
     with serving(Handler) as server:
         server.asked, server.away = [], False
         yield server
 
 
 def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
-    url = f"http://127.0.0.1:{exporter.server_port}"
+    url = exporter.url
     with watching("--from", url, "--since", "10m", stdout=subprocess.PIPE) as watch:
         read_until(watch.stdout.fileno(), b"query at ", times=3)
         watch.send_signal(signal.SIGINT)
@@ -192,7 +188,7 @@ def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
 @pytest.mark.parametrize("behind", [0.0, 30.0, 3600.0])
 def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
     """How much is asked for goes by the time that passed here, whatever the driver's clock says."""
-    looks = Investigation(f"http://127.0.0.1:{exporter.server_port}")
+    looks = Investigation(exporter.url)
     for passed in (0.0, 60.0):
         looks.diagnose(now=1_700_000_000.0 - behind + passed)
 
@@ -200,7 +196,7 @@ def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
 
 
 def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
-    url = f"http://127.0.0.1:{exporter.server_port}"
+    url = exporter.url
     with watching("--from", url, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
         read_until(watch.stdout.fileno(), b"query at ")
         exporter.away = True

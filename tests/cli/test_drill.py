@@ -22,14 +22,6 @@ def bundles(tmp_path):
     return tmp_path
 
 
-def refused(capsys, *argv):
-    assert main(["drill", *map(str, argv)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    return told.err.strip()
-
-
 def test_bundles_are_scored_without_running_anything(bundles, capsys):
     assert main(["drill", "crash", "quiet", "--score", str(bundles)]) == 0
 
@@ -96,11 +88,11 @@ def test_recordings_that_are_scored_where_they_are_kept_are_not_lost(bundles, ca
     assert recording.read_bytes() == before
 
 
-def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, capsys):
+def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, refusal):
     (tmp_path / "file").touch()
 
-    line = refused(capsys, "crash", "--out", tmp_path / "out", "--publish", tmp_path / "file" / "page.md")
-    assert line == f"ledgerops: cannot write to {tmp_path / 'file'}: file exists"
+    line = refusal("drill", "crash", "--out", "out", "--publish", tmp_path / "file" / "page.md")
+    assert line == f"cannot write to {tmp_path / 'file'}: file exists"
 
 
 @pytest.mark.parametrize(
@@ -118,9 +110,8 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, c
         ),
     ],
 )
-def test_what_it_cannot_do_is_one_line(tmp_path, monkeypatch, capsys, argv, line):
-    monkeypatch.chdir(tmp_path)
-    assert refused(capsys, *argv) == f"ledgerops: {line}"
+def test_what_it_cannot_do_is_one_line(refusal, argv, line):
+    assert refusal("drill", *argv) == line
 
 
 def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):

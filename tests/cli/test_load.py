@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
+from functools import partial
 
 import psutil
 import pytest
@@ -66,9 +67,22 @@ def load(plan, tmp_path):
     return run
 
 
-def told(capsys, *argv):
-    assert main(["load", *argv]) == 2
-    return capsys.readouterr().err.strip()
+@pytest.fixture
+def refused(refusal):
+    return partial(refusal, "load")
+
+
+def interrupted(begun, *argv):
+    """Exit code, stdout and stderr of a load that is interrupted once `begun` says so."""
+    command = [sys.executable, "-m", "ledgerops", "load", *argv, "--late-budget", "300s"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            until(lambda: begun() or process.poll() is not None, LONG, "a load that is under way")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+    return process.returncode, out, err
 
 
 def read(servers, topic, partitions=5):
@@ -158,8 +172,8 @@ def reason(key, value):
     return "wrong_type" if row["amount"] == "much" else None
 
 
-def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, capsys, plan):
-    told(capsys, str(plan), "--to", str(tmp_path / "land"), "--records", "10", "--manifest", str(tmp_path))
+def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, refused, plan):
+    refused(str(plan), "--to", str(tmp_path / "land"), "--records", "10", "--manifest", str(tmp_path))
 
     assert not (tmp_path / "land").exists()
 
@@ -195,21 +209,13 @@ def test_the_schedule_decides_when_a_record_is_sent(kafka, load, plan, capsys):
 def test_ctrl_c_ends_with_a_manifest_of_what_was_sent(kafka, plan, tmp_path):
     plan.write_text(PLAN.replace("20000", "500"))
     topic, file = make(kafka, "cut."), tmp_path / "manifest.json"
-    command = [sys.executable, "-m", "ledgerops", "load", str(plan), *to(kafka, "cut."), "--manifest", str(file)]
-    command += ["--late-budget", "300s"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            limit = time.monotonic() + LONG
-            while sum(map(len, read(kafka.servers, topic).values())) < 200:
-                assert process.poll() is None
-                assert time.monotonic() < limit
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=LONG)
-        finally:
-            process.kill()
+    code, out, err = interrupted(
+        lambda: sum(map(len, read(kafka.servers, topic).values())) >= 200,
+        *(str(plan), *to(kafka, "cut."), "--manifest", str(file)),
+    )
     manifest = read_manifest(file)
 
-    assert (process.returncode, err) == (0, "")
+    assert (code, err) == (0, "")
     expected = expected_records(load_plan(plan), ORIGIN, manifest.records)
     assert {p: each for p, each in expected.items() if each} == read(kafka.servers, topic)
     assert f"manifest  {file}" in out
@@ -228,22 +234,22 @@ def test_a_refused_record_is_an_error_and_not_counted_as_sent(kafka, load, plan,
     assert "failed: " in capsys.readouterr().err
 
 
-def test_no_broker_is_told_in_one_line_and_not_waited_for(capsys, plan):
+def test_no_broker_is_told_in_one_line_and_not_waited_for(refused, plan):
     began = time.monotonic()
-    line = told(capsys, str(plan), "--bootstrap-servers", "127.0.0.1:1")
+    line = refused(str(plan), "--bootstrap-servers", "127.0.0.1:1")
 
-    assert line == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused"
+    assert line == "cannot reach Kafka at 127.0.0.1:1: connection refused"
     assert time.monotonic() - began < 30
 
 
-def test_a_missing_topic_and_one_of_too_few_partitions_are_told(kafka, capsys, plan):
+def test_a_missing_topic_and_one_of_too_few_partitions_are_told(kafka, refused, plan):
     make(kafka, "few.", partitions=2)
 
-    assert told(capsys, str(plan), *to(kafka, "none.")) == (
-        f"ledgerops: no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
+    assert refused(str(plan), *to(kafka, "none.")) == (
+        f"no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
     )
-    assert told(capsys, str(plan), *to(kafka, "few.")) == (
-        "ledgerops: topic few.transactions has 2 partitions and the load 5; create it again with that number, or "
+    assert refused(str(plan), *to(kafka, "few.")) == (
+        "topic few.transactions has 2 partitions and the load 5; create it again with that number, or "
         "change partitions in the plan"
     )
 
@@ -352,25 +358,15 @@ def test_several_workers_send_exactly_what_one_does(load, plan, tmp_path):
 
 def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
     folder, file = tmp_path / "land", tmp_path / "manifest.json"
-    command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(folder), "--manifest", str(file)]
-    with subprocess.Popen(
-        [*command, "--workers", "2", "--late-budget", "300s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            limit = time.monotonic() + LONG
-            while len(list(folder.rglob("*.jsonl"))) < 2:
-                assert process.poll() is None
-                assert time.monotonic() < limit
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=LONG)
-        finally:
-            process.kill()
+    code, out, err = interrupted(
+        lambda: len(list(folder.rglob("*.jsonl"))) >= 2,
+        *(str(plan), "--to", str(folder), "--manifest", str(file), "--workers", "2"),
+    )
     manifest = read_manifest(file)
     lines = sorted(line for each in folder.rglob("*.jsonl") for line in each.read_bytes().splitlines())
     made = expected_records(load_plan(plan), ORIGIN, manifest.records, kinds=KEYLESS)
 
-    assert (process.returncode, err) == (0, ""), out
+    assert (code, err) == (0, ""), out
     assert manifest.exact
     assert lines == sorted(value for each in made.values() for _, value in each)
 
@@ -478,20 +474,17 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path, capsys, monkeypatch, argv, message):
-    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    assert told(capsys, *argv) == f"ledgerops: {message}"
+def test_what_does_not_fit_is_refused(refused, argv, message):
+    assert refused(*argv) == message
 
 
-def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, plan, tmp_path, data_dir):
+def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, refused, plan, tmp_path, data_dir):
     argv = ["replay", "--to", str(tmp_path / "land"), "--data", str(data_dir), "--at-once"]
     argv += ["--manifest", str(tmp_path / "manifest.json")]
     assert main(["load", *argv]) == 0
     assert read_manifest(tmp_path / "manifest.json").data == str(data_dir.resolve())
     capsys.readouterr()
 
-    assert told(capsys, *argv) == (
-        f"ledgerops: {tmp_path}/land/transactions already contains this load; give another folder, or empty it"
+    assert refused(*argv) == (
+        f"{tmp_path}/land/transactions already contains this load; give another folder, or empty it"
     )

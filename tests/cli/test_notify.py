@@ -8,7 +8,6 @@ import sys
 import threading
 import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, webhook
 from tests.notify.receiver import Receiver
 from tests.programs import until
+from tests.serving import Quiet, serving
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_service_goes_on_when_its_output_cannot_be_written(receiver, tmp_pat
     assert service.returncode == 0
 
 
-class Holding(BaseHTTPRequestHandler):
+class Holding(Quiet):
     """Keeps a message until it may go on."""
 
     def do_POST(self):
@@ -101,26 +101,18 @@ class Holding(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, *args):
-        pass
-
 
 def test_a_delivery_under_way_is_finished_and_noted_before_the_service_ends(tmp_path):
-    receiver = ThreadingHTTPServer(("127.0.0.1", 0), Holding)
-    receiver.came, receiver.go_on = threading.Semaphore(0), threading.Event()
-    threading.Thread(target=receiver.serve_forever, args=(0.02,), daemon=True).start()
     queue = tmp_path / "queue.db"
-    try:
-        with running("--send", f"http://127.0.0.1:{receiver.server_port}", "--queue", queue) as (service, url):
+    with serving(Holding) as receiver:
+        receiver.came, receiver.go_on = threading.Semaphore(0), threading.Event()
+        with running("--send", receiver.url, "--queue", queue) as (service, url):
             urllib.request.urlopen(f"{url}/alerts", json.dumps(webhook()).encode(), timeout=60).close()
             assert receiver.came.acquire(timeout=60)
             service.terminate()
             until(lambda: not answers(f"{url}/healthz"), 60, "the end of listening")
             receiver.go_on.set()
             assert service.wait(60) == 0
-    finally:
-        receiver.shutdown()
-        receiver.server_close()
 
     spool = Spool(queue, ["webhook 127.0.0.1 1"])
     assert len(spool) == 0, "it would be sent again by the next start"

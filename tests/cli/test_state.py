@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -13,11 +14,9 @@ from ledgerops.cli import main
 from tests.checkpoint.fake import checkpoint, put, snapshot
 
 
-def refused(capsys, *arguments):
-    assert main(["state", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return err.removeprefix("ledgerops: ").strip()
+@pytest.fixture
+def refused(refusal):
+    return partial(refusal, "state")
 
 
 @pytest.fixture
@@ -118,8 +117,8 @@ def test_a_torn_recording_is_passed_over(run, capsys):
     assert "12k" in capsys.readouterr().out
 
 
-def test_the_folder_of_several_runs_is_not_one(run, capsys):
-    assert refused(capsys, run.parent) == f"{run.parent} contains several runs; give one of them: default"
+def test_the_folder_of_several_runs_is_not_one(run, refused):
+    assert refused(run.parent) == f"{run.parent} contains several runs; give one of them: default"
 
 
 @pytest.mark.parametrize(
@@ -133,31 +132,31 @@ def test_the_folder_of_several_runs_is_not_one(run, capsys):
     ],
     ids=["no such operator", "no such batch", "no such store", "no number", "less than nothing"],
 )
-def test_what_is_not_there_is_refused_before_spark_starts(run, capsys, options, said):
+def test_what_is_not_there_is_refused_before_spark_starts(run, refused, options, said):
     path = run / "checkpoints" / "daily_counts"
 
-    assert refused(capsys, path, *options) == said.format(path=path)
+    assert refused(path, *options) == said.format(path=path)
 
 
-def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, capsys):
-    assert refused(capsys, tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
-    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
+def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, refused):
+    assert refused(tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
+    assert refused(tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
 
 
-def test_temporary_checkpoints_of_others_are_no_run(tmp_path, capsys):
+def test_temporary_checkpoints_of_others_are_no_run(tmp_path, refused):
     checkpoint(tmp_path / "temporary-1914a555-b66e-44eb-b20c-b913c157e524")
 
-    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
+    assert refused(tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
 
 
-def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_path, capsys):
+def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_path, refused):
     (tmp_path / "run.json").write_text("{}")
-    assert refused(capsys, tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
+    assert refused(tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
 
     (job := tmp_path / "checkpoints" / "daily_counts").mkdir(parents=True)
     (job / "metadata").write_text("{}")
-    assert refused(capsys, tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
-    assert refused(capsys, job).startswith(f"{job} has no committed batch yet")
+    assert refused(tmp_path).startswith(f"no job of the run in {tmp_path} has begun a batch")
+    assert refused(job).startswith(f"{job} has no committed batch yet")
 
 
 def store(**other):

@@ -239,26 +239,28 @@ def test_a_database_that_does_not_answer_is_one_line_without_the_password(topics
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("url", ["postgresql://u:se cret@h/d", "host=h password=secret", "postgresql://u:sec@ret@h/d"])
-def test_what_is_no_url_of_a_database_is_not_quoted(url, capsys, reference):
-    args = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--data", str(reference), "--postgres", url]
-
-    assert main(args) == 2
-    assert capsys.readouterr().err == (
-        "ledgerops: not the URL of a database; write postgresql://user:password@host:port/database\n"
-    )
-
-
-def test_nothing_to_load_into_postgres_is_refused(capsys):
-    assert main(["topics", "--bootstrap-servers", "127.0.0.1:1", "--postgres", "postgresql://h/d"]) == 2
-    assert capsys.readouterr().err == ("ledgerops: nothing to load into Postgres; give --data FOLDER or --plan PLAN\n")
-
-
-def test_a_prefix_that_no_topic_may_have_is_refused(capsys):
-    assert main(["topics", "--bootstrap-servers", "127.0.0.1:1", "--prefix", "a b"]) == 2
-    assert capsys.readouterr().err == (
-        "ledgerops: invalid topic prefix: 'a b'; use letters, digits, dots, hyphens and underscores\n"
-    )
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(
+            ["--data", "data", "--postgres", "postgresql://u:sec@ret@h/d"],
+            "not the URL of a database; write postgresql://user:password@host:port/database",
+            id="no URL, which is not quoted",
+        ),
+        pytest.param(
+            ["--postgres", "postgresql://h/d"],
+            "nothing to load into Postgres; give --data FOLDER or --plan PLAN",
+            id="nothing to load",
+        ),
+        pytest.param(
+            ["--prefix", "a b"],
+            "invalid topic prefix: 'a b'; use letters, digits, dots, hyphens and underscores",
+            id="a prefix that no topic may have",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_a_broker_is_asked(refusal, reference, argv, line):
+    assert refusal("topics", "--bootstrap-servers", "127.0.0.1:1", *argv) == line
 
 
 def test_a_refused_connection_is_one_line_within_ten_seconds(capfd):

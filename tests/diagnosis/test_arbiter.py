@@ -49,7 +49,9 @@ def test_a_cause_that_saves_enough_stands_in_place_of_the_load(ratio, share):
     ],
 )
 def test_a_small_saving_leaves_the_load_the_cause(ratio, share):
-    assert standing(ratio, OVERLOAD, found("slow-sink", share))[0] == ["input-overload", "slow-sink"]
+    kept, _ = arbitrate([OVERLOAD, found("slow-sink", share)], Harm("behind", ratio, 0.0))
+
+    assert [(each.rule, each.share) for each in kept] == [("input-overload", 1 - share), ("slow-sink", share)]
 
 
 def test_what_saves_no_time_of_a_batch_does_not_rule_the_load_out():

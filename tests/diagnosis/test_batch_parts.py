@@ -16,7 +16,7 @@ from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import CONTENTION, PARTS, PHASES, STALL, Facts, split, stage_time
 from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskSummary
 from ledgerops.runtime.replay import Replay
-from tests.build import T0, batch, operator
+from tests.build import T0, batch, operator, source
 from tests.drills.saved import NAMES, recording
 from tests.paths import RECORDED
 
@@ -131,13 +131,20 @@ def test_phases_that_add_up_to_more_than_the_batch_are_scaled_to_it():
     "worked",
     [
         pytest.param(None, id="not read"),
-        pytest.param(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8))), id="of the newest stages only"),
+        pytest.param(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8))), id="perhaps of the newest only"),
+        pytest.param(replace(tasks(stage(0.0, 1.0, 2.0)), whole=False), id="of the newest stages only"),
         pytest.param(tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None)), id="of one the start is unknown"),
         pytest.param(tasks(), id="no stage"),
     ],
 )
 def test_tasks_that_are_not_known_are_not_guessed_at(worked):
     assert parts(worked) == {"tasks_unknown": 4.0}
+
+
+def test_all_stages_of_a_batch_are_split_however_many():
+    many = replace(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(20))), whole=True)
+
+    assert "tasks_unknown" not in parts(many)
 
 
 def uneven(records: list[int], seconds: list[float], wall: float | None = None, **changes: object) -> StageSummary:
@@ -234,8 +241,36 @@ def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(st
     each = 4.0 / len(stages)
     ran = [stage(each * n, each * (n + 1), 2 * each, **{"records": 9000} | told) for n, told in enumerate(stages)]
     ran = [replace(one, cpu_seconds=min(2.0, one.cpu_seconds) * one.run_seconds / 2) for one in ran]
+    whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),))
 
-    assert parts(tasks(*ran), facts) == {name: pytest.approx(seconds) for name, seconds in expected.items()}
+    assert parts(tasks(*ran), facts, whole) == {name: pytest.approx(seconds) for name, seconds in expected.items()}
+
+
+JOIN = WRITES | {"records": 10_100}
+TABLE, INPUT = READS | {"records": 10_000}, READS | {"records": 100, "cpu_seconds": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("stages", "sources", "scanned"),
+    [
+        pytest.param([TABLE], [source(100)], 4.0, id="the scan"),
+        pytest.param([INPUT, TABLE], [source(100)], 2.0, id="not the stage that reads the input"),
+        pytest.param([TABLE, JOIN], [source(100)], 4.0, id="and what is done with its rows behind a shuffle"),
+        pytest.param([TABLE | {"spill_bytes": 2**28}], [source(100)], 4.0, id="also where that spills"),
+        pytest.param([TABLE, WRITES | {"records": 30_000}], [source(100)], 2.0, id="not with twice as many others"),
+        pytest.param([INPUT, JOIN], [source(100)], 0.0, id="rows that the query makes of its own"),
+        pytest.param([TABLE], [source(3000), source(500)], 0.0, id="three times as many as the sources have"),
+        pytest.param([TABLE], [replace(source(1000), times_read=4)], 0.0, id="each read several times"),
+        pytest.param([TABLE | {"tasks": 100}], [source(100)], 0.0, id="hardly any rows a task"),
+        pytest.param([TABLE], [source(0)], 0.0, id="rows of the sources that Spark did not count"),
+    ],
+)
+def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, scanned):
+    each = 4.0 / len(stages)
+    ran = [stage(each * n, each * (n + 1), 2 * each, **{"cpu_seconds": each} | told) for n, told in enumerate(stages)]
+    whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=tuple(sources))
+
+    assert parts(tasks(*ran), UNKNOWN, whole).get("table_scan", 0.0) == pytest.approx(scanned)
 
 
 STATE = {"update_seconds": 3.0, "removal_seconds": 1.0, "commit_seconds": 2.0}

@@ -101,25 +101,6 @@ def test_the_innermost_known_cause_counts():
     assert name_of(text) == "no-permission"
 
 
-def test_a_restart_cures_what_stops_to_be_started_again_and_conflicts():
-    assert [known.name for known in KNOWN if known.restart_cures] == [
-        "concurrent-append",
-        "concurrent-delete",
-        "metadata-changed",
-        "iceberg-commit-conflict",
-        "schema-evolved",
-    ]
-
-
-def test_rows_are_lost_where_the_source_no_longer_has_them():
-    assert [known.name for known in KNOWN if known.rows_lost] == [
-        "history-gone",
-        "snapshot-expired",
-        "file-gone",
-        "kafka-records-gone",
-    ]
-
-
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
 def test_the_first_step_keeps_the_checkpoint_and_reads_as_a_sentence(known):
     for text in (known.happened, known.first_step.action, known.first_step.why):

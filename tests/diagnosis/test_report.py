@@ -77,6 +77,17 @@ def test_what_did_no_harm_and_is_over_is_one_line_that_v_explains():
     assert report.text(found, verbose=True).count("do first") == 2
 
 
+def test_what_did_no_harm_is_not_told_of_a_query_that_was_harmed():
+    found = report.document([replace(WELL, query="q")], NOW, "a recording")
+    found["incidents"] = [incident("critical", "with the run"), incident("info", "by itself", "long-batches")]
+
+    assert "harmless" not in report.text(found) and "long-batches" in report.text(found, verbose=True)
+
+    found["incidents"][0] |= {"query": "harmed"}
+    found["queries"].append(found["queries"][0] | {"query": "harmed"})
+    assert "harmless, and over by itself: long-batches (q)" in report.text(found)
+
+
 def test_other_incidents_are_told_in_full():
     found = report.document([replace(WELL, query="q")], NOW, "a recording")
     found["incidents"] = [incident("info", "with the run"), incident("warning", "by itself")]

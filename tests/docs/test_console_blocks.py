@@ -10,6 +10,7 @@ import pytest
 
 from docs.site.console import blocks, differs, form
 from tests.paths import ROOT
+from tests.programs import without_settings
 
 BLOCKS = blocks()
 KINDS = ("checkout", "folder", "kafka", "kafka and postgres", "first-steps", "not run")
@@ -25,14 +26,13 @@ def run(command, folder, servers=()):
     for shown, real in servers:
         command = command.replace(shown, real)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LEDGEROPS_")}
     return subprocess.run(
         ["bash", "-c", command],
         capture_output=True,
         text=True,
         cwd=folder,
         timeout=SECONDS,
-        env={**environment, "PATH": path, "NO_COLOR": "1", "COLUMNS": "200"},
+        env=without_settings(PATH=path, NO_COLOR="1", COLUMNS="200"),
     )
 
 

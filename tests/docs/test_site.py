@@ -67,6 +67,19 @@ def test_the_old_addresses_of_rules_and_runbooks_lead_to_pages_that_exist():
     assert [new for new in moved.values() if not (DOCS / f"{new}.md").is_file() and new != "problems"] == []
 
 
+def sections(page):
+    """The anchors that a code host gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_which_is_not_on_the_site_links_to_sections_that_exist():
+    named = [link.split("#") for link in links(ROOT / "README.md") if "#" in link]
+
+    assert len(named) > 5
+    assert [(page, anchor) for page, anchor in named if anchor not in sections(ROOT / page)] == []
+
+
 def test_every_link_leads_to_a_file():
     broken = [
         f"{page.relative_to(ROOT)}: {link}"

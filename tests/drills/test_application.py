@@ -9,9 +9,11 @@ import pytest
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills import BY_NAME
-from ledgerops.drills.drawn.known import BY_NAME as KNOWN
+from ledgerops.drills.drawn.draw import case_of
 from ledgerops.drills.harness.application import APP, _environment
 from ledgerops.drills.harness.injector import Injector
+
+PLAIN = case_of("python-udf", seed=1, number=1)
 
 
 def started(folder, case):
@@ -22,7 +24,7 @@ def started(folder, case):
     return environ, dict(word.split("=", 1) for word in words if "=" in word)
 
 
-@pytest.mark.parametrize("case", [BY_NAME["slow-sink"], KNOWN["udf-from-birth"]], ids=["scripted", "plain"])
+@pytest.mark.parametrize("case", [BY_NAME["slow-sink"], PLAIN], ids=["scripted", "plain"])
 def test_settings_of_the_machine_do_not_reach_it(tmp_path, monkeypatch, case):
     monkeypatch.setenv("LEDGEROPS_PORT", "9464")
     monkeypatch.setenv("LEDGEROPS_APP", "mine")
@@ -37,7 +39,7 @@ def test_settings_of_the_machine_do_not_reach_it(tmp_path, monkeypatch, case):
 
 
 def test_a_plain_application_writes_an_event_log_and_a_scripted_one_the_settings_of_the_ledger(tmp_path):
-    _, plain = started(tmp_path, KNOWN["udf-from-birth"])
+    _, plain = started(tmp_path, PLAIN)
     environ, scripted = started(tmp_path, BY_NAME["slow-sink"])
 
     assert plain["spark.eventLog.dir"] == f"file://{tmp_path / 'eventlog'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import pytest
 
 import ledgerops.drills as drills
 from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.benchmark.export import CARD
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
-from ledgerops.drills.drawn.known import KNOWN
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import drawn_page, sections
@@ -41,11 +42,23 @@ def test_four_seeds_in_a_row_meet_every_fault_and_twenty_healthy_runs():
 
 def test_every_case_names_known_rules_and_an_application_that_is_there():
     known = {rule.slug for rule in RULES} | {"executor-lost"}
-    for case in [*KNOWN, *(case for seed in SEEDS for case in cases(seed))]:
+    for case in (case for seed in SEEDS for case in cases(seed)):
         assert set(case.expected) | set(case.may) <= known
         assert bool(case.expected) is not case.healthy
         assert (APPLICATIONS / f"{case.app}.py").is_file()
         assert 30 <= case.seconds <= 150
+
+
+def test_every_fault_has_a_place_that_the_data_card_explains_and_no_healthy_run_has_one():
+    card = CARD.read_text("utf-8")
+    [kinds] = re.findall(r"`component`: ([^;]+);", card)
+    for case in (case for seed in SEEDS for case in cases(seed)):
+        assert bool(case.place) is not case.healthy, case.kind
+        if case.place:
+            component, *named = case.place
+            assert component in re.findall(r"\w+", kinds) and all(named) and len(named) <= 2
+            assert component != "source" or named[0] in ("input", "second", case.source, case.app)
+            assert component != "query" or named[0] != case.blamed
 
 
 def test_a_case_is_read_back_as_it_was_written(tmp_path):
@@ -108,6 +121,17 @@ def test_a_fault_without_effect_has_no_harm(tmp_path):
     assert batches.harm(case, tmp_path, T0, T0 + 60) is None
     (tmp_path / "failures.jsonl").write_text(f'{{"at": {T0 + 5}, "error": "x"}}\n')
     assert batches.harm(case, tmp_path, T0, T0 + 60).at == T0 + 5
+
+
+def test_a_query_that_failed_before_the_clock_of_its_drill_began_has_failed(tmp_path):
+    (tmp_path / "failures.jsonl").write_text(f'{{"at": {T0 - 5}, "error": "x"}}\n')
+    born, later = (
+        Case(name="x", kind="failing", harm="failure", onset=onset, expected=("query-failed",))
+        for onset in ("birth", "later")
+    )
+
+    assert batches.harm(born, tmp_path, T0, T0 + 60).at == T0 - 5
+    assert batches.harm(later, tmp_path, T0, T0 + 60) is None
 
 
 FAULT = Case(name="x", kind="slow-sink", onset="later", onset_seconds=20.0, expected=("slow-sink",))

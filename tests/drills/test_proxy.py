@@ -1,11 +1,11 @@
 import socket
-import threading
 import time
 from contextlib import contextmanager
 
 import pytest
 
 from ledgerops.drills.harness.proxy import Proxy
+from tests.serving import talking
 
 BLOCK = b"x" * 40_000
 TRIES = 30
@@ -14,30 +14,13 @@ TRIES = 30
 @pytest.fixture
 def echo():
     """The port of a server that sends back what it gets."""
-    listening = socket.create_server(("127.0.0.1", 0))
 
-    def serve(connection):
-        with connection:
-            try:
-                while piece := connection.recv(65_536):
-                    connection.sendall(piece)
-            except OSError:
-                pass
+    def send_back(connection):
+        while piece := connection.recv(65_536):
+            connection.sendall(piece)
 
-    def accept():
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    yield listening.getsockname()[1]
-    listening.shutdown(socket.SHUT_RDWR)
-    listening.close()
-    thread.join()
+    with talking(send_back) as port:
+        yield port
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ledgerops.drills.harness.case import scripted
 from ledgerops.drills.harness.effects import at_once, batches_outlast, fails
 from ledgerops.drills.scoring.score import score
 from ledgerops.model.recording import encode
+from ledgerops.model.spark_progress import format_instant
 from tests.build import T0, spark_json
 
 BATCHES = 60
@@ -32,7 +33,7 @@ def made(folder, query, slow=SLOW):
         seconds = 4.0 if number in slow else 0.6
         record = spark_json(
             name=query,
-            timestamp=iso(at),
+            timestamp=format_instant(at),
             batchId=number,
             batchDuration=round(seconds * 1000),
             sources=[read(number)],
@@ -56,12 +57,6 @@ def read(number):
     ends = {"transactions": {"0": 300 * (number + 1)}}
     topic = {"description": "KafkaV2[Subscribe[transactions]]", "numInputRows": 300}
     return {**topic, "startOffset": offsets, "endOffset": ends, "latestOffset": ends}
-
-
-def iso(at):
-    from ledgerops.model.spark_progress import format_instant
-
-    return format_instant(at)
 
 
 def stage(at):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
 from ledgerops.drills.harness.scraping import Scraping
+from tests.serving import Quiet, serving
 
 
-class Driver(BaseHTTPRequestHandler):
+class Driver(Quiet):
     """Serves the exporter and one of Spark's two pages."""
 
     def do_GET(self):
@@ -22,16 +21,11 @@ class Driver(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(found or b"")
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def port():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Driver) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    with serving(Driver) as server:
+        yield server.server_port
 
 
 def test_each_target_is_scraped_and_a_failure_is_kept_with_its_error(tmp_path, port):

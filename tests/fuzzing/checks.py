@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ledgerops.analysis.batch_samples import samples
 from ledgerops.analysis.compare import compare
@@ -134,9 +134,3 @@ def _raise_again(registry: QueryRegistry, state: QueryState, at: float, errors: 
 
 def _refuse(part: str, error: Exception, *more: str) -> None:
     raise AssertionError(f"{part} {more}") from error
-
-
-def counted(lines: Iterable[Observation], seen: Counter[str]) -> Iterator[Observation]:
-    for each in lines:
-        seen[f"line {each.kind}"] += 1
-        yield each

@@ -1,15 +1,10 @@
-"""What sources and sinks report of themselves, and what queries observe, as families."""
+"""What sources and sinks report of themselves, as families."""
 
 from __future__ import annotations
 
 import pytest
 
-from ledgerops.metrics.connectors import (
-    MAX_VALUES,
-    OBSERVED_VALUE,
-    SINK_VALUE,
-    SOURCE_VALUE,
-)
+from ledgerops.metrics.connectors import MAX_VALUES, SINK_VALUE, SOURCE_VALUE
 from ledgerops.metrics.pressure import LAG, QUERY_LAG
 from ledgerops.metrics.tables import UNREAD_BYTES, UNREAD_FILES, UNREAD_ROWS
 from ledgerops.model.spark_progress import parse_progress
@@ -76,14 +71,6 @@ def test_the_numbers_of_a_sink_are_exported():
     assert SINK_VALUE.read(view(sink=sink)) == {("commits",): 3.0}
 
 
-def test_numbers_that_the_query_observes_are_exported_and_those_of_ledgerops_are_not():
-    observed = {
-        "quality": {"bad": 3, "share": 0.5, "name": "x", "ok": True, "none": None},
-        "ledgerops_book_in": {"rows": 9},
-    }
-    assert OBSERVED_VALUE.read(view(observedMetrics=observed)) == {("quality.bad",): 3.0, ("quality.share",): 0.5}
-
-
 def test_a_connector_that_reports_very_many_numbers_has_the_first_of_them():
     metrics = {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)}
     assert len(SOURCE_VALUE.read(view("x", 5, metrics))) == MAX_VALUES
@@ -91,6 +78,4 @@ def test_a_connector_that_reports_very_many_numbers_has_the_first_of_them():
 
 def test_before_the_first_batch_there_is_nothing():
     seen = QueryView(history([]), T0)
-    assert (
-        SOURCE_VALUE.read(seen) == SINK_VALUE.read(seen) == OBSERVED_VALUE.read(seen) == UNREAD_FILES.read(seen) == {}
-    )
+    assert SOURCE_VALUE.read(seen) == SINK_VALUE.read(seen) == UNREAD_FILES.read(seen) == {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 import yaml
 
@@ -11,7 +9,7 @@ from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.mixin.keda import NOT_CURED, lag_query, pressure_query
 from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.site import Site
-from tests.programs import needed
+from tests.promtool import tried
 
 SITE = Site(kubernetes_workers="payments=spark-worker, shop=shop-worker", kubernetes_workers_max=4)
 LABELS = 'job="ledgerops", app="payments", instance="i", query="{}"'
@@ -67,19 +65,27 @@ def test_how_long_the_lag_is_that_workers_can_cure(tmp_path, series, expected):
     evaluated(tmp_path, series, lag_query("payments", SITE), wanted)
 
 
-def test_the_highest_pressure_counts(tmp_path):
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        pytest.param([], 0.9, id="the highest pressure"),
+        pytest.param([cause_of("b", "slow-sink")], 0.7, id="a slow sink: as many as now"),
+        pytest.param([cause_of("a", "slow-sink")], 0.9, id="the sink of another query"),
+    ],
+)
+def test_how_high_the_pressure_is_that_workers_can_lower(tmp_path, causes, expected):
     series = [
         {"series": f"ledgerops_pressure_ratio{{{LABELS.format(query)}}}", "values": value}
         for query, value in (("a", "0.4"), ("b", "0.9"))
     ]
-    evaluated(tmp_path, series, pressure_query("payments", SITE), [{"labels": "{}", "value": 0.9}])
+    wanted = [{"labels": "{}", "value": expected}]
+    evaluated(tmp_path, [*series, *causes], pressure_query("payments", SITE), wanted)
 
 
 def evaluated(folder, series, query, wanted):
     case = {"interval": "1m", "input_series": series, "promql_expr_test": [
         {"expr": query, "eval_time": "0m", "exp_samples": wanted}
     ]}  # fmt: skip
-    (folder / "cases.yaml").write_text(yaml.safe_dump({"tests": [case]}))
-    done = subprocess.run([needed("promtool"), "test", "rules", folder / "cases.yaml"], capture_output=True, text=True)
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    passed, said = tried(folder, {"tests": [case]})
+    assert passed, said

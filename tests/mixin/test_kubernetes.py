@@ -192,6 +192,14 @@ def test_notify_is_scraped_with_its_token_as_the_job_that_its_alerts_select(site
     assert len(asked) >= 4
 
 
+def test_alertmanager_sends_to_the_service_of_notify():
+    _, service, *_ = yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"])
+    [port] = service["spec"]["ports"]
+
+    assert Site().notify_url == f"http://{service['metadata']['name']}:{port['port']}/alerts"
+    assert Site().notify_url in (ROOT / "docs/guides/kubernetes.md").read_text("utf-8")
+
+
 def test_what_finds_drivers_does_not_find_notify():
     [_, drivers] = yaml.safe_load_all(kubernetes_files(Site())["servicemonitor.yaml"])
     _, service, *_ = yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"])

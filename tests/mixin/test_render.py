@@ -76,6 +76,12 @@ def test_every_metric_has_its_place():
     assert [metric.name for metric in METRICS if f"`{metric.name}`" not in page] == []
 
 
+def test_the_first_step_has_no_other_name():
+    assert [
+        path for path, text in mixin.outputs().items() if re.search("first (safe )?action", text, re.IGNORECASE)
+    ] == []
+
+
 def test_what_is_made_does_not_depend_on_the_run():
     assert mixin.outputs() == mixin.outputs()
 
@@ -175,7 +181,13 @@ def test_a_page_says_how_to_ask_the_driver_what_its_rule_finds_now():
     asked = "What it finds now: `ledgerops diagnose http://INSTANCE --query QUERY`"
 
     assert {name for name, page in PAGES_OF_PROBLEMS.items() if asked in page} == {f"{rule.slug}.md" for rule in RULES}
-    assert "`INSTANCE` is the address of the driver" in PAGES_OF_PROBLEMS["README.md"]
+
+
+def test_each_page_leads_to_what_its_names_in_capitals_stand_for():
+    index = PAGES_OF_PROBLEMS.get("README.md", "")
+
+    assert [name for name in ("`APP`", "`QUERY`", "`INSTANCE` is the address of the driver") if name not in index] == []
+    assert {name for name, page in PAGES_OF_PROBLEMS.items() if "](README.md)" not in page} == {"README.md"}
 
 
 def test_a_rule_that_a_text_names_is_a_link_but_not_on_its_own_page():
@@ -185,15 +197,28 @@ def test_a_rule_that_a_text_names_is_a_link_but_not_on_its_own_page():
 
 
 def shared(text):
-    """Selectors of what all applications share a name of, executors and machines, that do not say whose is meant."""
+    """Expressions about queries, executors or machines, whose names applications share, that name no application."""
     names = "|".join(metric.name for metric in DRIVER_METRICS)
     asked = [" ".join(span.split()) for span in re.findall(r"`([^`]*)`", text)]
-    return [span for span in asked if re.search(rf"\b({names})\b(?!\{{[^}}]*\b(app|instance)=)", span)]
+    anybodys = re.compile(rf"\b({names})\b(?!\{{[^}}]*\b(app|instance)=)|\{{(?![^}}]*\bapp=)[^}}]*\bquery=")
+    return [span for span in asked if anybodys.search(span)]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.slug)
-def test_a_check_asks_about_one_application_s_executors_and_machine(problem: Problem):
+def test_a_check_asks_about_one_application(problem: Problem):
     assert shared(runbook_body(problem.runbook)) == []
+
+
+def test_a_query_of_any_application_is_found():
+    assert shared('`ledgerops_backlog{query="Q"}` of `ledgerops_backlog{app="APP",query="Q"}`') == [
+        'ledgerops_backlog{query="Q"}'
+    ]
+
+
+def test_a_command_asks_the_driver_and_not_the_machine_of_the_reader():
+    local = "`ledgerops diagnose --query"
+
+    assert [name for name, page in PAGES_OF_PROBLEMS.items() if local in page] == []
 
 
 def test_a_sum_over_the_executors_of_all_applications_is_found():

@@ -46,6 +46,12 @@ def test_segments_rotate_and_the_oldest_go(tmp_path):
     assert batches[0] > 0
 
 
+def test_a_recording_that_may_be_small_keeps_most_of_what_it_may(tmp_path):
+    _write(tmp_path, 200, segment_bytes=16_000_000, total_bytes=4000)
+
+    assert 2000 < sum(segment.stat().st_size for segment in tmp_path.iterdir()) <= 4000
+
+
 def test_each_writer_begins_a_segment_so_a_torn_line_stays_the_last_of_its_file(tmp_path):
     _write(tmp_path, 2)
     with (tmp_path / "recording-000001.jsonl").open("ab") as torn:

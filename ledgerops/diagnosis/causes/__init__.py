@@ -16,6 +16,7 @@ from ledgerops.diagnosis.causes import (
     source_partition_skew,
     state_commit_slow,
     straggler,
+    table_scan,
     too_many_tasks,
 )
 
@@ -23,6 +24,7 @@ CAUSES = (
     slow_source.CAUSE,
     slow_sink.CAUSE,
     python_bound.CAUSE,
+    table_scan.CAUSE,
     key_skew.CAUSE,
     straggler.CAUSE,
     scheduler_skew.CAUSE,

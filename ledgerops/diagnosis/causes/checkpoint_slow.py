@@ -5,9 +5,9 @@ Meaning: Spark writes a small file with the offsets before each batch (`wal_comm
 Impact: every batch takes longer, however few rows it has, so batches outlast the trigger interval. The state store and
     file sinks often write to the same storage and slow down as well.
 Diagnosis: 1. `sum by (phase)
-    (rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided by
-    `rate(ledgerops_batches_total{query="QUERY"}[5m])` gives the seconds of each write. Well above 0.5 s means that the
-    storage is slow.
+    (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided
+    by `rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])` gives the seconds of each write. Well above 0.5 s
+    means that the storage is slow.
     2. Time the writing of a small file to the checkpoint folder by hand. If it is slow too, the storage is the cause:
     on an object store check for throttling, on HDFS check the name node, on a disk check its queue (`iostat -x`). If it
     is fast, the driver is: look for garbage collection and a busy CPU there.

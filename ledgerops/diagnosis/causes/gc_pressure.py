@@ -6,7 +6,7 @@ Impact: every batch takes longer, and the query falls behind. Executors may soon
 Diagnosis: 1. Divide `rate(ledgerops_executor_gc_seconds_total{app="APP"}[5m])` by
     `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])`: the share of run time by executor. If one executor is
     far above the others, it holds more data: see `key-skew`.
-    2. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, the state fills it: see
+    2. If `ledgerops_state_memory_bytes{app="APP",query="QUERY"}` is a large part of the heap, the state fills it: see
     `state-growth` and `unbounded-state`.
     3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
     driver share its heaps.

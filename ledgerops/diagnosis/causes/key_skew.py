@@ -3,10 +3,10 @@
 Meaning: all rows of one key go to the same task. If one key has the share s of the rows, its task processes at least
     that share, so the stage can never run more than 1/s times faster than on a single core.
 Impact: one task still runs when the others are done. Batches take longer, and adding cores does not help.
-Diagnosis: 1. `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (if the query uses
+Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of the hottest key (if the query uses
     `ledgerops.instrument`). Above 0.3, one key is the cause.
-    2. `ledgerops_skew_ratio{query="QUERY",kind="task_records"}` shows how uneven the tasks of the longest stage are
-    (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
+    2. `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}` shows how uneven the tasks of the longest
+    stage are (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
     3. Without `ledgerops.instrument`, open the stage in the Spark UI and compare median and maximum of "Shuffle Read
     Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
     frequent cause.

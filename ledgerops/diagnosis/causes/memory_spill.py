@@ -5,13 +5,13 @@ Meaning: the rows that a sort, an aggregation or a join holds at once do not fit
 Impact: a stage takes many times as long as in memory, and the query falls behind when the batches of a peak spill.
 Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" and "Spill (Disk)" by task. If only one
     task spills, see `key-skew`; if all of them do, memory is too small for the rows of a batch.
-    2. `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` shows the time in tasks and the
-    sink. If other phases take longer, spilling is not what makes the batch slow.
+    2. `rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase="add_batch"}[5m])` shows the time in
+    tasks and the sink. If other phases take longer, spilling is not what makes the batch slow.
     3. Divide `sum(ledgerops_executor_storage_memory_bytes{app="APP"})` by
     `sum(ledgerops_executor_storage_memory_max_bytes{app="APP"})`. From 0.4 on, persisted data holds the memory that
     tasks need: page "Storage" of the Spark UI names it.
-    4. `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` shows the load. If it rose before the spill began,
-    limit the rows of a batch; if it did not, the plan or the memory settings changed.
+    4. `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` shows the load. If it rose before the spill
+    began, limit the rows of a batch; if it did not, the plan or the memory settings changed.
 Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches
     spill less, and the backlog then waits in the source. At the next restart give each task more memory: fewer cores
     per executor, more `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task

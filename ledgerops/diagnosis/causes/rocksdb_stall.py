@@ -3,14 +3,14 @@
 Meaning: RocksDB pauses writes when its write buffers are full, or when too many files wait for compaction. Meanwhile
     the tasks of the query wait.
 Impact: batches take longer for the same number of rows. If it lasts, the query falls behind.
-Diagnosis: 1. `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds). If
-    it is back at 0, the stall is over.
+Diagnosis: 1. `rate(ledgerops_rocksdb_writer_stall_seconds_total{app="APP",query="QUERY"}[5m])` is above 0 (in task
+    seconds). If it is back at 0, the stall is over.
     2. Compare what a store writes in a batch with its write buffers, where the finding names them. What does not fit
     into them waits for a flush.
     3. Check the disk of `spark.local.dir` with `iostat -x`. If it is busy, flushes and compactions wait for the disk;
     if it is not, the write buffers are too small.
-    4. Compare `ledgerops_state_rows{query="QUERY"}` with its past. If it grows faster than before, the load changed; if
-    not, the disk or the settings did.
+    4. Compare `ledgerops_state_rows{app="APP",query="QUERY"}` with its past. If it grows faster than before, the load
+    changed; if not, the disk or the settings did.
 Mitigation: raise the setting that the finding names. Otherwise move other work away from the disk of `spark.local.dir`.
     At the next restart put `spark.local.dir` on a local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage`
     raise `maxMemoryUsageMB` or `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed

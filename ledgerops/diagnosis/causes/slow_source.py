@@ -4,9 +4,9 @@ Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wa
     this explains why the batch takes longer. The rest of the query is as fast as before. Without a healthy past, these
     phases take most of each batch.
 Impact: batches outlast the trigger interval although the cores are idle, and the query falls behind.
-Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows where the time goes.
-    A long `latest_offset` or `get_batch` means that the source answers slowly. A long `add_batch` with reading tasks
-    that hardly use CPU means slow fetching.
+Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows where the
+    time goes. A long `latest_offset` or `get_batch` means that the source answers slowly. A long `add_batch` with
+    reading tasks that hardly use CPU means slow fetching.
     2. Kafka: check the request latency of the broker and its quotas (`kafka-configs.sh --bootstrap-server SERVERS
     --describe --entity-type clients`). A quota that is reached throttles this query alone; high latency affects all
     clients. Files: time one listing of the folder, and count its files. A table: count its new versions and files.

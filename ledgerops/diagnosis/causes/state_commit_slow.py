@@ -3,13 +3,13 @@
 Meaning: after its rows are processed, a batch saves the changes of its state for each partition: RocksDB flushes and
     uploads files or a changelog, the HDFS-backed store writes a delta file. This now takes a large part of the batch.
 Impact: batches outlast the trigger interval although few rows arrive and the tasks hardly compute.
-Diagnosis: 1. `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the
-    number of tasks that run at once. If the result is a small part of the batch, saving the state is no longer the
+Diagnosis: 1. `rate(ledgerops_state_commit_seconds_total{app="APP",query="QUERY"}[5m])` is in task seconds: divide it by
+    the number of tasks that run at once. If the result is a small part of the batch, saving the state is no longer the
     cause.
-    2. For RocksDB compare `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{query="QUERY"}[5m])` (the upload to
-    the checkpoint) with `rate(ledgerops_rocksdb_commit_flush_seconds_total{query="QUERY"}[5m])` and
-    `rate(ledgerops_rocksdb_commit_compact_seconds_total{query="QUERY"}[5m])` (the local disk). The larger one names the
-    slow storage.
+    2. For RocksDB compare `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{app="APP",query="QUERY"}[5m])` (the
+    upload to the checkpoint) with `rate(ledgerops_rocksdb_commit_flush_seconds_total{app="APP",query="QUERY"}[5m])` and
+    `rate(ledgerops_rocksdb_commit_compact_seconds_total{app="APP",query="QUERY"}[5m])` (the local disk). The larger one
+    names the slow storage.
     3. Time the writing of a file of 1 MB to the checkpoint folder. If it is fast, there are too many state partitions:
     see `too-many-tasks`.
 Mitigation: stop other work that loads that storage. At the next restart of a query with RocksDB, set

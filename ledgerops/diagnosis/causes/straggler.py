@@ -4,9 +4,9 @@ Meaning: a stage ends with its last task, so one slow task delays the whole batc
     the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused machine,
     a bad executor, or a row that is expensive to process.
 Impact: batches take as long as their slowest task while the other cores wait.
-Diagnosis: 1. Compare `ledgerops_skew_ratio{query="QUERY",kind="task_time"}` with
-    `ledgerops_skew_ratio{query="QUERY",kind="task_records"}`. If both are high, the slow task has more records: see
-    `key-skew`.
+Diagnosis: 1. Compare `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_time"}` with
+    `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}`. If both are high, the slow task has more
+    records: see `key-skew`.
     2. Divide `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])` by
     `rate(ledgerops_executor_tasks_total{app="APP"}[5m])`: the time for a task by executor. If one executor is far above
     the rest, check its machine for CPU steal, disk latency and other processes.

@@ -8,9 +8,9 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     `sum(rate(ledgerops_batches_total{app="APP"}[5m]))` is the number of tasks per batch, over all queries of the
     application. Two or three for each core (`sum(ledgerops_executor_cores{app="APP"})`) are enough; ten or more are too
     many.
-    2. `ledgerops_state_partitions{query="QUERY"}` is the number of partitions of the state. If it explains the tasks,
-    the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then the query
-    calls `repartition` with its own.
+    2. `ledgerops_state_partitions{app="APP",query="QUERY"}` is the number of partitions of the state. If it explains
+    the tasks, the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then
+    the query calls `repartition` with its own.
     3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
     source or `minPartitions` are the cause.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledgerops.model.head_table import MIN_POINTS
@@ -59,6 +60,30 @@ def arrivals(history: History, topic: str) -> list[Arrival]:
                 since = max(since, newest[0])
             found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
     return [Arrival(at, at) for at in sorted(found) if at >= since] or _batches_with_rows(history).get(topic, [])
+
+
+def longest_quiet(history: History, topic: str, until: float) -> float:
+    """Seconds of the longest stretch that ended by then in which no partition of a topic grew, however long ago: the
+    table of heads keeps both ends of the longest. 0 without one, and for a source without heads."""
+    common: list[tuple[float, float]] | None = None
+    for (each, _), (heads, times) in history.head_times.items():
+        if each == topic:
+            quiet = [(times[i - 1], times[i]) for i in range(1, len(heads)) if heads[i - 1] == heads[i]]
+            common = quiet if common is None else list(_overlaps(common, quiet))
+    return max((end - began for began, end in common or () if end <= until), default=0.0)
+
+
+def _overlaps(some: list[tuple[float, float]], others: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The stretches that two lists of stretches, each in order, have in common."""
+    one = other = 0
+    while one < len(some) and other < len(others):
+        began, end = max(some[one][0], others[other][0]), min(some[one][1], others[other][1])
+        if began < end:
+            yield began, end
+        if some[one][1] < others[other][1]:
+            one += 1
+        else:
+            other += 1
 
 
 def _batches_with_rows(history: History) -> dict[str, list[Arrival]]:

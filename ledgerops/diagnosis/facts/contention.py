@@ -75,7 +75,6 @@ class CpuUse(NamedTuple):
     """CPU use of the driver's machine between two samples. `cores_by` says who uses how many."""
 
     at: float
-    seconds: float
     cores: int
     busy: float  # share of all cores
     cores_by: Mapping[str, float]
@@ -106,7 +105,7 @@ def cpu_use(view: QueryView) -> CpuUse | None:
     busy = sum((b.at - a.at) * (b.cpu_busy_ratio or 0.0) for a, b in pairwise(samples[base:])) / seconds
     by = _by_role(samples[base], newest, seconds)
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
-    return CpuUse(newest.at, seconds, newest.cpu_count, busy, by)
+    return CpuUse(newest.at, newest.cpu_count, busy, by)
 
 
 def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:

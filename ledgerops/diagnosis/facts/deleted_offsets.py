@@ -93,11 +93,11 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
     asked = next((heads for heads in view.history.heads if heads.at >= batch.started and heads.error is None), None)
     if asked is None or asked.at > batch.ended + MAX_ANSWER_SECONDS:
         return []
-    found = []
-    for partition, begin in source.start.items():
-        gone = min(asked.earliest.get(partition, 0), source.end.get(partition, begin)) - begin
-        if gone > 0:
-            found.append(Gap(partition, gone))
+    found = [
+        Gap(partition, min(earliest, source.end[partition]) - begin)
+        for partition, begin in source.start.items()
+        if (earliest := asked.earliest.get(partition, 0)) > begin and source.end.get(partition, begin) > begin
+    ]
     return sorted(found, key=lambda gap: -gap.offsets)
 
 

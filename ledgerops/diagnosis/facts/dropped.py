@@ -1,4 +1,4 @@
-"""Rows that state operators dropped as late in the last minute, for the rules on late rows and on watermarks."""
+"""Rows that state operators dropped as late in the last minute, or the last batches where these take longer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from ledgerops.common.format import counted
+from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
@@ -21,7 +21,7 @@ AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSave")  # they see grou
 
 
 class Dropped(NamedTuple):
-    """What was dropped in the last minute."""
+    """What was dropped in the last minute, or in three trigger intervals where these take longer."""
 
     operator: str  # that dropped most
     rows: int  # by that operator: rows, or groups of rows
@@ -29,6 +29,7 @@ class Dropped(NamedTuple):
     read: int  # rows read in the same time
     since: float  # when the first of the last minute's batches that dropped began
     at: float  # end of the newest batch
+    seconds: float  # over which it is counted
 
     @property
     def share(self) -> float | None:
@@ -46,6 +47,11 @@ class Dropped(NamedTuple):
         if self.share is None:
             return f"at least {counted(self.rows, 'row')}"
         return f"{counted(self.rows, 'row')} ({self.share:.1%} of those read)"
+
+    @property
+    def lately(self) -> str:
+        """Over which time it is counted, such as `in the last minute`."""
+        return f"in the last {duration(self.seconds) if self.seconds > WINDOW_SECONDS else 'minute'}"
 
     @property
     def note(self) -> str:
@@ -67,9 +73,11 @@ def dropped(view: QueryView) -> Dropped | None:
     if view.last is None or not view.operators:
         return None
     over = max(CLEARED_SECONDS, FAR_TIMES * view.interval)
-    if not any(dropped_by_all(batch) for batch in _newest_first(view, min(over, WINDOW_SECONDS))):
+    window = max(WINDOW_SECONDS, over)
+    newest = _newest_first(view, over)
+    if not any(operator.dropped_rows for batch in newest for operator in batch.operators):
         return None
-    fresh = list(_newest_first(view, WINDOW_SECONDS))
+    fresh = list(_newest_first(view, window))
     with_drops = [batch for batch in fresh if dropped_by_all(batch)]
     read = sum(batch.rows for batch in fresh)
     if read <= 0:
@@ -79,7 +87,7 @@ def dropped(view: QueryView) -> Dropped | None:
         for operator in batch.operators:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
-    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended)
+    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended, window)
     return found if found.total >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
 
 

@@ -26,7 +26,6 @@ SERIES_BATCHES = 12  # newest batches that are checked for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
 MIN_FEW_SECONDS = 30.0  # that three batches must add up to for a trend; of shorter ones five are needed
-# one batch is enough if it is this long, has twice the rows, and took 1.5 times as long as they took to come
 
 
 class Growth(NamedTuple):
@@ -106,10 +105,10 @@ def _growing_batches(view: QueryView) -> Growth | None:
     then what the batches before it proved still holds.
     """
     running = view.run.unfinished_seconds
-    if not view.batches or view.batches[-1].rows == 0:
-        return None
-    if running is None and view.batches[-1].duration < view.interval:
+    if not view.batches or (running is None and view.batches[-1].duration < view.interval):
         return None  # its rows took longer to come
+    if not _took_all(view.batches[-1]):
+        return None
     times = _turns(_newest(view))
     if running is not None:
         ended = view.history.ended
@@ -120,6 +119,12 @@ def _growing_batches(view: QueryView) -> Growth | None:
             if grown is not None:
                 return grown
     return _chain(view, times)
+
+
+def _took_all(batch: Progress) -> bool:
+    """Whether a batch had rows and, as far as its sources tell, left hardly any: the time of a batch that is capped
+    says nothing about the rows that come meanwhile."""
+    return batch.rows > 0 and (backlog(batch) or 0) <= NOISE_SHARE * batch.rows
 
 
 def _newest(view: QueryView) -> Sequence[Progress]:
@@ -135,10 +140,12 @@ def _rising_trend(view: QueryView) -> Growth | None:
     Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
     arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
     """
-    if view.interval and view.baseline.usual:
-        return None  # the interval and the batches that kept it say more
     batches = [batch for batch in _newest(view) if batch.rows > 0]
-    if len(batches) <= RECENT_BATCHES or view.batches[-1].rows == 0:
+    if len(batches) <= RECENT_BATCHES:
+        return None
+    if view.interval and (max(each.duration for each in batches[-2:]) <= view.interval or view.baseline.usual):
+        return None  # the interval and the batches that kept it say more
+    if not _took_all(view.batches[-1]):
         return None
     turns = _turns(batches)
     came = [max(view.interval, turn.asked - before.asked) for before, turn in pairwise(turns)]

@@ -52,7 +52,7 @@ def limits(view: QueryView) -> Limits:
         MIN_TIMES_LASTING * usual * _times_usual_rows(view),
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
-    return Limits(stuck if _moves(view, MOVING_SECONDS) else max(VERY_LONG_SECONDS, expected), stuck)
+    return Limits(stuck if moves(view) else max(VERY_LONG_SECONDS, expected), stuck)
 
 
 def longest_silence(view: QueryView) -> float | None:
@@ -87,6 +87,11 @@ def _lasting(view: QueryView) -> float:
 def first_batch_moves(view: QueryView) -> bool:
     """Whether a first batch, however long, has finished a task or begun a job lately."""
     return not view.batches and not nothing_moves(view) and _moves(view, MAX_FIRST_BATCH_SECONDS)
+
+
+def moves(view: QueryView) -> bool:
+    """Whether the running batch has finished a task or begun a job a moment ago: it has more to do, and goes on."""
+    return _moves(view, MOVING_SECONDS)
 
 
 def _moves(view: QueryView, seconds: float) -> bool:

@@ -20,24 +20,16 @@ REPEATED = "nothing of the failed batch was committed; it is repeated as a whole
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop.
-
-    `restart_cures`: the query continues when it is started again, so that restarts are no crash loop. `rows_lost`: the
-    source no longer has rows that the query had not read.
-    """
+    """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop."""
 
     name: str
     pattern: re.Pattern[str]
     happened: str
     first_step: Remedy
-    restart_cures: bool = False
-    rows_lost: bool = False
 
 
-def _known(
-    name: str, pattern: str, happened: str, action: str, why: str, *, cured: bool = False, lost: bool = False
-) -> Known:
-    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), cured, lost)
+def _known(name: str, pattern: str, happened: str, action: str, why: str) -> Known:
+    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action))
 
 
 KNOWN = (
@@ -55,7 +47,6 @@ KNOWN = (
         "another writer added rows to the table while the batch was being committed",
         RESUME,
         f"{REPEATED}; if it happens again, give each writer partitions of its own",
-        cured=True,
     ),
     _known(
         "concurrent-delete",
@@ -63,7 +54,6 @@ KNOWN = (
         "another writer deleted or rewrote files that the batch had read",
         RESUME,
         f"{REPEATED}; if it happens again, run DELETE, MERGE and OPTIMIZE on other partitions or at another time",
-        cured=True,
     ),
     _known(
         "metadata-changed",
@@ -71,7 +61,6 @@ KNOWN = (
         "the schema or the properties of the table changed while the batch was being committed",
         RESUME,
         f"{REPEATED}, with the table as it is now",
-        cured=True,
     ),
     _known(
         "iceberg-commit-conflict",
@@ -79,7 +68,6 @@ KNOWN = (
         "another writer committed to the Iceberg table first, or the outcome of the commit is unknown",
         RESUME,
         "the sink skips a batch that its table already has; if it happens again, raise commit.retry.num-retries",
-        cured=True,
     ),
     _known(
         "history-gone",
@@ -88,7 +76,6 @@ KNOWN = (
         "the table no longer has the versions that the query wants to read next",
         "raise delta.logRetentionDuration of the source table and keep the checkpoint",
         "no more versions expire; compare the table with the output to find the rows that were not read",
-        lost=True,
     ),
     _known(
         "snapshot-expired",
@@ -96,7 +83,6 @@ KNOWN = (
         "the Iceberg table no longer has the snapshot that the query wants to read next",
         "raise history.expire.max-snapshot-age-ms of the source table and keep the checkpoint",
         "no more snapshots expire; compare the table with the output to find the rows that were not read",
-        lost=True,
     ),
     _known(
         "file-gone",
@@ -105,7 +91,6 @@ KNOWN = (
         "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
         "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
         "each run of them can remove more files that the query has not read",
-        lost=True,
     ),
     _known(
         "kafka-records-gone",
@@ -113,7 +98,6 @@ KNOWN = (
         "the topic no longer has the records that the query wants to read next",
         "raise the retention of the topic",
         "no more records are deleted before they are read",
-        lost=True,
     ),
     _known(
         "source-rewritten",
@@ -130,7 +114,6 @@ KNOWN = (
         "the schema of the source changed, and the query stopped to continue with the new one",
         RESUME,
         "it reads the new schema at its start; let the scheduler restart it",
-        cured=True,
     ),
     _known(
         "schema-incompatible",

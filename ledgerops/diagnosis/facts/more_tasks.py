@@ -1,11 +1,12 @@
-"""The step that lets more of a query's work run at once: more cores, and tasks for them."""
+"""The steps of a query that has more work than it can do: less work, or more of it at once."""
 
 from math import ceil
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.limits import MOSTLY
+from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import FIXED, profile
+from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
@@ -24,6 +25,17 @@ def tasks_wait(view: QueryView) -> bool:
     """Whether most of a typical batch passes in tasks that wait: then the cores that there are have room."""
     found = profile(view)
     return found is not None and found.now(*WAITING) >= MOSTLY * found.duration
+
+
+def overload_steps(view: QueryView, batch_seconds: float) -> tuple[Remedy, Remedy]:
+    """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`."""
+    made = view.plan.rows_made
+    if made < VERY_FAR_TIMES:
+        look = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
+    else:
+        why = "each row is in as many windows, or grouping sets, and costs as much as so many rows"
+        look = first_step("input-overload", "expand", why, number=str(made))
+    return look, more_tasks(view, batch_seconds)
 
 
 def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:

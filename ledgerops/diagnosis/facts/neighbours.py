@@ -129,15 +129,15 @@ def neighbour(view: QueryView) -> Neighbour | None:
     this one's waited for their first task."""
     if not view.others:
         return None
-    holder = _holder(view)
-    newest, width = judged(view), view.cluster.cores
+    holder, width = _holder(view), view.cluster.cores
+    if not width or (holder is None and not examined(view)):
+        return None
+    newest = judged(view)
     lost = view.baseline.slowdown_of(newest)
-    slower = holder is not None or (
-        examined(view) and (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
-    )
+    slower = holder is not None or (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
     until = view.now if view.run.unfinished_seconds else newest[-1].ended if newest else view.now
-    own = cores_taken(view.history, newest[0].started, until) if newest else None
-    if not width or own is None or not slower:
+    own = cores_taken(view.history, newest[0].started, until) if newest and slower else None
+    if own is None:
         return None
     since, total, found = newest[0].started, own, list[Neighbour]()
     for other in view.others:

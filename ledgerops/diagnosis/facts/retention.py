@@ -55,8 +55,9 @@ def _of_topics(view: QueryView) -> Iterator[Risk]:
     heads = view.lag.heads
     if heads is None or view.last is None:
         return
+    retention = heads.retention_seconds
     for each, left in view.lag.headroom.items():
-        configured = heads.retention_seconds.get(each[0])
+        configured = retention.get(each[0])
         if configured is not None and left >= MOSTLY * configured:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
         if view.lag.consumed[each] < heads.earliest[each]:

@@ -8,7 +8,7 @@ from statistics import median, pstdev
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN, Split
+from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN
 from ledgerops.diagnosis.facts.contention import contention
 from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
 from ledgerops.diagnosis.limits import (
@@ -33,12 +33,14 @@ MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a 
 
 
 class Stalls(NamedTuple):
-    """The newest batches, the usual seconds of one, the slow ones, and those of them that do not follow a slow one."""
+    """The newest batches, the usual seconds of one, those that waited long for the sink, and those of them that do not
+    follow one of them. `waiting`: the median share of what they take beyond the usual in which no task computes."""
 
     batches: Sequence[Progress]
     usual: float
     slow: Sequence[Progress]
     events: Sequence[Progress]
+    waiting: float
 
     @property
     def spacings(self) -> Sequence[float]:
@@ -77,11 +79,14 @@ class Stalls(NamedTuple):
 
 
 def slow_writes(view: QueryView) -> Stalls | None:
-    """The stalls, if there are enough of them, they are not the rule, and the newest is not long ago."""
+    """The waits for the sink, if there are enough of them, they are not the rule, and the newest is not long ago."""
     interval = view.interval
-    found = _split(_newest(view, view.baseline.steady), interval)
+    least = max(LONG_SECONDS, OVER_RATIO * interval)
+    if not any(batch.duration > least for batch in view.baseline.steady[-LOOKBACK_BATCHES:]):
+        return None  # none is slow, whatever is usual
+    found = _split(view, _newest(view, view.baseline.steady))
     if 0 < len(found.events) < MIN_EVENTS:
-        found = _split(_newest(view, view.baseline.settled), interval)
+        found = _split(view, _newest(view, view.baseline.settled))
     needed = MIN_BATCHES if found.far else MIN_EVENTS
     if (
         len(found.batches) < MIN_JUDGED_BATCHES
@@ -95,21 +100,48 @@ def slow_writes(view: QueryView) -> Stalls | None:
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
-    return [each for each in batches[-LOOKBACK_BATCHES:] if each.started >= view.now - WINDOW_SECONDS]
+    since = view.now - max(WINDOW_SECONDS, LOOKBACK_BATCHES / 2 * view.interval)
+    return [each for each in batches[-LOOKBACK_BATCHES:] if each.started >= since]
 
 
-def _split(batches: Sequence[Progress], interval: float) -> Stalls:
-    if not batches:
-        return Stalls(batches, 0.0, [], [])
-    usual = median([batch.duration for batch in batches])
-    least = max(FAR_TIMES * usual, usual + LONG_SECONDS, OVER_RATIO * interval)
-    long = [batch for batch in batches if batch.duration > least]
+def _split(view: QueryView, batches: Sequence[Progress]) -> Stalls:
+    usual = median([batch.duration for batch in batches]) if batches else 0.0
+    least = max(FAR_TIMES * usual, usual + LONG_SECONDS, OVER_RATIO * view.interval)
+    long = [place for place, batch in enumerate(batches) if batch.duration > least]
     if not long:
-        return Stalls(batches, usual, [], [])
+        return Stalls(batches, usual, [], [], 0.0)
     rows = max(1.0, median([batch.rows for batch in batches]))
-    slow = [batch for batch in long if batch.duration > CLEAR_TIMES * usual * max(1.0, batch.rows / rows)]
-    first = [b for place, b in enumerate(batches) if b in slow and (place == 0 or batches[place - 1] not in slow)]
-    return Stalls(batches, usual, slow, first)
+    far = [place for place in long if _seconds_for(batches[place], rows) > CLEAR_TIMES * usual]
+    written = median([batch.phases.get("add_batch", 0.0) for batch in batches])
+    shares = {place: _waiting_share(view, batches[place], usual, written) for place in far}
+    waited = [place for place in far if shares[place] >= MOSTLY]
+    if 2 * len(waited) <= len(far):  # something else does more
+        return Stalls(batches, usual, [], [], 0.0)
+    return Stalls(
+        batches,
+        usual,
+        [batches[place] for place in waited],
+        [batches[place] for place in waited if place - 1 not in waited],
+        median([shares[place] for place in waited]),
+    )
+
+
+def _seconds_for(batch: Progress, rows: float) -> float:
+    """The seconds that a batch would take with so many rows, if it has more of them."""
+    return batch.duration / max(1.0, batch.rows / rows)
+
+
+def _waiting_share(view: QueryView, batch: Progress, usual: float, written: float) -> float:
+    """The share of what a batch takes beyond the usual in which no task computes. Where its tasks are not known, that
+    by which the writing takes longer than the usual `written` seconds."""
+    known, excess = split_of(view, batch), batch.duration - usual
+    if known is None or not known.stages:
+        return min(1.0, (batch.phases.get("add_batch", 0.0) - written) / excess)
+    waiting, uneven = (
+        min(1.0, sum(known.seconds.get(part, 0.0) for part in parts) / excess)
+        for parts in ((*DRIVER, "sink_wait", "waiting"), UNEVEN)
+    )
+    return waiting - uneven  # one slow task makes the others wait, too
 
 
 def explained(view: QueryView, found: Stalls) -> bool:
@@ -136,20 +168,3 @@ def _collected(view: QueryView, found: Stalls) -> bool:
     first = {each.executor_id: each.gc_seconds for each in samples[0].executors}
     grown = [each.gc_seconds - first[each.executor_id] for each in samples[-1].executors if each.executor_id in first]
     return max(grown, default=0.0) >= MOSTLY * found.lost
-
-
-def waiting_share(view: QueryView, found: Stalls) -> float:
-    """The share of the excess in which no task computes."""
-    known = [split for batch in found.slow if (split := split_of(view, batch)) is not None and split.stages]
-    if known:
-        parts = (*DRIVER, "sink_wait", "waiting")
-        return median(_share_of(each, parts, found) - _share_of(each, UNEVEN, found) for each in known)
-    before = median(batch.phases.get("add_batch", 0.0) for batch in found.batches)
-    return median(
-        min(1.0, (batch.phases.get("add_batch", 0.0) - before) / (batch.duration - found.usual)) for batch in found.slow
-    )
-
-
-def _share_of(each: Split, parts: Sequence[str], found: Stalls) -> float:
-    """Of the excess of one batch, at most all of it. One slow task makes the others wait, too."""
-    return min(1.0, sum(each.seconds.get(part, 0.0) for part in parts) / (each.batch.duration - found.usual))

@@ -41,7 +41,9 @@ class SmallFiles(NamedTuple):
 def small_files(view: QueryView) -> SmallFiles | None:
     """None where files are few or large, or the sink's commits are not known."""
     commits = [commit for commit in view.tables.commits if commit.files]
+    if len(commits) < RECENT_BATCHES:
+        return None
     files, each = view.tables.files_per_commit, view.tables.bytes_per_file
-    if len(commits) < RECENT_BATCHES or files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
+    if files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
         return None
     return SmallFiles(files, each, len(commits))

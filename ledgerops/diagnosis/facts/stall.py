@@ -57,10 +57,11 @@ def stall(view: QueryView) -> Stall | None:
         return None
     if known is None:
         return _never_began(view, last)
-    seconds, standing = last.started - known.moved_at, _from(view, known.moved_at)
-    if known.moves < RECENT_BATCHES or len(_with_rows(standing)) < MIN_STALLED_BATCHES:
+    seconds = last.started - known.moved_at
+    if known.moves < RECENT_BATCHES or seconds < limit(known.longest):
         return None
-    if seconds < limit(known.longest):
+    standing = _from(view, known.moved_at)
+    if len(_with_rows(standing)) < MIN_STALLED_BATCHES:
         return None
     delay = view.plan.lateness or 0.0
     ahead = last.event_time_max - known.value - delay if last.event_time_max is not None else None
@@ -75,23 +76,22 @@ def standing_clock(view: QueryView) -> StandingClock | None:
     last, known = view.last, view.history.newest_event
     if last is None or known is None or last.rows == 0 or view.history.idle_since is not None:
         return None
-    if jump(view) is not None:  # one row is ahead of all others, which may well move
-        return None
-    wrong = _far_behind(last.event_time_max, last)
     if _far_behind(known.value, last) is not None:  # never a time: it moves a thousand times slower than the clock
         since, usual, least = known.began, 0.0, MIN_STILL_SECONDS
     elif known.moves >= RECENT_BATCHES and _was_live(known):
         since, usual, least = known.moved_at, known.longest, MIN_LEAP_SECONDS
     else:
         return None
-    seconds, standing = last.started - since, _from(view, since)
+    seconds, most = last.started - since, limit(usual, least)
+    if seconds < most or jump(view) is not None:  # one row is ahead of all others, which may well move
+        return None
+    standing = _from(view, since)
     with_rows = _with_rows(standing)
-    most = limit(usual, least)
-    if len(with_rows) < MIN_STALLED_BATCHES or seconds < most:
+    if len(with_rows) < MIN_STALLED_BATCHES:
         return None
     rows = sum(batch.rows for batch in standing[1:])
     older = any(batch.event_time_max != known.value for batch in with_rows)
-    return StandingClock(with_rows, seconds, rows, usual, most, older, wrong)
+    return StandingClock(with_rows, seconds, rows, usual, most, older, _far_behind(last.event_time_max, last))
 
 
 def _far_behind(at: float | None, last: Progress) -> Misread | None:

@@ -29,11 +29,6 @@ def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
     return max(1, min(tasks, view.cluster.cores or tasks))
 
 
-def commit_seconds(view: QueryView, batch: Progress) -> float:
-    """Wall seconds of a batch that go into saving state, over all operators."""
-    return sum(operator.commit_seconds / parallel_tasks(view, operator) for operator in batch.operators)
-
-
 def has_watermark(view: QueryView) -> bool:
     """Whether the query has a watermark, by its plan or by what its newest batches report."""
     if view.plan.watermarks:
@@ -45,6 +40,15 @@ def has_watermark(view: QueryView) -> bool:
 def has_no_timeout(view: QueryView, operator: StateOperator) -> bool:
     """Whether the plan says that nothing but the user's function removes the operator's state."""
     return operator.name.split("-")[0] in view.plan.without_timeout
+
+
+def has_no_time_in_keys(view: QueryView, operator: StateOperator) -> bool:
+    """Whether `dropDuplicates` has keys of which none is the event time of a watermark, so that it never forgets one.
+
+    A window, whose name is not that of its column, is one of them, too.
+    """
+    keys = view.plan.keys if operator.name.split("-")[0] == "dedupe" and view.plan.watermarks else ()
+    return bool(keys) and not any(key in view.plan.watermarks or "window" in key.lower() for key in keys)
 
 
 def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
@@ -96,8 +100,9 @@ def gc_goes_on(view: QueryView) -> bool:
 
 
 def _collected(view: QueryView, window: float) -> Collecting | None:
-    newest = max((host.at for host in view.hosts if host.workers), default=float("-inf"))
-    samples = [host for host in view.hosts if host.workers and newest - window <= host.at]
+    recent = [host for host in view.hosts if host.at >= view.now - 2 * window and host.workers]
+    newest = max((host.at for host in recent), default=float("-inf"))
+    samples = [host for host in recent if newest - window <= host.at]
     if len(samples) < 2 or view.now - newest > window:
         return None
     gc, run = (later - before for before, later in zip(_totals(samples[0]), _totals(samples[-1]), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ledgerops.diagnosis.facts import state_cost, state_trend
-from ledgerops.diagnosis.limits import SHOWN_BATCHES
+from ledgerops.diagnosis.limits import CLEAR_TIMES, SHOWN_BATCHES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -21,9 +21,12 @@ MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers
 def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Reports]]:
     """The operators of the newest batch whose state only grows, each with the batches that show it."""
     batches = view.baseline.steady
-    if len(batches) < state_trend.MIN_STATE_BATCHES or not _may_never_forget(view, batches):
+    if len(batches) < state_trend.MIN_STATE_BATCHES:
         return
+    any_of_them = _may_never_forget(view, batches)
     for index, operator in enumerate(view.operators):
+        if not any_of_them and not _is_overdue(view, operator):
+            continue
         all_reported = state_cost.reports(batches, index)
         reported = state_trend.growing(all_reported)
         if _only_grows(view, operator, reported, changed=len(reported) < len(all_reported)):
@@ -36,7 +39,17 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
         return True
     first = next((batch.watermark for batch in batches if batch.watermark is not None), None)
     last = next((batch.watermark for batch in reversed(batches) if batch.watermark is not None), None)
-    return first is not None and last is not None and last - first >= MIN_WATERMARK_ADVANCE_SECONDS
+    if first is None or last is None:
+        return False
+    return last - first >= MIN_WATERMARK_ADVANCE_SECONDS + (view.plan.lateness or 0.0)
+
+
+def _is_overdue(view: QueryView, operator: StateOperator) -> bool:
+    """Of an operator that by the plan has no event time in its keys: whether it would have removed rows if it had one
+    under another name. They go as soon as the watermark has come as far as it is behind the newest event."""
+    mark = view.history.watermark
+    overdue = mark is not None and mark.value - mark.first >= CLEAR_TIMES * (view.plan.lateness or 0.0) > 0
+    return overdue and state_cost.has_no_time_in_keys(view, operator)
 
 
 def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:

@@ -3,14 +3,15 @@
 Meaning: the run started with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. The
     query itself is healthy.
 Impact: results are late until the backlog is gone. The finding estimates when that is.
-Diagnosis: 1. `sum(ledgerops_source_backlog_offsets{query="QUERY"})` must keep falling. If it rises again, the query can
-    no longer keep up: see `falling-behind`.
-    2. `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates the remaining time from the capacity of the query. If
-    that is too long, the query needs more cores until the backlog is gone.
-    3. If `ledgerops_query_restarts_total{query="QUERY"}` rose, find out why the query was down: see `query-failed`.
-Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{query="QUERY"}`, the time until the topic deletes
-    unread rows, is longer than the remaining time. If it is not, raise the retention of the topic. If the wait is too
-    long, give the query more cores, at most as many as the source has partitions.
+Diagnosis: 1. `sum(ledgerops_source_backlog_offsets{app="APP",query="QUERY"})` must keep falling. If it rises again, the
+    query can no longer keep up: see `falling-behind`.
+    2. `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` estimates the remaining time from the capacity of the
+    query. If that is too long, the query needs more cores until the backlog is gone.
+    3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` rose, find out why the query was down: see
+    `query-failed`.
+Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}`, the time until the
+    topic deletes unread rows, is longer than the remaining time. If it is not, raise the retention of the topic. If the
+    wait is too long, give the query more cores, at most as many as the source has partitions.
 Evidence:
     ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
     backlog_falls_by: decrease of that sum per second, from the twelfth batch before the newest (or the first of the

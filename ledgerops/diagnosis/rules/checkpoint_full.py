@@ -9,8 +9,8 @@ Diagnosis: 1. Read the error of the file system in the finding. "No space" or "q
     the owner of the folder changed.
     2. Check the storage of the folder with `df -h` and `df -i`, HDFS with `hdfs dfs -count -q`, and for a bucket its
     permissions and billing. If `df -i` shows 100%, it has space but no free inodes: remove small files.
-    3. If `ledgerops_query_failures_total{query="QUERY"}` rises, something restarts the query and each start fails. Stop
-    the restarts.
+    3. If `ledgerops_query_failures_total{app="APP",query="QUERY"}` rises, something restarts the query and each start
+    fails. Stop the restarts.
 Mitigation: free space outside the checkpoint, or raise the quota, then start the query with the same checkpoint. Never
     delete files inside a checkpoint by hand. To keep less from now on, lower `spark.sql.streaming.minBatchesToRetain`
     and bound the state.

@@ -5,9 +5,10 @@ Meaning: at least three runs of the query ended with an exception within 15 minu
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
 Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
     sink are the cause. If the batches differ, the environment is: memory, network, credentials.
-    2. `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` shows whether all failures are of one
-    class. If they are not, repair the most frequent one first.
-    3. If `ledgerops_query_restarts_total{query="QUERY"}` still rises, restarts go on: stop whatever starts the query.
+    2. `sum by (error_class) (ledgerops_query_failures_total{app="APP",query="QUERY"})` shows whether all failures are
+    of one class. If they are not, repair the most frequent one first.
+    3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` still rises, restarts go on: stop whatever starts
+    the query.
 Mitigation: stop whatever restarts the query. Then repair the cause: write rows that cannot be read to a dead-letter
     output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.

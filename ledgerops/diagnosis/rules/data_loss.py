@@ -6,10 +6,10 @@ Meaning: the topic has deleted records that the query had not read. Either the n
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
 Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
-    `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` shows other partitions near 0:
-    they will lose rows next.
-    2. Compare `max(ledgerops_source_lag_seconds{query="QUERY"})` before the loss with the retention of the topic. If
-    the lag exceeded the retention, the query was too slow or down: see its other findings.
+    `min by (topic, partition) (ledgerops_retention_headroom_seconds{app="APP",query="QUERY"})` shows other partitions
+    near 0: they will lose rows next.
+    2. Compare `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})` before the loss with the retention of the
+    topic. If the lag exceeded the retention, the query was too slow or down: see its other findings.
     3. If the lag was small, the retention or the topic changed:
     `kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`.
 Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from

@@ -6,16 +6,17 @@ Meaning: more rows arrive than the query processes. If the source limits its bat
     older. Of a table the age of the oldest unread commit grows.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
 Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
-    `ledgerops diagnose --query QUERY` also lists the causes that were ruled out.
-    2. Without a root cause, compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If arrival is higher, the load is too high for these resources.
+    `ledgerops diagnose http://INSTANCE --query QUERY` also lists the causes that were ruled out.
+    2. Without a root cause, compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is higher, the load is too high for these
+    resources.
     3. Otherwise find the phase that takes longest with
-    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch` means tasks or
-    the sink; other phases mean the driver, the source or the checkpoint.
-Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and raise the retention of the topic if less
-    than an hour is left. Then remove the root cause. If the load is the only cause, add cores up to the number of
-    source partitions, then add partitions. A higher limit on rows per trigger helps only if batches end well within the
-    trigger interval.
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))`. Mostly `add_batch` means
+    tasks or the sink; other phases mean the driver, the source or the checkpoint.
+Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` and raise the retention of the topic
+    if less than an hour is left. Then remove the root cause. If the load is the only cause, add cores up to the number
+    of source partitions, then add partitions. A higher limit on rows per trigger helps only if batches end well within
+    the trigger interval.
 Evidence:
     ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its

@@ -8,15 +8,15 @@ Meaning: the time from a row's arrival to its result exceeds the freshness objec
     running and is not counts as bad all the time.
 Impact: readers see outdated results: balances, limits and reports are behind the transactions.
 Diagnosis: 1. Read the root cause named with this finding: this finding is only the symptom.
-    2. `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row. If it is high, the query
-    does not keep up: see `falling-behind`.
-    3. If the lag is low, check `ledgerops_watermark_lag_seconds{query="QUERY"}`. If it is high, an input holds the
-    watermark back: see `watermark-stalled`. If it is low too, the rows arrive late: see
-    `ledgerops_event_latency_seconds{query="QUERY"}`, a histogram of their age.
-    4. `query:freshness:seconds{query="QUERY"}` is the age that the alert judges, and
-    `query:freshness_budget:ratio{query="QUERY"}` what is left of the budget.
-Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates how long. Otherwise
-    remove the named root cause. If the query is down, start it with its checkpoint.
+    2. `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})` is the age of the oldest unread row. If it is high,
+    the query does not keep up: see `falling-behind`.
+    3. If the lag is low, check `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}`. If it is high, an input
+    holds the watermark back: see `watermark-stalled`. If it is low too, the rows arrive late: see
+    `ledgerops_event_latency_seconds{app="APP",query="QUERY"}`, a histogram of their age.
+    4. `query:freshness:seconds{app="APP",query="QUERY"}` is the age that the alert judges, and
+    `query:freshness_budget:ratio{app="APP",query="QUERY"}` what is left of the budget.
+Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` estimates how long.
+    Otherwise remove the named root cause. If the query is down, start it with its checkpoint.
 Evidence:
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier

@@ -4,15 +4,16 @@ Meaning: the arrival rate is above the rate that the query reaches without pause
     as fast as before: the load changed.
 Impact: the backlog grows by the difference between the two rates while the load lasts. Each result is later than the
     one before it.
-Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If arrival is not higher now, the peak is over: wait for the
-    backlog to clear.
-    2. `ledgerops_arrival_rows_per_second{query="QUERY"}` by `source` shows which source the rows come from. Ask its
-    producer whether this load is intended.
-    3. If batches end well within the trigger interval, the rate limit of the source is too low: see `rate-limited`.
-Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and raise the retention of the topic if less
-    than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as the
-    source has partitions.
+Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is not higher now, the peak is over: wait
+    for the backlog to clear.
+    2. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` by `source` shows which source the rows come from.
+    Ask its producer whether this load is intended.
+    3. Look for windows whose length is many times their slide: each row is in as many of them, and costs as much.
+    4. If batches end well within the trigger interval, the rate limit of the source is too low: see `rate-limited`.
+Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` and raise the retention of the topic
+    if less than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as
+    the source has partitions.
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest,
         divided by the time between these samples. Each is taken at timestamp plus durationMs.latestOffset. If a source
@@ -42,12 +43,11 @@ from statistics import median
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.more_tasks import more_tasks
+from ledgerops.diagnosis.facts.more_tasks import overload_steps
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -59,7 +59,6 @@ from ledgerops.signals.rates import read_over
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
-LOOK = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -91,7 +90,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(lag, grown.lag, "seconds", "steady", view.now),
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
-        (LOOK, more_tasks(view, view.last.duration)),
+        overload_steps(view, view.last.duration),
         confidence=confidence(ratio, 1.0),
         began=grown.since,
         share=None if view.baseline.usual else NOISE_SHARE,  # any cause that would save more comes first
@@ -129,7 +128,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        (LOOK, more_tasks(view, seconds)),
+        overload_steps(view, seconds),
         confidence=UNSURE,
         began=time.since,
         share=NOISE_SHARE,

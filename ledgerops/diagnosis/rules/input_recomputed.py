@@ -7,7 +7,7 @@ Impact: the broker sends all rows several times, and everything up to the action
     ledgerops count each row once; Spark's own progress and UI count it each time.
 Diagnosis: 1. Count the actions of the function that `foreachBatch` calls, also those on data frames made of the batch.
     2. Without `foreachBatch`, look for several scans of the same topic in the plan (tab SQL of the Spark UI).
-    3. `ledgerops_busy_ratio{query="QUERY"}` says whether the query has time to spare.
+    3. `ledgerops_busy_ratio{app="APP",query="QUERY"}` says whether the query has time to spare.
 Mitigation: call `persist()` on the batch at the beginning of the function and `unpersist()` at its end, in `finally`.
     It needs memory or disk for one batch.
 Evidence:

@@ -5,8 +5,8 @@ Meaning: the head offsets of a topic rose steadily and have not changed for far 
     broker.
 Impact: results that need this input are missing. In a join the watermark of the silent input does not advance: no
     window closes, and the state of the other input grows.
-Diagnosis: 1. `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. If it is 0
-    for all of them, check the producers' common network or broker first.
+Diagnosis: 1. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` is 0 for this source and above 0 for others.
+    If it is 0 for all of them, check the producers' common network or broker first.
     2. Check the log of the producer. If it shows rejected writes, repair its access or the topic; if it shows
     successful writes, continue with 3.
     3. `kafka-topics.sh --bootstrap-server SERVERS --list` shows whether the producer now writes to another topic, for
@@ -17,8 +17,8 @@ Evidence:
     seconds_without_arrival: its `at` - when the heads of the topic last grew (latestOffset of batches, latest of
         records `offsets`), or when the last batch with rows began for a source without heads. `at` is the newest of a
         batch's start, a record `offsets`, an idle record
-    longest_pause_seconds: longest time between two samples in which the heads had grown, over the newest 200; without
-        heads from the end of a batch with rows to the start of the next
+    longest_pause_seconds: longest time between two samples in which the heads had grown; without heads from the end of
+        a batch with rows to the start of the next
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.facts.arrivals import arrivals, is_only_input, known_until, last_moves, others
+from ledgerops.diagnosis.facts.arrivals import arrivals, is_only_input, known_until, last_moves, longest_quiet, others
 from ledgerops.diagnosis.limits import FAR_TIMES, VERY_FAR_TIMES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -62,6 +62,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
         if silent < limit or not flowed:
             continue
+        longest = max(longest, longest_quiet(view.history, topic, last))
+        limit = max(limit, FAR_TIMES * longest)
+        if silent < limit:
+            continue  # so long ago that it is no part of the newest arrivals: the night before
         other = f", and {going_on[0]} still receives rows" if going_on else ""
         yield Finding(
             f"no row has arrived in {topic} for {duration(silent)}; its longest pause was {duration(longest)}{other}",

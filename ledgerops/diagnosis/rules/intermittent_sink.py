@@ -5,8 +5,8 @@ Meaning: a few batches take several times as long as the rest for the same numbe
     a flush).
 Impact: medians look healthy, but the freshness objective is missed: the rows of a slow batch, and those that arrive
     meanwhile, are late. Any further problem makes the query fall behind.
-Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{query="QUERY"}` (panel
-    "Batch duration"). If they are close, the slow batches have ended.
+Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{app="APP",query="QUERY"}`
+    (panel "Batch duration"). If they are close, the slow batches have ended.
     2. Check the interval in the finding. Regular intervals point to a timer at the target (vacuum, compaction, a
     scheduled job), irregular ones to other clients.
     3. Check the target at the times of the slow batches: its slow log, locks, throttling. If it shows nothing, check
@@ -14,19 +14,20 @@ Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_durat
 Mitigation: move or limit the job at the target that causes the stalls. Write with a timeout and a retry, to another
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
-    slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s,
-        without those of its first 10 s; if only one or two slow ones are left, without the first one only. A batch is
-        slow if it takes longer than all of: 3 times the median of W, that median + 1 s, 1.05 times the interval,
-        and 2 x that median x max(1, its numInputRows / their median in W)
+    slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s or
+        30 trigger intervals, whichever is longer, without those of its first 10 s; if only one or two slow ones are
+        left, without the first one only. A batch is slow if it takes longer than all of: 3 times the median of W, that
+        median + 1 s, 1.05 times the interval, and 2 x that median x max(1, its numInputRows / their median in W); and
+        if its waiting share of the excess, see below, is at least 0.5, as it is of most that take so long
     batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
     slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a slow batch
         directly
-    waiting_share_of_excess: median over the slow batches whose tasks are known of what no task computes in
-        (driver_before, driver_between, after_tasks, sink_wait and waiting of the parts of a batch, less its uneven
-        parts), divided by (duration - usual_batch_seconds); where no tasks are known: (durationMs.addBatch / 1000 - its
-        median over W) in its place
+    waiting_share_of_excess: median over the slow batches of what no task computes in (driver_before, driver_between,
+        after_tasks, sink_wait and waiting of the parts of a batch, less its uneven parts), divided by (duration -
+        usual_batch_seconds); of a batch whose tasks are not known: (durationMs.addBatch / 1000 - its median over W) in
+        its place
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ from statistics import median
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.context import sink_name
-from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes, waiting_share
+from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes
 from ledgerops.diagnosis.limits import LONG_SECONDS, MOSTLY
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -45,7 +46,7 @@ from ledgerops.signals.query_view import QueryView
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = slow_writes(view)
-    if found is None or explained(view, found) or (waiting := waiting_share(view, found)) < MOSTLY:
+    if found is None or explained(view, found):
         return
     at = found.batches[-1].ended
     yield Finding(
@@ -58,7 +59,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("usual_batch_seconds", found.usual, "seconds", "the usual", at),
             Evidence("slow_batch_excess_seconds", found.excess, "seconds", f"< {LONG_SECONDS:g}", at),
             Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
-            Evidence("waiting_share_of_excess", waiting, "ratio", f"< {MOSTLY:g}", at),
+            Evidence("waiting_share_of_excess", found.waiting, "ratio", f"< {MOSTLY:g}", at),
         ),
         (
             first_step("intermittent-sink", GENERAL, "more cores do not help while the write waits"),

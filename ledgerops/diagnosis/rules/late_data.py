@@ -3,18 +3,18 @@
 Meaning: the watermark follows the newest event time, minus the delay given to `withWatermark`. Some rows have an event
     time before the watermark, and stateful operators discard them without an error.
 Impact: counts and sums are too low, and joined pairs are missing. The dropped rows are in no output.
-Diagnosis: 1. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how
-    many rows were dropped. For aggregations it is a lower bound, because Spark counts groups of rows.
-    2. `ledgerops_watermark_lag_seconds{query="QUERY"}` shows why. If it fell below the allowed lateness, a few rows
-    have an event time in the future: see `watermark-jump`. If it did not change, many rows are late.
-    3. `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` shows where. If one partition is far
-    behind, see `partition-time-spread`; if none is, find the producer that sends late.
+Diagnosis: 1. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m]))`
+    shows how many rows were dropped. For aggregations it is a lower bound, because Spark counts groups of rows.
+    2. `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}` shows why. If it fell below the allowed lateness, a
+    few rows have an event time in the future: see `watermark-jump`. If it did not change, many rows are late.
+    3. `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` shows where. If one partition
+    is far behind, see `partition-time-spread`; if none is, find the producer that sends late.
 Mitigation: repair the producer that sends late. If rows may legitimately be that late, raise the delay of
     `withWatermark`: state grows in proportion, and the change applies from the next start of the query. To recover the
     dropped rows, replay them.
 Evidence:
     rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
-        60 s; aggregations count groups of rows
+        60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
     dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
     oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min of those that dropped rows
     oldest_event_time_seconds: the least eventTime.min of these, where it is probably no time
@@ -55,7 +55,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", "the delay of withWatermark", found.at))
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     yield Finding(
-        f"{found.words} were dropped as late by {found.operator} in the last minute{allowed}{found.note}{behind}",
+        f"{found.words} were dropped as late by {found.operator} {found.lately}{allowed}{found.note}{behind}",
         Component("operator", found.operator),
         tuple(evidence),
         _remedies(delay, lateness, wrong),

@@ -4,11 +4,11 @@ Meaning: the query has no pause between its batches, and each of them takes long
     than 20 s. Its trigger interval is not known, so it is not clear whether batches are too long. The finding names the
     largest part of a batch.
 Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
-Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose --query QUERY --json` lists
-    all parts under `attribution`.
-    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows the phases over time. If
-    one grew, find out what changed at that time.
-    3. Check `max(ledgerops_source_lag_seconds{query="QUERY"})`. If it grows, the query does not keep up: see
+Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose http://INSTANCE --query QUERY
+    --json` lists all parts under `attribution`.
+    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows the phases over
+    time. If one grew, find out what changed at that time.
+    3. Check `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})`. If it grows, the query does not keep up: see
     `falling-behind`; if it is stable, no action is needed.
 Mitigation: none while results are fresh enough. Otherwise start with the part that is named. If the query has a trigger
     interval, give it with `ledgerops diagnose --trigger 10s` so that batches can be compared with it.

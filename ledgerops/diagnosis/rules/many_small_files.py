@@ -4,12 +4,14 @@ Meaning: the commits of the query add at least 20 files a batch, of less than 1 
     for each partition of the table for which it has rows.
 Impact: none on this query while its batches end in time. Whoever reads the table opens all these files, the table's log
     grows with them, and commits take longer from week to week.
-Diagnosis: 1. `rate(ledgerops_sink_files_total{query="QUERY"}[5m]) / rate(ledgerops_batches_total{query="QUERY"}[5m])`
-    is the number of files a batch, and `rate(ledgerops_sink_bytes_total{query="QUERY"}[5m]) /
-    rate(ledgerops_sink_files_total{query="QUERY"}[5m])` their size.
+Diagnosis: 1. `rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m]) /
+    rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])` is the number of files a batch, and
+    `rate(ledgerops_sink_bytes_total{app="APP",query="QUERY"}[5m]) /
+    rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m])` their size.
     2. Compare the number with the tasks of the stage that writes (Spark UI, page "Stages"). As many: too many tasks
     write. Many more: `partitionBy` has many values, and each task has rows of most of them.
-    3. `ledgerops_sink_uncheckpointed_versions{query="QUERY"}` is how many commits a reader of the table must replay.
+    3. `ledgerops_sink_uncheckpointed_versions{app="APP",query="QUERY"}` is how many commits a reader of the table must
+    replay.
 Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg). Then write fewer files: repartition
     the rows by the columns of `partitionBy` before the write, or write from fewer tasks, or set
     `delta.autoOptimize.optimizeWrite`. A longer trigger interval also makes files larger.

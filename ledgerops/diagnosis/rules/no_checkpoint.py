@@ -4,8 +4,8 @@ Meaning: neither the query nor the session names a checkpoint location, and Spar
     finds it. Queries that write to memory or nowhere are not reported: nothing of them outlives the driver either.
 Impact: none while the query runs. A restart begins anew: a Kafka source with `startingOffsets` = latest skips the rows
     that came meanwhile, any other source is read from its beginning again, so results are repeated. State is lost.
-Diagnosis: 1. Read in the finding what a restart will do. `ledgerops_query_restarts_total{query="QUERY"}` shows whether
-    it has happened already.
+Diagnosis: 1. Read in the finding what a restart will do. `ledgerops_query_restarts_total{app="APP",query="QUERY"}`
+    shows whether it has happened already.
     2. Check that nothing else remembers the position, such as a sink that is written idempotently by batch number: the
     numbers start at 0 again, too.
     3. Look for `spark.sql.streaming.checkpointLocation` in the settings of the session that you meant to set.

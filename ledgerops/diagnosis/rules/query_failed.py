@@ -6,8 +6,8 @@ Meaning: Spark stopped the query because of an error, or its server is gone and 
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
 Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
     names them, the file or the offset. A sink or a broker that is named is where to look first.
-    2. `sum by (error_class) (increase(ledgerops_query_failures_total{query="QUERY"}[1h]))` shows how often it failed.
-    More than twice means that a restart alone does not help.
+    2. `sum by (error_class) (increase(ledgerops_query_failures_total{app="APP",query="QUERY"}[1h]))` shows how often it
+    failed. More than twice means that a restart alone does not help.
     3. Read the whole stack in the log of the driver, or in a recording with `grep '"terminated"' RECORDING | tail -1`.
     If the stack ends in your own function, a row is the cause.
 Mitigation: check how long the source keeps its rows, so that none are lost while you search. Repair what the exception

@@ -1,14 +1,15 @@
 """Query stuck: a batch has run, or the query has reported nothing, for far longer than usual.
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
-    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long: at
-    first as a warning, if meanwhile no task ends. One earlier batch that hung does not count as usual.
+    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long. At
+    first that is a warning, and as long as tasks end or jobs begin it stays one: the batch has more to do than usual.
+    One earlier batch that hung does not count as usual.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
-Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the batch has run,
-    `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second
-    one grows, no batch runs at all: the driver hangs.
+Diagnosis: 1. `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` is how long the batch has run,
+    `time() - ledgerops_last_seen_timestamp_seconds{app="APP",query="QUERY"}` how long nothing was reported. If only the
+    second one grows, no batch runs at all: the driver hangs.
     2. Open the Spark UI, page "Stages". If a stage has running tasks, they hang: take a thread dump of the executor
     on the page "Executors".
     3. If no stage runs, the driver or the sink hangs: take a thread dump of the driver on that page, or by `jstack PID`
@@ -27,7 +28,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.dump import dump
-from ledgerops.diagnosis.facts.hang import first_batch_moves, limits, longest_silence
+from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits, longest_silence, moves
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
@@ -55,11 +56,13 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     running, seconds, limit = view.history.running, view.run.running_seconds, limits(view)
     if running is None or seconds is None or seconds <= limit.warning or first_batch_moves(view):
         return
-    stuck = seconds > limit.stuck
+    going_on = moves(view)
+    stuck = seconds > limit.stuck and not going_on
     phase = running.message.strip() or "no message"
     yield _finding(
         view,
-        f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}{_code(view, running.since)}",
+        f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}"
+        f"{'; its tasks still end' if going_on else ''}{_code(view, running.since)}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase,
         running.since,
@@ -73,7 +76,8 @@ def _code(view: QueryView, since: float) -> str:
 
 
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:
-    silent, limit = view.now - since, longest_silence(view)
+    silent = view.now - since
+    limit = longest_silence(view) if silent > MIN_WAITING_SECONDS else None  # it is never less
     if limit is not None and silent > limit:
         yield _finding(
             view,

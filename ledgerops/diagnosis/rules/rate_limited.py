@@ -3,13 +3,13 @@
 Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or a similar option) allows, leaves rows behind,
     and ends well before the next trigger. The query could process more than the limit allows.
 Impact: the backlog stays or grows although neither the cores nor the sink is the bottleneck.
-Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
-    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. If the ratio is near 1, the limit is not the
-    bottleneck: see `falling-behind`.
-    2. `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) * max(ledgerops_trigger_interval_seconds{query="QUERY"})`
-    is the number of rows that arrive in an interval. The limit must be higher than that.
-    A file source has no such figures. Its limit is the bottleneck when `ledgerops_source_batch_files{query="QUERY"}`
-    stays at `maxFilesPerTrigger` while `ledgerops_source_file_age_seconds{query="QUERY",kind="newest"}` grows.
+Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` is well below 1 while
+    `sum(ledgerops_source_backlog_offsets{app="APP",query="QUERY"})` does not fall. If the ratio is near 1, the limit is
+    not the bottleneck: see `falling-behind`.
+    2. `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}) *
+    max(ledgerops_trigger_interval_seconds{app="APP",query="QUERY"})` rows arrive an interval. The limit must be higher.
+    A file source is limited when `ledgerops_source_batch_files{app="APP",query="QUERY"}` stays at
+    `maxFilesPerTrigger` while `ledgerops_source_file_age_seconds{app="APP",query="QUERY",kind="newest"}` grows.
     3. Find out why the limit was set. If it protects the sink or another system, ask its owner before you raise it.
 Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise raise the limit so that a batch takes
     most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first

@@ -5,11 +5,11 @@ Meaning: a topic keeps its records for a limited time, or up to a size. The olde
     Delta log, the snapshots of Iceberg.
 Impact: records that are deleted before they are read are lost. The query fails or continues without them, depending on
     `failOnDataLoss`. A query whose version or snapshot is gone fails and cannot start with its checkpoint.
-Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left. Below
-    an hour, raise the retention before anything else.
-    2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` with `retention.ms` of the
-    topic (`kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`). If the
-    lag is far below it, the limit is `retention.bytes`.
+Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{app="APP",query="QUERY"})` is the time
+    left. Below an hour, raise the retention before anything else.
+    2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` with `retention.ms`
+    of the topic (`kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`). If
+    the lag is far below it, the limit is `retention.bytes`.
     3. Read the other findings of the query: they say why it does not catch up.
     4. For a table: the topic is its name. Compare the lag with `delta.logRetentionDuration`, or with what
     `expire_snapshots` keeps.

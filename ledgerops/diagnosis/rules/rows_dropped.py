@@ -6,15 +6,15 @@ Impact: counts and sums are too low, and joined pairs are missing. This is perma
     query.
 Diagnosis: 1. Read the root cause named with this finding. `late-data` means that the rows are old, `watermark-jump`
     that the watermark is too far ahead, and `partition-time-spread` that one partition is read later than the others.
-    2. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many rows
-    were dropped. For aggregations it is a lower bound, because Spark counts groups after partial aggregation.
-    3. Without a root cause, `ledgerops_watermark_lag_seconds{query="QUERY"}` helps: if it fell below the allowed
-    lateness, the watermark is too far ahead; if it did not, the rows are late.
+    2. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m]))` shows how
+    many rows were dropped. For aggregations it is a lower bound, because Spark counts groups after partial aggregation.
+    3. Without a root cause, `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}` helps: if it fell below the
+    allowed lateness, the watermark is too far ahead; if it did not, the rows are late.
 Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
     dropped rows, run the query over the same input again with fresh state.
 Evidence:
     rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
-        60 s; aggregations count groups of rows
+        60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
     dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
     rows_dropped_since_began: the same sum over the latest 200 batches of the run
 """
@@ -39,7 +39,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     ]
     ever = float(sum(number for _, number in drops))
     yield Finding(
-        f"{found.words} were dropped by {found.operator} in the last minute{found.note}",
+        f"{found.words} were dropped by {found.operator} {found.lately}{found.note}",
         Component("operator", found.operator),
         (*found.evidence, Evidence("rows_dropped_since_began", ever, "rows", "0", found.at)),
         (

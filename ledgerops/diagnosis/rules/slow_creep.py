@@ -4,10 +4,10 @@ Meaning: the arrival rate has risen in each part of the observed time, and batch
     this rate they will outlast it, and the query will fall behind. A step, a burst, or a load that levels off is not
     reported.
 Impact: none yet. Once the limit is passed, results are later with every batch, and a restart does not help.
-Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` approaches 1. The finding estimates when it gets there.
-    2. Plot `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` for the last hours and days against
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If it rises every day at this time and stays below capacity, it
-    will fall again; if it is new, ask the producer.
+Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` approaches 1. The finding estimates when it gets there.
+    2. Plot `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` for the last hours and days against
+    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If it rises every day at this time and stays below
+    capacity, it will fall again; if it is new, ask the producer.
     3. If arrival is flat, each row has become more expensive: see `state-growth` and `python-bound`.
 Mitigation: ask the producer how far the load will rise. Before the limit is reached, give the query more cores, at most
     as many as the source has partitions, or raise the limit on rows per batch if that is what is reached first.

@@ -4,9 +4,9 @@ Meaning: ledgerops asks the broker for its offsets and gets no answer, or the qu
     or it has just failed because of that.
 Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source gives up after about a minute
     unless its options allow more, and the query fails.
-Diagnosis: 1. `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker does not answer ledgerops. If it is 1
-    and only `ledgerops_batch_running_seconds{query="QUERY"}` grows, the broker answers ledgerops but not the query:
-    check the credentials and addresses of the query.
+Diagnosis: 1. `ledgerops_source_reachable{app="APP",query="QUERY"}` is 0 while the broker does not answer ledgerops. If
+    it is 1 and only `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` grows, the broker answers ledgerops but
+    not the query: check the credentials and addresses of the query.
     2. On the machine of the driver run `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. Without an answer,
     check the broker and the network.
     3. If it answers there, check name resolution and the firewall between the executors and every broker of the

@@ -5,12 +5,12 @@ Meaning: the state of an operator grows steadily and will soon fill the heap, th
     advance.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
-Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[10m], 3600)` is the size in an hour. If it
-    fits into the memory, there is time to repair the cause.
-    2. `ledgerops_watermark_timestamp_seconds{query="QUERY"}` must advance. If it does not, one input stops it: see
-    `watermark-stalled`.
-    3. If it advances, check `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])`. At 0, no row ever expires:
-    see `unbounded-state`; above 0, more keys arrive than expire.
+Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.
+    If it fits into the memory, there is time to repair the cause.
+    2. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}` must advance. If it does not, one input stops
+    it: see `watermark-stalled`.
+    3. If it advances, check `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])`. At 0, no row ever
+    expires: see `unbounded-state`; above 0, more keys arrive than expire.
 Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then get the watermark moving, or
     bound the state. RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
     this change needs a new checkpoint.

@@ -5,8 +5,8 @@ Meaning: each batch saves its changes, and a background task uploads a full snap
     or fails.
 Impact: none until the query or an executor starts again. Then every change since the last snapshot is loaded and
     replayed, which takes minutes instead of seconds. Old files of the checkpoint cannot be removed.
-Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one per batch. If it falls to a small
-    number again, an upload has succeeded.
+Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{app="APP",query="QUERY"}` rises by one per batch. If it falls to a
+    small number again, an upload has succeeded.
     2. Search the logs of the executors for "maintenance": failed uploads are logged there, with the reason.
     3. Without an error there, check `spark.sql.streaming.stateStore.maintenanceInterval` (60s by default) and
     `minDeltasForSnapshot` (10). Larger values delay the snapshots; many stores on one executor need more threads

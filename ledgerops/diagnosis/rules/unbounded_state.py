@@ -5,12 +5,12 @@ Meaning: the operator adds a row to its state for nearly every row that it reads
     into the memory, the finding is information.
 Impact: memory, checkpoint and batch time grow without limit. In hours or days the query fails or becomes very slow. A
     restart does not help: the state is loaded from the checkpoint.
-Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours. If
-    it fits into the memory, there is time for a planned change.
-    2. `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is 0. If it is above 0, rows do expire: see
-    `state-growth`.
-    3. Look at the plan: without a watermark (`ledgerops_watermark_timestamp_seconds{query="QUERY"}` has no value)
-    nothing can expire. With one, the event time is missing from the keys of the operator.
+Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[30m], 6 * 3600)` is the size in six
+    hours. If it fits into the memory, there is time for a planned change.
+    2. `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])` is 0. If it is above 0, rows do expire:
+    see `state-growth`.
+    3. Look at the plan: without a watermark (`ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}` has no
+    value) nothing can expire. With one, the event time is missing from the keys of the operator.
 Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then call `withWatermark` on the
     event time before the operator, and use the event time in its keys (`dropDuplicatesWithinWatermark`, a window, a
     time range in the join); give a `transformWithState` a time to live, an `applyInPandasWithState` a timeout. The
@@ -21,7 +21,7 @@ Evidence:
         s, or from the third in a row on that grew by less than 0.05 numInputRows
     state_rows_removed: sum of numRowsRemoved over these batches
     state_rows_kept_per_row_read: growth in rows / sum of numInputRows of these batches without the oldest
-    state_rows_in_a_day: state_rows_growth_per_second x 86400, of an operator without a timeout
+    state_rows_in_a_day: state_rows_growth_per_second x 86400, of an operator that never removes any by its plan
     state_bytes_in_a_day: growth of memoryUsedBytes / the same seconds x 86400
 """
 
@@ -56,7 +56,8 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Reports) -> Finding:
     (first, begin), (last, end) = reported[0], reported[-1]
     seconds, grown, read = state_trend.grown(reported)
-    planned, has_watermark = state_cost.has_no_timeout(view, operator), state_cost.has_watermark(view)
+    no_timeout, no_time = state_cost.has_no_timeout(view, operator), state_cost.has_no_time_in_keys(view, operator)
+    planned, has_watermark = no_timeout or no_time, state_cost.has_watermark(view)
     daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, end.memory_bytes - begin.memory_bytes))
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
@@ -72,8 +73,10 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
     ahead = [f"{daily_rows:,.0f} rows"] * planned + [size(daily_bytes)] * (daily_bytes > 0)
     why = "there is no watermark"
-    if planned:
+    if no_timeout:
         why = "it has no timeout"
+    elif no_time:
+        why = "no column of its keys is the event time"
     elif has_watermark:
         why = "the watermark removes nothing"
     return Finding(
@@ -81,8 +84,8 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
-        (SET_TIMEOUT, BOUND_STATE) if planned else (HOW_LONG, BOUND_STATE),
-        confidence=0.7 if has_watermark else 0.9,
+        (SET_TIMEOUT, BOUND_STATE) if no_timeout else (HOW_LONG, BOUND_STATE),
+        confidence=0.7 if has_watermark and not no_time else 0.9,
         began=first.started,
         at_most=_severity(view, daily_bytes) if planned else "warning",
     )

@@ -4,12 +4,12 @@ Meaning: the watermark follows the newest event time, minus the delay given to `
     row dated in the future, or one producer with a fast clock, moves it for all inputs. Rows that are on time then
     count as late until the clock reaches the watermark.
 Impact: stateful operators drop rows, and windows close too early. The dropped rows and their producers are correct.
-Diagnosis: 1. `ledgerops_watermark_timestamp_seconds{query="QUERY"} - time()` shows how far the watermark is ahead of
-    the clock. Above 0, it has jumped; below 0, the clock has caught up and dropping ends.
+Diagnosis: 1. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"} - time()` shows how far the watermark is
+    ahead of the clock. Above 0, it has jumped; below 0, the clock has caught up and dropping ends.
     2. The finding names the batch with the row and its offsets: search them for the newest event time. One wrong row is
     a bug in its producer; many mean a clock that is ahead. The year 58865 means milliseconds that were read as seconds.
-    3. `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` shows whether rows are still dropped,
-    and so how urgent a repair is.
+    3. `increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m])` shows whether rows are still
+    dropped, and so how urgent a repair is.
 Mitigation: note the offsets, so that the dropped rows can be replayed. Read milliseconds with `timestamp_millis`.
     Filter out rows dated in the future before
     `withWatermark`, for example with `event_time <= current_timestamp() + INTERVAL 1 MINUTE`, and correct the clock of

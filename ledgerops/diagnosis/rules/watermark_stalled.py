@@ -5,11 +5,12 @@ Meaning: a query with several inputs uses the minimum of their watermarks. One i
     the newest event time in them does not move: a producer's clock, or the column, has stopped or is no time.
 Impact: windows and outer joins emit no results. State that waits for the watermark is not removed, so state, memory and
     batch time grow. Nothing is lost: once the input sends again, all delayed results are emitted at once.
-Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` shows which source sends nothing: it
-    stops the watermark.
+Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{app="APP",query="QUERY"})` shows which source sends
+    nothing: it stops the watermark.
     2. If every source sends rows, compare the newest event time of new rows with the clock. If it stands, check the
     producers' clock and the column of `withWatermark`; if only one input is behind, a filter may remove its new rows.
-    3. `ledgerops_state_rows{query="QUERY"}` shows how fast the state grows meanwhile, and so how long you can wait.
+    3. `ledgerops_state_rows{app="APP",query="QUERY"}` shows how fast the state grows meanwhile, and so how long you can
+    wait.
 Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. A clock
     or a column that stands is repaired at the producer: windows close when newer rows arrive. If
     results without that input are better than none, restart the query with

@@ -1,19 +1,18 @@
 """A job of the ledger, on rows of its own generator."""
 
 # mypy: ignore-errors
-import os
 import time
 from pathlib import Path
 
 import outside
 
-from ledgerops.ledger.jobs import JOBS
+from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.tables import open_source
 
 opts = outside.options()
 spark = outside.session("ledger", opts)
-[job] = [job for job in JOBS if job.name == os.environ.get("JOB", "daily_counts")]
+job = find_job("daily_counts")
 plan = parse_plan(Path("plan.yaml").read_text("utf-8"), "plan.yaml")
 rows = open_source(
     spark, "transactions", plan=plan, work_dir=Path("work"), origin=time.time(), max_rows_per_trigger=opts.cap or None

@@ -38,7 +38,6 @@ def options(**defaults):
     parser.add_argument("--start", default="latest", help="first offsets of a topic, first version of a table")
     parser.add_argument("--rate", type=int, default=100, help="rows a second of the rate source")
     parser.add_argument("--keys", type=int, default=50)
-    parser.add_argument("--hot", type=float, default=0.0, help="share of the rows with the same key (rate source)")
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--shuffle", type=int, default=2)
     parser.add_argument("--repartition", type=int, default=0, help="tasks among which the rows are divided")
@@ -79,14 +78,12 @@ def _read(spark, opts, place):
     if opts.source == "rate":
         reader = spark.readStream.format("rate").option("rowsPerSecond", opts.rate)
         value = F.col("value")
-        even = (value % opts.keys).cast("string")
-        key = F.when(value % 100 < round(opts.hot * 100), F.lit("hot")).otherwise(even) if opts.hot else even
         return (
             reader.option("numPartitions", opts.partitions)
             .load()
             .select(
                 value.cast("string").alias("id"),
-                key.alias("key"),
+                (value % opts.keys).cast("string").alias("key"),
                 (value % 997 / 10.0).alias("amount"),
                 F.col("timestamp").alias("event_time"),
             )

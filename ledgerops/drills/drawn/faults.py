@@ -11,6 +11,9 @@ from ledgerops.drills.harness.case import NO_TRIGGER_SECONDS
 FACTOR = {"just": 1.2, "clear": 1.8, "gross": 3.0}  # of the trigger interval
 UTILISATION = {"just": 1.15, "clear": 1.4, "gross": 2.0}
 LATER_SECONDS = 38.0
+# places that several faults share
+INPUT, DELIVERY, TABLE = ("source", "input"), ("sink", "foreachBatch"), ("sink", "output")
+FEATURE, SCORE = ("operator", "Python function", "feature"), ("operator", "Python function", "score")
 
 
 class Chance:
@@ -76,15 +79,15 @@ Parts = dict[str, Any]
 def slow_sink(c: Chance) -> Parts:
     """Each write to the sink takes longer than the trigger interval."""
     c.draw()
-    app = c.pick("warehouse", "counts", "dedup", "ledger_job")
-    return {"app": app, "expected": ("slow-sink",), **c.from_onset(sink=round(c.factor * c.scale, 2))}
+    app, seconds = c.pick("warehouse", "counts", "dedup", "ledger_job"), round(c.factor * c.scale, 2)
+    return {"app": app, "expected": ("slow-sink",), "place": DELIVERY, **c.from_onset(sink=seconds)}
 
 
 def stuck_sink(c: Chance) -> Parts:
     """A write to the sink blocks and does not return."""
     c.draw()
-    expected = ("query-stuck", "slow-sink")
-    return {"app": c.pick("warehouse", "counts", "dedup"), "expected": expected, **c.from_onset(block=True)}
+    parts = {"app": c.pick("warehouse", "counts", "dedup"), "expected": ("query-stuck", "slow-sink")}
+    return {**parts, "place": DELIVERY, **c.from_onset(block=True)}
 
 
 def flaky_sink(c: Chance) -> Parts:
@@ -93,18 +96,19 @@ def flaky_sink(c: Chance) -> Parts:
     values = {"stall": round(2.5 * c.factor * c.scale, 2), "every": 5}
     expected = ("intermittent-sink", "slow-sink")
     parts = {"app": c.pick("warehouse", "dedup"), "expected": expected, "harm_after": 5 * c.scale, "harm": "given"}
-    return {**parts, **c.from_onset(**values)}
+    return {**parts, "place": DELIVERY, **c.from_onset(**values)}
 
 
 def python_udf(c: Chance) -> Parts:
     """A Python function takes more time for each row than its tasks have."""
     c.draw(sources=("rate", "kafka"))
     rate, tasks = 40, 2
-    app = c.pick("features", "scoring")
+    app, place = c.pick(("features", FEATURE), ("scoring", SCORE))
     parts = {"app": app, "options": {"rate": rate}, "load": rate, "partitions": tasks}
     return {
         **parts,
         "expected": ("python-bound",),
+        "place": place,
         "may": ("input-overload",),
         **c.from_onset(row=round(c.utilisation * tasks / rate, 4)),
     }
@@ -116,6 +120,7 @@ def key_skew(c: Chance) -> Parts:
     rate, hot = 60, 0.75
     before, after = {"rate": rate}, {"rate": rate, "hot": hot}
     parts = {"app": "sessions", "master": "local[8]", "options": {"shuffle": 8}, "expected": ("key-skew",)}
+    parts["place"] = ("key", "key", "hot")
     load = c.load(before, after)
     load["control"]["row"] = round(c.utilisation / (hot * rate), 4)
     return parts | load
@@ -125,7 +130,7 @@ def straggler(c: Chance) -> Parts:
     """One of the tasks waits for a slow server."""
     c.draw()
     parts = {"app": "regions", "master": "local[6]", "expected": ("straggler",)}
-    return {**parts, **c.from_onset(region=round(c.factor * c.scale, 2))}
+    return {**parts, "place": ("stage", "mapInPandas", "1"), **c.from_onset(region=round(c.factor * c.scale, 2))}
 
 
 def too_many_tasks(c: Chance) -> Parts:
@@ -133,7 +138,8 @@ def too_many_tasks(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0), onsets=("birth",))
     count = {"just": 150, "clear": 300, "gross": 450}[c.strength]
     expected = ("too-many-tasks", "small-batch-overhead")
-    return {"app": c.pick("counts", "dedup", "totals"), "options": {"shuffle": count}, "expected": expected}
+    parts = {"app": c.pick("counts", "dedup", "totals"), "options": {"shuffle": count}, "expected": expected}
+    return {**parts, "place": ("stage", "shuffle")}
 
 
 def overload(c: Chance) -> Parts:
@@ -146,6 +152,7 @@ def overload(c: Chance) -> Parts:
     return {
         "app": "fraud",
         "expected": ("input-overload",),
+        "place": ("source", "rate") if c.source == "rate" else INPUT,
         "options": {"wait": wait, "rate": full},
         "partitions": 2,
         **c.load({"rate": full // 4}, {"rate": full}),
@@ -166,7 +173,7 @@ def binding_cap(c: Chance) -> Parts:
     app = c.pick("warehouse", "counts", "mirror")
     after = 4 * c.trigger
     parts = {"app": app, "options": {"cap": cap}, "expected": ("rate-limited",), "harm": "given", "harm_after": after}
-    return {**parts, **load}
+    return {**parts, "place": INPUT, **load}
 
 
 def slow_broker(c: Chance) -> Parts:
@@ -174,13 +181,14 @@ def slow_broker(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0), sources=("kafka",), onsets=("later",))
     latency = round(c.scale * {"just": 0.5, "clear": 0.8, "gross": 1.5}[c.strength], 2)
     parts = {"app": c.pick("warehouse", "dedup"), "proxied": True, "expected": ("slow-source",)}
-    return {**parts, "actions": ((c.onset_seconds, "broker_latency", latency),)}
+    return {**parts, "place": INPUT, "actions": ((c.onset_seconds, "broker_latency", latency),)}
 
 
 def slow_gateway(c: Chance) -> Parts:
     """A data source written in Python waits long for its newest offset."""
     c.draw(sources=("own",))
-    return {"app": "devices", "expected": ("slow-source",), **c.from_onset(gateway=round(c.factor * c.scale, 2))}
+    parts = {"app": "devices", "expected": ("slow-source",), "place": ("source", "devices")}
+    return {**parts, **c.from_onset(gateway=round(c.factor * c.scale, 2))}
 
 
 def late_rows(c: Chance) -> Parts:
@@ -189,7 +197,7 @@ def late_rows(c: Chance) -> Parts:
     share = {"just": 0.05, "clear": 0.2, "gross": 0.5}[c.strength]
     load = c.load({"rate": 150}, {"rate": 150, "late": share, "late_by": 60.0})
     parts = {"app": c.pick("dedup", "counts"), "expected": ("late-data",), "may": ("rows-dropped",)}
-    return {**parts, "harm": "given", "harm_after": 4.0, **load}
+    return {**parts, "place": INPUT, "harm": "given", "harm_after": 4.0, **load}
 
 
 def future_row(c: Chance) -> Parts:
@@ -197,7 +205,7 @@ def future_row(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"), onsets=("later",))
     load = c.load({"rate": 150}, {"rate": 150, "future": True})
     parts = {"app": c.pick("dedup", "counts"), "expected": ("watermark-jump",), "may": ("rows-dropped", "late-data")}
-    return {**parts, "harm": "given", "harm_after": 4.0, **load}
+    return {**parts, "place": INPUT, "harm": "given", "harm_after": 4.0, **load}
 
 
 def idle_branch(c: Chance) -> Parts:
@@ -205,6 +213,7 @@ def idle_branch(c: Chance) -> Parts:
     c.draw(triggers=(None, 1.0, 2.0, 10.0), sources=("files", "kafka"))
     busy, idle = {"rate": 100}, {"rate": 0}
     parts = {"app": c.pick("merged", "payments"), "two_inputs": True, "expected": ("watermark-stalled",)}
+    parts["place"] = ("source", "second")
     control = {"load": busy, "load2": busy if c.onset == "later" else idle}
     changes = ((c.onset_seconds, {"load2": idle}),) if c.onset == "later" else ()
     lasts = {"harm": "given", "harm_after": 20.0, "after": 75.0}
@@ -217,7 +226,7 @@ def silent_producer(c: Chance) -> Parts:
     rate = c.pick(150, 600)
     load = c.load({"rate": rate}, {"rate": 0})
     parts = {"app": c.pick("warehouse", "counts"), "expected": ("input-stopped",), "later": 50.0}
-    return {**parts, "harm": "given", "harm_after": 20.0, "due": "info", "after": 70.0, **load}
+    return {**parts, "place": INPUT, "harm": "given", "harm_after": 20.0, "due": "info", "after": 70.0, **load}
 
 
 def heap(c: Chance) -> Parts:
@@ -225,14 +234,16 @@ def heap(c: Chance) -> Parts:
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
     left = {"just": 70, "clear": 55, "gross": 45}[c.strength]
     conf = {"spark.driver.memory": "600m"}
-    return {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "after": 55.0, **c.from_onset(heap_left=left)}
+    parts = {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "place": ("driver", "heap"), "after": 55.0}
+    return {**parts, **c.from_onset(heap_left=left)}
 
 
 def planning(c: Chance) -> Parts:
     """A query with hundreds of columns takes most of each batch to plan."""
     c.draw(triggers=(None, 1.0), onsets=("birth",))
     columns = {"just": 500, "clear": 900, "gross": 1400}[c.strength]
-    return {"app": "wide", "options": {"keys": columns, "rate": 20}, "expected": ("small-batch-overhead",)}
+    parts = {"app": "wide", "options": {"keys": columns, "rate": 20}, "expected": ("small-batch-overhead",)}
+    return {**parts, "place": ("driver", "planning")}
 
 
 def unbounded_state(c: Chance) -> Parts:
@@ -240,7 +251,7 @@ def unbounded_state(c: Chance) -> Parts:
     c.draw(triggers=(None, 2.0), onsets=("birth",), sources=("rate",))
     rate = {"just": 1000, "clear": 3000, "gross": 8000}[c.strength]
     parts = {"app": "dedup", "options": {"rate": rate, "delay": ""}, "expected": ("unbounded-state", "state-growth")}
-    return {**parts, "harm": "given", "harm_after": 15.0}
+    return {**parts, "place": ("operator", "dropDuplicates"), "harm": "given", "harm_after": 15.0}
 
 
 def executor_lost(c: Chance) -> Parts:
@@ -254,6 +265,7 @@ def executor_lost(c: Chance) -> Parts:
     return {
         **parts,
         "expected": expected,
+        "place": ("executor",),
         "actions": actions,
         "harm": "given",
         "harm_after": 0.5,
@@ -267,28 +279,30 @@ def cpu_taken(c: Chance) -> Parts:
     c.draw(triggers=(1.0,), sources=("rate", "files"))
     count = {"just": 6, "clear": 9, "gross": 14}[c.strength]
     parts = {"app": c.pick("counts", "dedup"), "options": {"shuffle": 6}, "expected": ("cpu-saturated",)}
-    return {**parts, "actions": ((max(c.onset_seconds, 1.0), "burn_cpu", float(count)),)}
+    return {**parts, "place": ("host",), "actions": ((max(c.onset_seconds, 1.0), "burn_cpu", float(count)),)}
 
 
 def crash_loop(c: Chance) -> Parts:
     """The query fails, and is restarted and fails again."""
     c.draw()
     parts = {"app": "features", "options": {"restart": True}, "expected": ("crash-loop", "query-failed")}
-    return {**parts, "harm": "failure", **c.from_onset(bad=True)}
+    return {**parts, "place": FEATURE, "harm": "failure", **c.from_onset(bad=True)}
 
 
 def failing(c: Chance) -> Parts:
     """The query fails once, in a Python function or in the sink."""
     c.draw()
-    app, values = c.pick(("features", {"bad": True}), ("warehouse", {"fail": "no route to host"}))
-    return {"app": app, "expected": ("query-failed",), "harm": "failure", "after": 30.0, **c.from_onset(**values)}
+    sink = ("warehouse", DELIVERY, {"fail": "no route to host"})
+    app, place, values = c.pick(("features", FEATURE, {"bad": True}), sink)
+    parts = {"app": app, "place": place, "expected": ("query-failed",), "harm": "failure", "after": 30.0}
+    return {**parts, **c.from_onset(**values)}
 
 
 def neighbour(c: Chance) -> Parts:
     """Another query of the same application occupies the cores."""
     c.draw(triggers=(1.0, 2.0), sources=("rate", "files"))
     parts = {"app": "reports", "blamed": "small_report", "query": "reports", "expected": ("noisy-neighbour",)}
-    return {**parts, **c.from_onset(burn=round(0.7 * c.factor * c.scale, 2))}
+    return {**parts, "place": ("query", "nightly_rebuild"), **c.from_onset(burn=round(0.7 * c.factor * c.scale, 2))}
 
 
 def partition_skew(c: Chance) -> Parts:
@@ -297,13 +311,15 @@ def partition_skew(c: Chance) -> Parts:
     rate, pinned = 60, 0.85
     load = c.load({"rate": rate}, {"rate": rate, "pinned": pinned})
     load["control"]["row"] = round(c.utilisation / (pinned * rate), 4)
-    return {"app": "scoring", "master": "local[4]", "expected": ("source-partition-skew",), **load}
+    place = ("partition", "input", "0")
+    return {"app": "scoring", "master": "local[4]", "expected": ("source-partition-skew",), "place": place, **load}
 
 
 def broker_down(c: Chance) -> Parts:
     """The broker is killed."""
     c.draw(triggers=(None, 2.0), sources=("kafka",), onsets=("later",))
     parts = {"app": c.pick("warehouse", "dedup"), "expected": ("source-unreachable",), "may": ("query-failed",)}
+    parts["place"] = INPUT
     return {**parts, "actions": ((c.onset_seconds, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}
 
 
@@ -316,7 +332,7 @@ def table_overload(c: Chance) -> Parts:
     rate = 200
     wait = round(2000 * 1.5 / rate, 2)  # of two tasks at a time: 1.5 is the utilisation at full rate
     full = round(rate * c.utilisation / 1.5)
-    parts = {"app": "fraud", "expected": ("input-overload",), "options": {"wait": wait}}
+    parts = {"app": "fraud", "expected": ("input-overload",), "place": INPUT, "options": {"wait": wait}}
     return {**parts, **c.load({"rate": full // 4}, {"rate": full}), "after": 70.0}
 
 
@@ -327,7 +343,7 @@ def table_cap(c: Chance) -> Parts:
     every = TABLE_SECONDS / cap
     load = c.load({"rate": 50, "every": 2 * every}, {"rate": 50, "every": every / over})
     parts = {"app": c.pick("warehouse", "counts"), "options": {"cap": cap}, "expected": ("rate-limited",)}
-    return {**parts, **load, "harm": "given", "harm_after": 4 * TABLE_SECONDS, "after": 80.0}
+    return {**parts, **load, "place": INPUT, "harm": "given", "harm_after": 4 * TABLE_SECONDS, "after": 80.0}
 
 
 def table_conflict(c: Chance) -> Parts:
@@ -335,15 +351,15 @@ def table_conflict(c: Chance) -> Parts:
     c.draw(triggers=(3 * TABLE_SECONDS,), sources=("delta",))  # MERGE is several jobs and a commit
     rival = {"just": 1.0, "clear": 0.5, "gross": 0.2}[c.strength]
     parts = {"app": "lake", "options": {"merge": True, "format": "delta"}, "expected": ("query-failed",)}
-    return {**parts, "harm": "failure", **c.from_onset(rival={"rate": 100, "every": rival})}
+    return {**parts, "place": TABLE, "harm": "failure", **c.from_onset(rival={"rate": 100, "every": rival})}
 
 
 def table_small_files(c: Chance) -> Parts:
     """Each batch writes hundreds of small files to a Delta table with as many partitions."""
     c.draw(triggers=(TABLE_SECONDS,), onsets=("birth",), sources=("delta",))
-    parts = {"just": 650, "clear": 900, "gross": 1500}[c.strength]  # some 5 ms of a core for each
-    options = {"parts": parts, "format": "delta"}
-    return {"app": "lake", "options": options, "expected": ("slow-sink",), "load": 500, "may": ("many-small-files",)}
+    files = {"just": 650, "clear": 900, "gross": 1500}[c.strength]  # some 5 ms of a core for each
+    parts = {"app": "lake", "options": {"parts": files, "format": "delta"}, "load": 500}
+    return {**parts, "expected": ("slow-sink",), "may": ("many-small-files",), "place": TABLE}
 
 
 def table_vacuumed(c: Chance) -> Parts:
@@ -351,14 +367,15 @@ def table_vacuumed(c: Chance) -> Parts:
     c.draw(triggers=(TABLE_SECONDS,), sources=("delta",), onsets=("later",))
     parts = {"app": c.pick("warehouse", "lake"), "options": {"cap": 1, "format": "delta"}, "harm": "failure"}
     actions = ((c.onset_seconds, "vacuum", 0.0),)
-    return {**parts, "expected": ("query-failed",), "may": ("rate-limited",), "actions": actions}
+    return {**parts, "expected": ("query-failed",), "may": ("rate-limited",), "place": INPUT, "actions": actions}
 
 
 def table_new_column(c: Chance) -> Parts:
     """A column is added to the Delta table that the query reads."""
     c.draw(triggers=(TABLE_SECONDS,), sources=("delta",), onsets=("later",))
     parts = {"app": c.pick("warehouse", "lake"), "options": {"format": "delta"}, "harm": "failure"}
-    return {**parts, "expected": ("query-failed",), "actions": ((c.onset_seconds, "add_column", 0.0),)}
+    actions = ((c.onset_seconds, "add_column", 0.0),)
+    return {**parts, "expected": ("query-failed",), "place": INPUT, "actions": actions}
 
 
 Draw = Callable[[Chance], Parts]

@@ -42,7 +42,7 @@ def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
         at = onset + case.harm_after
         return Harm(at, case.kind, case.due) if at < ended else None
     if case.harm == "failure":
-        failed = [at for at in failures(folder) if at >= onset]
+        failed = [at for at in failures(folder) if at >= onset or case.onset == "birth"]
         return Harm(failed[0], "failed", "warning") if failed else None
     name = case.blamed or case.query or "unnamed"
     return slow(folder / "checkpoints" / name, case.trigger, onset, ended)

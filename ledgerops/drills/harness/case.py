@@ -71,6 +71,7 @@ class Case:
     strength: str = ""
     query: str = ""  # its name; empty: unnamed
     blamed: str = ""  # query that the finding belongs to, where there are several
+    place: tuple[str, ...] = ()  # of a drawn fault: the kind of component, its name, and its partition, key or function
     options: Mapping[str, str | float | int | bool] = field(default_factory=dict)
     control: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[tuple[float, Mapping[str, Any]], ...] = ()

@@ -35,8 +35,8 @@ class Proxy:
     `answers` is how many bytes have come back. May be used from any thread.
     """
 
-    def __init__(self, target: int = 0, port: int | None = None, seed: int = 1) -> None:
-        self.port = free_port() if port is None else port
+    def __init__(self, target: int = 0, seed: int = 1) -> None:
+        self.port = free_port()
         self.target = target
         self.toxics = Toxics()
         self.answers = 0

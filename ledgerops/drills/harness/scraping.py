@@ -43,10 +43,12 @@ class Scraping(Watching):
         targets = {"ledgerops": f"{url}/metrics", **self._targets}
         due = time.monotonic()
         with ThreadPoolExecutor(len(targets)) as pool, gzip.open(self._folder / FILE, "wt", encoding="utf-8") as file:
-            while not self._stopped.wait(max(0.0, due - time.monotonic())):
-                due = max(due + SCRAPE_SECONDS, time.monotonic())
+            while True:
                 for line in pool.map(_scrape, targets, targets.values()):
                     file.write(line)
+                due = max(due + SCRAPE_SECONDS, time.monotonic())
+                if self._stopped.wait(due - time.monotonic()):
+                    return
 
 
 def _scrape(job: str, url: str) -> str:

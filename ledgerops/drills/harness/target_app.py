@@ -17,7 +17,7 @@ import ledgerops
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.drills.applications.outside import deliver
 from ledgerops.drills.harness.fault_control import FaultControl
-from ledgerops.ledger.jobs import JOBS
+from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.run.start import start
@@ -115,7 +115,7 @@ class TargetApp:
     ) -> StreamingQuery:
         """Starts a job of the ledger that reads transactions, or those of a load plan, under a random name.
         `transform` replaces the job's own, for a drill whose fault is in the query."""
-        [known] = [job for job in JOBS if job.name == name]
+        known = find_job(name)
         job = replace(known, name=self.names[role], transform=transform or known.transform)
         inputs = {"transactions": self.rows(rows) if isinstance(rows, str) else rows}
         return self.run(

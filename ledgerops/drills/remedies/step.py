@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,24 +59,24 @@ class Step(NamedTuple):
         return Step(**{**found, "settings": tuple(Setting(*setting) for setting in found["settings"])})
 
 
-def remedy_cases(seed: int, per_kind: int = PER_KIND, kinds: Sequence[str] = KINDS) -> list[Case]:
-    """The cases of a seed on which steps are taken: `per_kind` of every kind, all with a trigger, so that harm has a
+def remedy_cases(seed: int, kinds: Sequence[str] = KINDS) -> list[Case]:
+    """The cases of a seed on which steps are taken: `PER_KIND` of every kind, all with a trigger, so that harm has a
     limit.
 
     Faults that can be there from birth are: the application is then in trouble for the whole run, as it is when it is
     started again without the step.
     """
-    return [case for kind in kinds for case in _drawn(kind, seed, per_kind)]
+    return [case for kind in kinds for case in _drawn(kind, seed)]
 
 
-def _drawn(kind: str, seed: int, wanted: int) -> Iterator[Case]:
-    for number in count(1):
-        case = case_of(kind, seed, number)
-        if case.trigger and (case.onset == "birth" or kind in LATER_KINDS):
-            yield replace(case, name=f"{kind}-{number}", query=case.query or "observed")
-            wanted -= 1
-            if not wanted:
-                return
+def _drawn(kind: str, seed: int) -> Iterator[Case]:
+    drawn = ((number, case_of(kind, seed, number)) for number in count(1))
+    fit = (
+        replace(case, name=f"{kind}-{number}", query=case.query or "observed")
+        for number, case in drawn
+        if case.trigger and (case.onset == "birth" or kind in LATER_KINDS)
+    )
+    return islice(fit, PER_KIND)
 
 
 def advised(case: Case, folder: Path) -> Step | None:

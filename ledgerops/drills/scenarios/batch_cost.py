@@ -37,6 +37,25 @@ def start_python_bound(app: TargetApp) -> None:
     app.query(rows.mapInArrow(slow_udf.each_row(app.control, "row"), rows.schema), sink="noop")
 
 
+TABLE_ROWS = 6_000_000  # some seconds to read and to join
+
+
+def start_table_scan(app: TargetApp) -> None:
+    """While the control file says so, each batch is joined with a table that is read anew for it."""
+    from pyspark.sql import functions as F
+
+    place = str(app.folder / "work" / "accounts")
+    app.spark.range(TABLE_ROWS).select("id", F.hex("id").alias("account")).write.csv(place)
+    accounts = app.spark.read.schema("id BIGINT, account STRING").csv(place)
+
+    def write(rows: DataFrame, batch: int) -> None:
+        if app.control("scan"):
+            rows = rows.join(accounts, F.hash("customer_id") == accounts.id, "left")
+        rows.write.format("noop").mode("overwrite").save()
+
+    app.query(app.rows(steady(231, 60)), write=write)
+
+
 PLANNING_SECONDS = 2.0
 LONG_TRIGGER_SECONDS, SHORT_TRIGGER_SECONDS = 10.0, 0.2
 
@@ -108,6 +127,11 @@ DRILLS = (
         name="python-bound", id="P01", text="a Python function takes 25 ms per row",
         start=start_python_bound, fault={"row": 0.025}, effect=batches_outlast(2.0),
         expected=("python-bound",), component=("stage=Python",), remedy="pandas_udf", may=LATE_SYMPTOMS,
+    ),
+    scripted(
+        name="table-scan", id="P08", text="each batch is joined with a table of 6 million rows that is read anew",
+        start=start_table_scan, fault={"scan": True}, effect=batches_outlast(2.0),
+        expected=("table-scan",), component=("query=table",), remedy="reads of a table", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="small-batch-overhead", id="P05",

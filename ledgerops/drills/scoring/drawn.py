@@ -80,7 +80,9 @@ def truth_of(folder: Path) -> Truth:
         void = "the machine was too slow for it"
     elif (case.trigger is None or case.onset == "birth") and times.get("start_seconds", 0.0) > MAX_START_SECONDS:
         void = f"the machine was too slow: Spark took {times['start_seconds']:.0f} s to start"
-    return Truth(case, harm, void, began, onset, ended, others_share(folder))
+    if harm is not None and case.harm == "failure":  # at birth perhaps before the clock of the drill began
+        onset = min(onset, harm.at)
+    return Truth(case, harm, void, min(began, onset), onset, ended, others_share(folder))
 
 
 def judge(folder: Path) -> CaseResult:
@@ -168,7 +170,7 @@ def scored_truth(
     return {
         "healthy": case.healthy,
         "onset": case.onset,
-        "fault_at": onset,
+        "fault_at": None if case.healthy else onset,
         "harm_at": harm.at if harm is not None else None,
         "due": harm.level if harm is not None else "",
         "accepted": list(case.expected),

@@ -55,9 +55,7 @@ def part(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
         _result(totals, sum(found.void for _, found in scored), len(problems)),
         "",
         f"[Drill by drill]({sections.BESIDE}#scripted-drills-the-rules-were-tuned-on-them), and rule by rule.\n",
-        "Not reached:\n",
-        _missed(done, problems),
-        "",
+        *_missed(done, problems),
         report.folded("How a scripted drill is judged", METHOD),
     ]
     rows = [sections.SCRIPTED, report.by_drill(scored), "", RULES, report.by_rule(scored), ""]
@@ -88,14 +86,14 @@ def _result(totals: report.Sums, void: int, not_run: int) -> str:
     return report.table(("what", "value", "wanted"), rows)
 
 
-def _missed(done: Done, problems: Mapping[str, str]) -> str:
+def _missed(done: Done, problems: Mapping[str, str]) -> Sequence[str]:
     rows = [
         (drill.name, "took no effect" if found.void else drill.limit or "not understood yet")
         for drill, _, found in done
         if not found.passed
     ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
-    return report.table(("drill", "reason"), rows) if rows else "Every drill passes."
+    return ("Not reached:\n", report.table(("drill", "reason"), rows), "") if rows else ()
 
 
 def machine() -> str:

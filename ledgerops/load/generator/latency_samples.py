@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ledgerops.ledger.plan.record_stream import Rows, Stream
 
-SAMPLES_PER_SECOND = 100  # by default: of 9,000 in 90 s, nine are above the p99.9
+SAMPLES_PER_SECOND = 100  # of 9,000 in 90 s, nine are above the p99.9
 _MAX_MICROS = 3_600_000_000  # an hour; what took longer counts as that
 _DIGITS = 3
 # name -> from which time to which
@@ -129,14 +129,14 @@ class Sampler:
             self._out.close()
 
 
-def every(stream: Stream, records: int | None, per_second: float = SAMPLES_PER_SECOND) -> int:
-    """One of how many records makes `per_second` samples a second over the load, or over its first minute."""
+def every(stream: Stream, records: int | None) -> int:
+    """Of how many records one is sampled, for SAMPLES_PER_SECOND over the load or over its first minute."""
     if records:
         last = float(stream.due_time(np.array([records - 1]))[0])
         rate = records / max(last, 1.0)
     else:
         rate = stream.due(60.0) / 60.0
-    return max(1, round(rate / per_second))
+    return max(1, round(rate / SAMPLES_PER_SECOND))
 
 
 def read_samples(path: Path) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,9 @@ from ledgerops.signals.query_view import QueryView
 OVERLOAD = "input-overload"
 SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "catching-up"})
 # what bounds the capacity rather than what changed: behind an overload they say what to improve
-LIMITS = frozenset({"python-bound", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"})
+LIMITS = frozenset(
+    {"python-bound", "table-scan", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"}
+)
 PEAK_SECONDS = 10.0  # a load that lasts as long counts as offered
 #: Batches of full load that a fit takes for each batch of the warm-up: it needs a tenth of all at either end.
 FULL_PER_WARM_UP_BATCH = 4

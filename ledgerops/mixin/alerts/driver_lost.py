@@ -2,7 +2,7 @@
 
 Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries. No
     driver runs them now, and at this address none of the same application runs others. A driver that is stopped tells
-    Prometheus that its queries ended, so this one was killed, or it hangs.
+    Prometheus that its queries ended, if that scrapes every 15 s or more often: this one was killed, or it hangs.
 Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
     topic deletes rows. No other alert about these queries can fire.
 Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason.

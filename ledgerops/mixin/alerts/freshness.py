@@ -25,8 +25,8 @@ TICKET_RUNBOOK = """Freshness budget burns slowly: at this rate the error budget
 Meaning: over the last day or the last three days, results were too old for a larger share of the time than the
     objective allows. The share is not large enough to page.
 Impact: small, but it adds up: the objective will be missed at the end of the period.
-Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time.
-    2. Run `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.
+Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{app="APP",query="QUERY"}[1d])` is the share of bad time.
+    2. Run `ledgerops diagnose http://INSTANCE --query QUERY` at a bad moment, or with `--at TIME` from the recording.
 Mitigation: find out at what times results are too old. Batches that overrun at peak hours need more capacity; single
     long gaps need a stable sink or source.
 """

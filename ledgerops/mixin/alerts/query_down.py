@@ -3,9 +3,9 @@
 Meaning: the driver has run this query, or was configured to expect it (setting `expected_queries`), and it has no
     active run.
 Impact: nothing reads its input. Its results get older, and the backlog grows until the topic deletes rows.
-Diagnosis: 1. `ledgerops_query_status{query="QUERY"} == 1` shows whether it failed or was stopped.
-    2. `ledgerops_query_failures_total{query="QUERY"}` shows with which error class.
-    3. Run `ledgerops diagnose --query QUERY`; the driver's log has the whole exception.
+Diagnosis: 1. `ledgerops_query_status{app="APP",query="QUERY"} == 1` shows whether it failed or was stopped.
+    2. `ledgerops_query_failures_total{app="APP",query="QUERY"}` shows with which error class.
+    3. Run `ledgerops diagnose http://INSTANCE --query QUERY`; the driver's log has the whole exception.
 Mitigation: start the query again with the same checkpoint. It continues where it ended, and nothing is lost while the
     topic still has the rows. If it was stopped on purpose, silence the alert or remove it from `expected_queries`.
 """

@@ -3,11 +3,12 @@
 Meaning: the oldest commit of the source table that the query has not read is older than the freshness objective, and
     the number of unread versions has been growing for five minutes. Other queries write faster than this one reads.
 Impact: its results are that old and get older. If it goes on, the table's log may lose versions before they are read.
-Diagnosis: 1. `ledgerops_source_unread_versions{query="QUERY"}` and `ledgerops_source_unread_files{query="QUERY"}` show
-    how much waits. Many files in few versions mean small files: the writer is the place to look.
-    2. `ledgerops_busy_ratio{query="QUERY"}` near 1 means that the query is too slow for what arrives. Well below 1
-    means that maxFilesPerTrigger or maxBytesPerTrigger holds it back.
-    3. Run `ledgerops diagnose --query QUERY` for what its batches spend their time on.
+Diagnosis: 1. `ledgerops_source_unread_versions{app="APP",query="QUERY"}` and
+    `ledgerops_source_unread_files{app="APP",query="QUERY"}` show how much waits. Many files in few versions mean small
+    files: the writer is the place to look.
+    2. `ledgerops_busy_ratio{app="APP",query="QUERY"}` near 1 means that the query is too slow for what arrives. Well
+    below 1 means that maxFilesPerTrigger or maxBytesPerTrigger holds it back.
+    3. Run `ledgerops diagnose http://INSTANCE --query QUERY` for what its batches spend their time on.
 Mitigation: raise the limit of the source if batches end well within the trigger interval. Otherwise give the query more
     cores, or compact the source table (OPTIMIZE) if its files are small. Keep the checkpoint.
 """

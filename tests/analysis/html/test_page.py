@@ -74,6 +74,15 @@ def test_what_is_over_is_told_at_its_worst(outage):
     assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]
 
 
+def test_what_was_ruled_out_is_named_and_its_reasons_are_folded():
+    html = made(RECORDED / "drills" / "slow-broker" / "recording", at=parse_instant("2026-11-21T18:59:07Z"))
+    folded = re.search(r"<details><summary>Ruled out: (.*?)</summary>(.*?)</details>", html, re.DOTALL)
+
+    assert folded is not None
+    assert folded[1].split(", ") == re.findall(r"<b>([\w-]+)</b>", folded[2])
+    assert len(folded[1].split(", ")) > 3
+
+
 def test_what_is_muted_is_listed_and_no_incident():
     _, words = read(made(OUTAGE, config=Config(mute=("source-unreachable:outage",))))
 

@@ -110,6 +110,20 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
     assert finding.summary.startswith("the work on 1,000 rows takes ")
 
 
+@pytest.mark.parametrize(
+    ("made", "first"),
+    [
+        pytest.param(300, "compare the length of the window with its slide: the plan makes 300", id="windows"),
+        pytest.param(3, "ask the producer", id="some grouping sets"),
+    ],
+)
+def test_where_the_plan_makes_many_rows_of_each_its_windows_are_looked_at_first(history, made, first):
+    computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
+    [finding] = RULE.check(history(stages=computes, **WORK, plan={"rows_made": made}))
+
+    assert finding.remedies[0].action.startswith(first)
+
+
 def test_a_single_task_is_reported_in_the_singular(history):
     [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
 

@@ -52,6 +52,18 @@ def test_an_input_that_stops_while_the_other_goes_on_is_found():
     assert (finding.component.name, finding.began) == ("credits", T0 + 300)
 
 
+def test_a_night_like_the_one_before_is_no_news():
+    def by_day(at: float) -> bool:
+        return not 500 <= at < 1500 and at <= 3000
+
+    first_night = run(900, debits=ever, credits=by_day)
+    assert [each.component.name for each in RULE.check(view(first_night))] == ["credits"]
+
+    assert list(RULE.check(view(run(4200, debits=ever, credits=by_day)))) == []
+    [finding] = RULE.check(view(run(6100, debits=ever, credits=by_day)))
+    assert "its longest pause was 16 min 40 s" in finding.summary
+
+
 def test_an_idle_query_is_told_when_the_inputs_of_others_go_on():
     silent, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
     silent.idle(T0 + 400)

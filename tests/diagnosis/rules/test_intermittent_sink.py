@@ -31,6 +31,14 @@ def test_stalls_from_the_first_seconds_on_count_where_too_few_came_later(history
     assert list(RULE.check(history(seconds=seconds[:9], phases=phases(seconds[:9]), warm=0))) == []
 
 
+def test_with_a_long_trigger_interval_the_batches_count_and_not_the_minutes(history):
+    """Each tenth batch compacts the log of a file sink."""
+    seconds = ([8.0] * 9 + [60.0]) * 3 + [8.0]
+    [finding] = RULE.check(history(interval=20.0, warm=10, seconds=seconds, phases=phases(seconds)))
+
+    assert finding.summary.startswith("3 of the last") and "every 4 min" in finding.summary
+
+
 GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
 
 
@@ -52,6 +60,13 @@ def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_m
 )
 def test_two_are_a_coincidence_otherwise(history, seconds, stages):
     assert list(RULE.check(history(seconds=seconds, phases=phases(seconds), stages=[stages[0]] * len(seconds)))) == []
+
+
+def test_a_long_wait_for_the_broker_is_no_second_one_for_the_sink(history):
+    waits = phases(GROSS)
+    waits[-2] = {"add_batch": 0.1, "latest_offset": 14.8}
+
+    assert list(RULE.check(history(seconds=GROSS, phases=waits, stages=[QUICK] * len(GROSS)))) == []
 
 
 def test_without_tasks_the_growth_of_add_batch_tells_it(history):

@@ -46,6 +46,16 @@ def test_event_times_of_1970_are_no_late_producer(history, oldest, words):
     assert "column of withWatermark" in finding.remedies[0].action
 
 
+def test_of_a_query_whose_batches_are_minutes_apart_the_last_ones_count(history):
+    hourly = {"interval": 600.0, "warm": 3, "seconds": [5.0] * 2, "operators": [drops(200), drops(0)]}
+    [finding] = RULE.check(history(**hourly, quiet_for=590))
+
+    assert finding.summary.startswith("200 rows") and "by dedupe in the last 30 min" in finding.summary
+    assert (
+        list(RULE.check(history(**{**hourly, "seconds": [5.0] * 5, "operators": [drops(200)] + [drops(0)] * 4}))) == []
+    )
+
+
 def test_rows_of_another_year_are_late(history):
     view = history(seconds=[1] * 5, operators=[drops(200)] * 5)
     year_2001 = 1e9

@@ -17,6 +17,14 @@ def test_a_few_long_ones_in_a_row_are_enough_and_the_one_that_runs_counts(histor
     assert finding.summary == "3 of the last 3 batches outlast the interval of 2 s; their median is 22 s"
 
 
+def test_a_batch_that_works_off_a_backlog_is_not_late(history):
+    falling = [10_000 * left for left in range(20, 0, -1)]
+
+    assert list(RULE.check(history(seconds=[4] * 20, backlog=falling))) == []
+    [finding] = RULE.check(history(seconds=[4] * 20, backlog=falling[::-1]))
+    assert finding.summary.startswith("20 of the last 20 batches")
+
+
 @pytest.mark.parametrize(
     "case",
     [

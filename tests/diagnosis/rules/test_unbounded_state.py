@@ -60,6 +60,40 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
     assert "the watermark removes nothing" in finding.summary
 
 
+BY_ID = {"watermarks": {"event_time": 10.0}, "keys": ("id",)}
+
+
+def deduplicated(history, plan, name="dedupe"):
+    """Found in a minute in which the watermark advances with the clock."""
+    marks = [1.79e9 + 2.0 * n for n in range(30)]
+    return list(
+        RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30, name=name), watermark=marks, plan=plan))
+    )
+
+
+def test_duplicates_by_an_id_alone_are_remembered_for_ever_whatever_the_watermark(history):
+    [finding] = deduplicated(history, BY_ID)
+
+    assert "removed none: no column of its keys is the event time; at this rate it grows by 43,200,000 rows and" in (
+        finding.summary
+    )
+    assert finding.confidence == 0.9
+
+
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [
+        pytest.param(BY_ID | {"keys": ("id", "event_time")}, "dedupe", id="the event time is in the keys"),
+        pytest.param(BY_ID | {"keys": ("id", "window")}, "dedupe", id="a window is"),
+        pytest.param(BY_ID | {"keys": ()}, "dedupe", id="the keys are not known"),
+        pytest.param(BY_ID, "dedupeWithinWatermark", id="within the watermark"),
+        pytest.param(BY_ID | {"watermarks": {"event_time": 600.0}}, "dedupe", id="by now it had to remove nothing"),
+    ],
+)
+def test_with_the_event_time_in_the_keys_or_a_watermark_that_has_not_come_far_nothing_is_said(history, plan, name):
+    assert deduplicated(history, plan, name) == []
+
+
 @pytest.mark.parametrize(
     "case",
     [

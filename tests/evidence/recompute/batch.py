@@ -18,7 +18,7 @@ PHASES = {
     "add_batch": "addBatch",
 }
 SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
-READ_STAGES = 8  # a batch with so many has more of which nothing is known
+READ_STAGES = 8  # a batch with so many may have more of which nothing is known, where it is not told
 
 
 class Ground(NamedTuple):
@@ -78,7 +78,8 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     found["unattributed"] = max(0.0, batch.seconds - found.total())
     adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
     complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
-    if not stages or not complete or len(stages) >= READ_STAGES:
+    told = tape.tasks[batch.run, batch.id].get("whole") if stages else None
+    if not stages or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
         return found + Counter(tasks_unknown=adding)
     at_work = min(adding, _wall(stages))
     began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
@@ -120,8 +121,9 @@ def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str
     name, even = _uneven(stage, slots, cores)
     if stage["executors"] and 1 < len(cores) <= count:
         most, own = max(stage["executors"].items(), key=lambda each: each[1]["tasks"])
-        if own["tasks"] / count >= min(0.95, 1.6 * cores.get(most, float("inf")) / width):
-            name, even, needs = "uneven_executors", ran / width, max(longest, own["run_seconds"] / cores[most])
+        unfair = own["tasks"] / count >= min(0.95, 1.6 * cores.get(most, float("inf")) / width)
+        if unfair and own["run_seconds"] / cores[most] > longest:
+            name, even, needs = "uneven_executors", max(longest, ran / width), own["run_seconds"] / cores[most]
     needs = min(wall, needs)
     even = min(needs, even) if name else needs
     return {"launch": wall - needs, name or "even": needs - even} | {"even": even}
@@ -173,12 +175,25 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -
     waiting = left - computing
     idle = [max(0.0, stage["run_seconds"] - stage["cpu_seconds"] - stage["gc_seconds"]) for stage in stages]
     spills = total_of(stages, "spill_bytes") >= SPILLED_BYTES
+    scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
         computed, waits = _roles(stage, place == len(stages) - 1, known)
-        if spills and stage["spill_bytes"]:
+        if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
+            computed = waits = "table_scan"
+        elif spills and stage["spill_bytes"]:
             computed = waits = "spill"
         yield computed, computing * (stage["cpu_seconds"] / cpu if cpu else 1 / len(stages))
         yield waits, waiting * (idle[place] / sum(idle) if sum(idle) else 1 / len(stages))
+
+
+def table_stages(batch: Batch, stages: Sequence[Json]) -> Sequence[Json]:
+    """Those that read what is not from a source."""
+    return [stage for stage in stages if not stage["reads_shuffle"] and _reads_more(batch, stage)]
+
+
+def _reads_more(batch: Batch, stage: Json) -> bool:
+    rows = sum(source.get("numInputRows", 0) for source in batch.raw.get("sources", ()))
+    return rows > 0 and stage["records"] > 3 * rows and stage["records"] > 100 * stage["tasks"]
 
 
 def _roles(stage: Json, last: bool, known: Ground) -> tuple[str, str]:

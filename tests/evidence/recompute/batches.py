@@ -89,8 +89,13 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
         tape.interval,
         tape.running_seconds,
     )
-    turns = [(b.seconds, min(end - b.start, max(b.seconds, interval))) for b, end in zip(newest, until, strict=True)]
-    turns += [(running, running)] if running and running > 1.05 * interval else []
+    gains = [_gains(tape, batch) for batch in newest]
+    due = [min(b.seconds, interval) if gained else b.seconds for b, gained in zip(newest, gains, strict=True)]
+    turns = [
+        (seconds, min(end - b.start, max(seconds, interval)))
+        for b, seconds, end in zip(newest, due, until, strict=True)
+    ]
+    turns += [(running, running)] if running and running > 1.05 * interval and not any(gains[-1:]) else []
     settled, found = len(newest) - len([batch for batch in newest if batch in tape.steady]), []
     for place in (n for n, (seconds, _) in enumerate(turns) if seconds > 1.05 * interval):
         span, late = sum(taken for _, taken in turns[place:]), [s for s, _ in turns[place:] if s > 1.05 * interval]
@@ -102,13 +107,25 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
     return next(row for row in found if row[0] >= 0.7 * max(share for share, _ in found))
 
 
+def _gains(tape: Tape, batch: Batch) -> bool:
+    """Whether it left less unread than the one before it, which left more than a tenth of its rows."""
+    place = tape.whole.index(batch)
+    before = tape.whole[place - 1] if place else None
+    if before is None or not (before.heads and batch.heads):
+        return False
+    return backlog(batch) < backlog(before) and backlog(before) > 0.1 * batch.rows
+
+
 def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
     """The newest batches with or without the start of the run: how many are slow, how long, and how far apart."""
     for batches in (tape.steady, tape.whole[1:]):
-        window = [batch for batch in batches if batch.start >= tape.now - 120][-60:]
+        window = [batch for batch in batches if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
         usual, rows = median_of(batch.seconds for batch in window), median_of(batch.rows for batch in window)
         least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
-        slow = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
+        adding = median_of(batch.phase("addBatch") for batch in window)
+        long = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
+        idle = {batch.id: idle_share(tape, batch, usual, adding) for batch in long}
+        slow = [batch for batch in long if idle[batch.id] >= 0.5]
         firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in slow]
         if len(firsts) > 1:
             yield {
@@ -117,7 +134,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
                 "usual_batch_seconds": usual,
                 "slow_batch_excess_seconds": median_of(each.seconds for each in slow) - usual,
                 "slow_batch_spacing_seconds": median_of(b.start - a.start for a, b in pairwise(firsts)),
-                "waiting_share_of_excess": idle_share(tape, slow, window, usual),
+                "waiting_share_of_excess": median_of(idle[each.id] for each in slow),
                 "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
             }
 
@@ -193,12 +210,18 @@ def _dropped(batch: Batch, operator: str | None = None) -> float:
 
 
 def _dropped_minute(tape: Tape) -> float:
-    return sum(_dropped(batch, tape.name) for batch in tape.since(60))
+    return sum(_dropped(batch, tape.name) for batch in _lately(tape))
+
+
+def _lately(tape: Tape) -> Sequence[Batch]:
+    return tape.since(max(60, 3 * tape.interval))
 
 
 def _of_drops(value: Callable[[Mapping[str, float]], float]) -> Formula:
     """Of the event times of each batch of the last minute that dropped rows."""
-    return lambda tape: [value(b.event) for b in tape.run if b.start >= tape.now - 60 and _dropped(b)]
+    return lambda tape: [
+        value(b.event) for b in tape.run if (b.start >= tape.now - 60 or b in tape.run[-3:]) and _dropped(b)
+    ]
 
 
 def _jump(tape: Tape) -> Batch:
@@ -449,8 +472,8 @@ FORMULAS: Mapping[str, Formula] = {
     "watermark_lag_seconds": lambda tape: tape.newest.end - tape.newest.event["watermark"] - tape.lateness,
     "allowed_lateness_seconds": lambda tape: tape.lateness,
     "rows_dropped_last_minute": _dropped_minute,
-    "partition-time-spread: rows_dropped_last_minute": lambda tape: sum(map(_dropped, tape.since(60))),
-    "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in tape.since(60))),
+    "partition-time-spread: rows_dropped_last_minute": lambda tape: sum(map(_dropped, _lately(tape))),
+    "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in _lately(tape))),
     "rows_dropped_since_began": lambda tape: sum(_dropped(batch, tape.name) for batch in tape.run),
     "oldest_row_behind_watermark_seconds": lambda tape: max(
         _of_drops(lambda event: event.get("watermark", 0.0) - event["min"])(tape)

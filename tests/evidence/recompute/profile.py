@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tests.evidence.recompute.batch import Ground, ground, parts_of
+from tests.evidence.recompute.batch import Ground, ground, parts_of, table_stages
 from tests.evidence.recompute.numbers import Formula, head, median_of, offsets_read, total_of
 from tests.evidence.tape import Batch, Tape, running_tasks
 
@@ -15,12 +15,12 @@ Seconds = Mapping[str, float]
 # the same for any number of rows; all other parts are compared with the usual for as many rows
 FIXED = {
     "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
-    "many_tasks", "few_rows",
+    "many_tasks", "few_rows", "table_scan",
 }  # fmt: skip
 WAIT = {"latest_offset", "get_batch", "after_tasks", "gc", "unattributed", "tasks_unknown"}  # for no core
 UNTIL_TASKS = {"driver_before", "driver_between", "launch"}  # a stage waits there for slots
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
-COMPUTE = ("cpu", "few_rows")
+COMPUTE = ("cpu", "few_rows", "table_scan")
 NAMES = (
     *FIXED, *WAIT, *TASKS_WAIT, "driver_between", "python", "state_commit", "state_stall", "state_update", "shuffle",
     "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes",
@@ -42,6 +42,7 @@ OWNED: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
         (),
     ),
     "python-bound": (("python",), (), ()),
+    "table-scan": (("table_scan",), (), ()),
     "key-skew": (("uneven_keys",), (), ()),
     "straggler": (("uneven_task",), (), ()),
     "scheduler-skew": (("uneven_executors",), (), ()),
@@ -152,17 +153,14 @@ def _waiting(tape: Tape, found: Profile) -> Profile:
     return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
 
 
-def idle_share(tape: Tape, slow: Sequence[Batch], window: Sequence[Batch], usual: float) -> float:
-    """Of the seconds beyond the usual of slow batches, the share in which no task computes."""
-    known, shares = ground(tape), []
-    for batch in slow:
-        parts, excess = parts_of(tape, batch, known), batch.seconds - usual
-        if "driver_before" in parts:
-            idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
-            shares.append(min(1.0, idle / excess) - min(1.0, sum(parts[name] for name in UNEVEN) / excess))
-    before = median_of(batch.phase("addBatch") for batch in window)
-    adding = [min(1.0, (batch.phase("addBatch") - before) / (batch.seconds - usual)) for batch in slow]
-    return median_of(shares or adding)
+def idle_share(tape: Tape, batch: Batch, usual: float, adding: float) -> float:
+    """Of the seconds of a batch beyond the usual, the share in which no task computes; of one without tasks that by
+    which addBatch takes longer than `adding`."""
+    parts, excess = parts_of(tape, batch, ground(tape)), batch.seconds - usual
+    if "driver_before" not in parts:
+        return min(1.0, (batch.phase("addBatch") - adding) / excess)
+    idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
+    return min(1.0, idle / excess) - min(1.0, sum(parts[name] for name in UNEVEN) / excess)
 
 
 def _saving(tape: Tape) -> float:
@@ -200,5 +198,8 @@ FORMULAS: Mapping[str, Formula] = {
     "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
+    "scanned_rows": lambda tape: median_of(
+        total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
+    ),
     "work_on_rows_share": _work_share,
 }

@@ -1,14 +1,12 @@
 """What an alert says when it is sent: Prometheus fills in the cause, the first step and the links."""
 
 import re
-import subprocess
 
 import pytest
-import yaml
 
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
-from tests.programs import needed
+from tests.promtool import tried
 
 CAUSE = (
     'ledgerops_root_cause_info{job="ledgerops", instance="d:1", query="orders"%s, rule="slow-sink", severity="info", '
@@ -34,17 +32,14 @@ def described(folder, *series):
         + [{"series": each, "values": "1x40"} for each in series],
         "alert_rule_test": [{"eval_time": "5m", "alertname": "LedgerQueryDown", "exp_alerts": []}],
     }
-    (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["symptoms.yaml"], "tests": [test]}, width=10_000))
-    done = subprocess.run(
-        [needed("promtool"), "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
-    )
+    _, said = tried(folder, {"rule_files": ["symptoms.yaml"], "tests": [test]})
     pattern = (
         r'Labels:\{(.*?)\}\s+Annotations:\{dashboard_url="(.*?)", description="(.*?)", first_step=".*?", '
         r'root_cause="(.*?)", runbook'
     )
     return {
         "a" if 'app="a"' in labels else "": (text, cause, link)
-        for labels, link, text, cause in re.findall(pattern, done.stdout + done.stderr)
+        for labels, link, text, cause in re.findall(pattern, said)
     }
 
 
@@ -76,10 +71,8 @@ def observer_said(folder, series, alert, after="6m"):
         "input_series": [{"series": name, "values": value} for name, value in series.items()],
         "alert_rule_test": [{"eval_time": after, "alertname": alert, "exp_alerts": []}],
     }
-    (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["observer.yaml"], "tests": [test]}, width=10_000))
-    command = [needed("promtool"), "test", "rules", "test.yaml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    return done.stdout + done.stderr
+    _, said = tried(folder, {"rule_files": ["observer.yaml"], "tests": [test]})
+    return said
 
 
 def test_without_any_driver_the_alert_names_the_job(tmp_path):

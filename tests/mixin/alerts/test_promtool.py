@@ -1,20 +1,15 @@
 """The generated rules under Prometheus' own tools, with the cases that stand beside each alert."""
 
 import shutil
-import subprocess
 
 import pytest
 import yaml
 
 from ledgerops.mixin.rule_files import FILES
 from tests.paths import ROOT
-from tests.programs import needed
+from tests.promtool import promtool
 
 ALERTS = ROOT / "alerts"
-
-
-def promtool(*args):
-    return subprocess.run([needed("promtool"), *map(str, args)], capture_output=True, text=True)
 
 
 def test_the_rules_pass_the_linter():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.diagnosis.engine import Diagnoser
@@ -20,19 +18,17 @@ from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
 from tests.build import T0, spark_json
 from tests.paths import ROOT
-from tests.programs import needed
+from tests.promtool import tried
 
 FILES = [str(each) for each in sorted((ROOT / "alerts/rules").glob("*.yaml"))]
 STARTED = {"id": "id-1", "runId": "run-1", "name": "orders"}
 ENDED = {"id": "id-1", "runId": "run-1", "exception": "X: bad row", "errorClassOnException": "X"}
 
 
-def promtool(tmp_path, *tests, files=FILES):
+def assert_passed(folder, *tests, files=FILES):
     """Passes the tests. Every rule of the files is evaluated at each moment of each test."""
-    file = tmp_path / "tests.yaml"
-    file.write_text(yaml.safe_dump({"rule_files": files, "evaluation_interval": "15s", "tests": list(tests)}))
-    done = subprocess.run([needed("promtool"), "test", "rules", str(file)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    passed, said = tried(folder, {"rule_files": files, "evaluation_interval": "15s", "tests": list(tests)})
+    assert passed, said
 
 
 def firing(alert, at, *apps):
@@ -71,7 +67,7 @@ def test_an_outage_in_one_application_is_not_masked_by_its_namesake_in_another(t
         first = f"{running['b'][name]!r}x8" if name in running["b"] else "_x9"
         series[name] = f"{first} {failed[name]!r}x40" if name in failed else f"{first} stale"
 
-    promtool(
+    assert_passed(
         tmp_path,
         {
             "interval": STEP,
@@ -109,6 +105,6 @@ def test_every_alert_about_a_query_names_the_application_that_it_is_true_of(tmp_
         rules = Path(file).read_text("utf-8")
         mine = [test for test in tests if f"alert: {test['name']}\n" in rules]
         assert mine or file.endswith("observer.yaml")
-        promtool(tmp_path, *mine, files=[file])
+        assert_passed(tmp_path, *mine, files=[file])
         tests = [test for test in tests if test not in mine]
     assert tests == []

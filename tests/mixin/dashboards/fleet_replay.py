@@ -12,23 +12,18 @@ import argparse
 import json
 import re
 import tempfile
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from ledgerops.mixin.dashboards.model import ELAPSED, Column, Panel
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression, lettered
-from ledgerops.mixin.site import Site
-from ledgerops.model.recording import read
-from ledgerops.runtime.replay import JUDGED, Replay
-from tests.mixin.dashboards.replayed import DRILLS, SCRAPE, scraped_text
+from tests.mixin.dashboards.replayed import DRILLS, SCRAPE, SITE, filled, scrapes
 from tests.monitoring import Prometheus
+from tests.serving import Background, Quiet
 
 HEALTHY = ("burst", "quiet", "ordinary", "gap")
 FAULTS = ("overload", "whale-key", "slow-sink", "crash", "hung-sink", "late-flood", "slow-state-commit", "backlog")
-SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
 INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -37,10 +32,10 @@ class Driver:
 
     def __init__(self, drill: str, lost_after: float | None = None) -> None:
         self.drill, self.lost_after, self.began = drill, lost_after, time.time()
-        self.pages = list(_texts(drill))
+        self.pages = list(scrapes(DRILLS / drill / "recording", drill))
         driver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
                 body = driver.page(time.time()).encode()
                 self.send_response(200 if body else 503)
@@ -48,11 +43,8 @@ class Driver:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *args: object) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = Background(Handler)
+        self.address = self._server.address
 
     def page(self, now: float) -> str:
         """What the driver would answer; nothing once it is lost. Instants of the recording become instants of today."""
@@ -64,21 +56,7 @@ class Driver:
         return INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) + shift!r}", text)
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def _texts(drill: str):
-    """(instant, text) of each scrape of the recorded driver."""
-    replay, due = Replay(), None
-    for seen in read(DRILLS / drill / "recording"):
-        while due is not None and seen.at > due:
-            yield due, scraped_text(replay, due, drill)
-            due += SCRAPE
-        due = due or seen.at + SCRAPE
-        state = replay.take(seen)
-        if state is not None and seen.kind in JUDGED:
-            replay.registry.judge(state, max(seen.at, replay.at or seen.at))
+        self._server.close()
 
 
 class Fleet:
@@ -101,21 +79,11 @@ class Fleet:
             driver.close()
 
 
-ALL = {"job": ".+", "app": ".*", "instance": ".+", "query": ".+", "plan": ".+"}
-
-
-def asked(text: str, variables: dict[str, str]) -> str:
-    """An expression as Grafana would send it, with the page's variables filled in."""
-    for name, value in {"__rate_interval": "20s", "__range": "5m", **ALL, **variables}.items():
-        text = text.replace(f"${name}", value)
-    return text
-
-
 def shown(prometheus: Prometheus, panel: Panel, **variables: str) -> list[dict[str, str]]:
     """The rows that a stat, a bar gauge or a table shows, as text: by column for a table, else by name."""
     rows: list[tuple[dict[str, str], dict[str, str], dict[str, float]]] = []  # labels, texts, numbers
     for _, target in lettered(panel):
-        for each in prometheus.ask(asked(expression(target, SITE), variables)):
+        for each in prometheus.ask(filled(expression(target, SITE), **variables)):
             value = float(each["value"][1])
             labels = {name: text for name, text in each["metric"].items() if name != "__name__"}
             if panel.kind != "table":

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.metrics.self_watch import SelfStats
@@ -24,7 +22,7 @@ from ledgerops.runtime.exposition import render
 from ledgerops.runtime.replay import JUDGED, Replay
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
 from tests.paths import RECORDED
-from tests.programs import needed
+from tests.promtool import refused
 
 DRILLS = RECORDED / "drills"
 SCRAPE = 5.0  # seconds
@@ -33,24 +31,40 @@ INSTANT = "_timestamp_seconds"
 SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
 REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as people have them
 BUDGET = 2000  # series of a query: all
+EVERYTHING = {"__rate_interval": "20s", "__range": "5m", "app": ".*"}
+EVERYTHING |= dict.fromkeys(("job", "instance", "query", "plan"), ".+")
 Page = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def pages_of(recording: Path) -> Iterator[Page]:
     """What each scrape of the recorded driver would have shown, with the first at the instant 0, as for promtool."""
-    replay, first, due = Replay(), 0.0, None
+    first = None
+    for now, text in scrapes(recording):
+        first = now if first is None else first
+        yield {
+            (name, labels): value - first if name.endswith(INSTANT) else value
+            for (name, labels), value in parsed(text).items()
+        }
+
+
+def scrapes(recording: Path, app: str | None = None) -> Iterator[tuple[float, str]]:
+    """(instant, text) of each scrape of the recorded driver of an application."""
+    replay, due = Replay(), None
     for seen in read(recording):
         while due is not None and seen.at > due:
-            yield {
-                (name, labels): value - first if name.endswith(INSTANT) else value
-                for (name, labels), value in parsed(scraped_text(replay, due)).items()
-            }
+            yield due, _scraped(replay, due, app)
             due += SCRAPE
-        if due is None:
-            first = due = seen.at + SCRAPE
+        due = due or seen.at + SCRAPE
         state = replay.take(seen)
         if state is not None and seen.kind in JUDGED:
             replay.registry.judge(state, max(seen.at, replay.at or seen.at))
+
+
+def filled(expression: str, **variables: str) -> str:
+    """An expression as Grafana would send it, with these variables of its page, and of everything without them."""
+    for name, value in {**EVERYTHING, **variables}.items():
+        expression = expression.replace(f"${name}", value)
+    return expression
 
 
 def parsed(text: str) -> Page:
@@ -62,7 +76,7 @@ def parsed(text: str) -> Page:
     }
 
 
-def scraped_text(replay: Replay, now: float, app: str | None = None) -> str:
+def _scraped(replay: Replay, now: float, app: str | None) -> str:
     """What the exporter of an application would have answered."""
     fleet = replay.registry
     queries = {}
@@ -106,14 +120,8 @@ def evaluated(
             for each in tests
         ],
     }
-    file = folder / "expressions.yaml"
     told = {"rule_files": sorted(rules), "evaluation_interval": duration(every), "tests": [test]}
-    file.write_text(yaml.safe_dump(told, width=100_000), "utf-8")
-    done = subprocess.run([needed("promtool"), "test", "rules", str(file)], capture_output=True, text=True)
-    said = done.stdout + done.stderr
-    refused = {tests[json.loads(each)] for each in re.findall(r'expr: ("(?:[^"\\]|\\.)*"), time', said)}
-    assert (done.returncode == 0) == (not refused), said[-3000:]
-    return set(asked) - refused
+    return set(asked) - {tests[each] for each in refused(folder, told)}
 
 
 def _named(name: str, labels: tuple[tuple[str, str], ...]) -> str:

@@ -45,7 +45,7 @@ def labels(text):
         if metric is not None:
             more = ("query",) if metric in (*OF_QUERIES, *VERDICT_METRICS) else ()
             known = {"job", "app", "instance", "le", *metric.labels, *more}
-            wrong += [(name, label) for label in re.findall(r"(\w+) ?=~?", matchers) if label not in known]
+            wrong += [(name, label) for label in re.findall(r"(\w+) ?[!=]", matchers) if label not in known]
     return wrong
 
 

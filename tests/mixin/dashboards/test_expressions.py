@@ -6,8 +6,8 @@ import pytest
 
 from ledgerops.mixin.dashboards.layout import MARKS
 from ledgerops.mixin.dashboards.status import NUMBERS
-from tests.mixin.dashboards.replayed import evaluated
-from tests.mixin.dashboards.test_waiting import PANELS, asked, filled
+from tests.mixin.dashboards.replayed import evaluated, filled
+from tests.mixin.dashboards.test_waiting import PANELS, asked
 
 ACTIVE = "ledgerops_query_active"
 STARTED = "ledgerops_query_start_timestamp_seconds"

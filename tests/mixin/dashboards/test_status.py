@@ -7,8 +7,7 @@ import pytest
 from ledgerops.mixin.dashboards.status import DERIVED, FOUND, NAMES, NUMBERS, SENTENCES, SEVERITIES, STATUSES, status
 from ledgerops.mixin.site import Site, duration
 from ledgerops.model import finding
-from tests.mixin.dashboards.replayed import SCRAPE, evaluated
-from tests.mixin.dashboards.test_waiting import filled
+from tests.mixin.dashboards.replayed import SCRAPE, evaluated, filled
 
 
 def test_each_status_that_there_is_has_a_number():

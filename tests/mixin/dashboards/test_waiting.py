@@ -7,14 +7,8 @@ import pytest
 from ledgerops.mixin.dashboards.layout import MARKS
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression
-from tests.mixin.dashboards.replayed import DRILLS, REAL, RECORDED, SITE, evaluated, pages_of
+from tests.mixin.dashboards.replayed import DRILLS, REAL, RECORDED, SITE, evaluated, filled, pages_of
 
-VARIABLES = {
-    **{f"${name}": ".+" for name in ("job", "instance", "query", "plan")},
-    "$app": ".*",
-    "$__rate_interval": "20s",
-    "$__range": "5m",
-}
 PANELS = [(page, panel) for page in PAGES for row in page.rows for panel in row.panels]
 WAITING = [(page, panel) for page, panel in PANELS if panel.waits is not None]
 LOAD = "load"  # a plan that runs, and no drill: see test_generator
@@ -37,12 +31,6 @@ def recording_of(name):
 def asked(panel):
     """The expressions of a panel with its variables filled in, without the row that says that there is nothing."""
     return [re.sub(r" or on \(\) label_replace.*", "", filled(expression(target, SITE))) for target in panel.targets]
-
-
-def filled(text):
-    for name, value in VARIABLES.items():
-        text = text.replace(name, value)
-    return text
 
 
 def test_alerts_and_restarts_are_marked_in_a_crash_loop_and_not_in_a_control(tmp_path):

@@ -1,0 +1,73 @@
+"""Table scan: each batch reads a table or files again, beside its input.
+
+Meaning: stages of the batch read far more rows than its sources have. A stream that is joined with a table reads the
+    table in each batch; `MERGE` reads the files of its target; a function of `foreachBatch` reads what it asks for.
+Impact: a batch takes as long for one row as for thousands, and longer as the table grows. Fewer rows from the producer
+    do not help.
+Diagnosis: 1. In the Spark UI, page "SQL", open the query of a batch: the scan with most output rows is the one. Its
+    condition shows whether it reads the whole table.
+    2. `ledgerops_batch_part_seconds{app="APP",query="QUERY",part="table_scan"}` is what it takes. If it is the same at
+    a tenth of the load, the table is read whole each time.
+    3. Compare the size of the table with its size a month ago: a table that grows makes batches slower without any
+    change of the load.
+Mitigation: a longer trigger interval reads the table less often. Then read less of it: only the columns that the batch
+    needs, and a condition on the column by which its files are partitioned or clustered, also in that of a `MERGE`.
+    Keep a small table in memory: `persist()` before the query starts. Rows that change later are not seen then, until
+    the query is started again.
+"""
+
+from statistics import median
+
+from ledgerops.diagnosis.batch_parts import scans
+from ledgerops.diagnosis.cause import Cause, Words, steps
+from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
+from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import first_step
+from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.signals.query_view import QueryView
+
+EACH_BATCH = "each batch reads it again, however few rows the batch has"
+READ_LESS = Remedy(
+    "read only the columns and files that a batch needs (a condition on the partition column), or persist() a small "
+    "table before the query starts",
+    "what is kept in memory does not see later changes of the table",
+    safe=False,
+)
+
+
+def _scanned(found: Profile) -> float:
+    """Median rows of a batch that no source brought."""
+    read = [scans(split.batch, [each.stage for each in split.stages]) for split in found.splits]
+    return float(median(sum(stage.records for stage in stages) for stages in read))
+
+
+def _own(found: Profile) -> float:
+    return float(median(split.batch.rows for split in found.splits))
+
+
+WORDS = Words(
+    happened="{seconds} of a batch of {batch} are work on {scanned} rows that it reads beside the {own} of its sources",
+    first={context: first_step("table-scan", context, EACH_BATCH) for context in (ANY, "sink foreach_batch")},
+)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    longer = longer_interval(found.duration, "fewer batches read the table less often")
+    return (*steps(WORDS, view), longer, READ_LESS)
+
+
+CAUSE = Cause(
+    slug="table-scan",
+    runbook=__doc__,
+    parts=("table_scan",),
+    words=WORDS,
+    component=lambda view, found: Component("query", view.query, "table"),
+    details=lambda view, found: {"scanned": f"{_scanned(found):,.0f}", "own": f"{_own(found):,.0f}"},
+    more=lambda view, found: (
+        Evidence("scanned_rows", _scanned(found), "rows", f"< {FAR_TIMES * _own(found):.0f}", found.at),
+    ),
+    formulas={"scanned_rows": "median over the batches of the rows that these stages read, without a shuffle"},
+    remedies=_remedies,
+)
