@@ -27,7 +27,7 @@ class Cpu(NamedTuple):
 
 
 class Meter:
-    """CPU that this process and the JVM below it use from now on.
+    """CPU that this process and `java`, or else the JVM of Spark below it, use from now on.
 
     Workers are measured one by one. Of one that ends before `used()` the JVM keeps the time, if it is the JVM's own
     child: such is the process of an embedded source, which ends with its query, some moments before or after it, and
@@ -35,7 +35,8 @@ class Meter:
     then: Spark ends one that was idle for a minute.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, java: psutil.Process | None = None) -> None:
+        self._java = java
         self._began, self._served = self._look(), _serving_threads()
 
     def used(self) -> Cpu:
@@ -55,7 +56,7 @@ class Meter:
         return self.used().driver + sum(threads)
 
     def _look(self) -> _Spent:
-        java = spark_jvm()
+        java = self._java or spark_jvm()
         if java is None:
             return _Spent(_seconds(psutil.Process()), 0.0, {}, frozenset(), 0.0)
         while True:  # until none has ended meanwhile, which would be counted twice or not at all

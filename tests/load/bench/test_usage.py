@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from load.bench.usage import Meter
@@ -28,12 +29,17 @@ for line in sys.stdin:
 
 @pytest.fixture
 def parent():
-    """A program that looks like Spark's JVM: of two lines one starts a worker that burns SECONDS, one ends it."""
+    """Stands for a JVM: of two lines one starts a worker that burns SECONDS, one ends it."""
     pipe = subprocess.PIPE
-    command = [sys.executable, "-c", PARENT, "org.apache.spark"]
+    command = [sys.executable, "-c", PARENT]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         yield process
         process.stdin.close()
+
+
+@pytest.fixture
+def java(parent):
+    return psutil.Process(parent.pid)  # named: this process may have a real JVM, of a test before
 
 
 def step(parent):
@@ -42,8 +48,8 @@ def step(parent):
     parent.stdout.readline()
 
 
-def test_a_worker_counts_alike_whether_it_has_ended_or_not(parent):
-    meter = Meter()
+def test_a_worker_counts_alike_whether_it_has_ended_or_not(parent, java):
+    meter = Meter(java)
     step(parent)
     running = meter.used().workers
     step(parent)
@@ -52,9 +58,9 @@ def test_a_worker_counts_alike_whether_it_has_ended_or_not(parent):
     assert meter.used().workers == pytest.approx(SECONDS, abs=TOLERANCE)
 
 
-def test_what_a_worker_used_before_is_not_counted_when_it_ends(parent):
+def test_what_a_worker_used_before_is_not_counted_when_it_ends(parent, java):
     step(parent)
-    meter = Meter()
+    meter = Meter(java)
     step(parent)
 
     assert meter.used().workers == pytest.approx(0.0, abs=TOLERANCE)
