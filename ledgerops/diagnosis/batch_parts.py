@@ -159,21 +159,26 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     return parts | _inside(batch, tasks, stages, facts), stages
 
 
-def scans(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
-    """The stages that read rows which no source of the query brought: far more than all sources have. None where Spark
-    counted no row of the sources, as where it cannot tell whose the rows of a scan are."""
-    return [each for each in _far_more(batch, stages) if not each.reads_shuffle]
-
-
-def _far_more(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
+def reads_again(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
+    """The stages that read far more rows than all sources of the query have: rows that these did not bring. None where
+    Spark counted no row of the sources, as where it cannot tell whose the rows of a scan are."""
     rows = sum(source.rows * source.times_read for source in batch.sources)
-    return [each for each in stages if rows and each.records > max(FAR_TIMES * rows, FEW_RECORDS * each.tasks)]
+    return [each for each in stages if rows and each.records > FAR_TIMES * rows]
+
+
+def scans(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
+    """Those of them that read without a shuffle, and so many that it takes time."""
+    return [each for each in reads_again(batch, stages) if not each.reads_shuffle and not _few(each)]
 
 
 def _scanned(batch: Progress, stages: Sequence[StageSummary]) -> frozenset[int]:
     """The ids of these stages, and of those that get mostly their rows from a shuffle."""
     most = sum(each.records for each in scans(batch, stages)) / MOSTLY
-    return frozenset(each.stage_id for each in _far_more(batch, stages) if each.records <= most)
+    return frozenset(s.stage_id for s in reads_again(batch, stages) if s.records <= most and not _few(s))
+
+
+def _few(stage: StageSummary) -> bool:
+    return stage.records <= FEW_RECORDS * stage.tasks
 
 
 class StageTime(NamedTuple):
@@ -333,8 +338,7 @@ def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Itera
     last = tasks.stages[-1]
     for stage in tasks.stages:
         share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
-        few = stage.records <= FEW_RECORDS * stage.tasks
-        yield "few_rows" if few else "cpu", stage.stage_id, cpu * share
+        yield "few_rows" if _few(stage) else "cpu", stage.stage_id, cpu * share
         reads, writes = not stage.reads_shuffle and stage.records > 0, stage is last
         part = facts.alone if reads and writes else "source_wait" if reads else "sink_wait" if writes else "waiting"
         if part == "sink_wait" and not facts.sink_waits:

@@ -172,6 +172,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "source": FirstStep(
             "read the source in at most {number} partitions", "the source has them", {"number": "as many as cores"}
         ),
+        "again": FirstStep(
+            "look for what each batch reads again: a DataFrame that grows by `union`, or a table of many small files",
+            "they read more rows than the batch has",
+        ),
         "repartition": FirstStep(
             "lower repartition({tasks}) in the code of the query to {number}, and start it again",
             "spark.sql.shuffle.partitions is another number",

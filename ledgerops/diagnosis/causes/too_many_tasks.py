@@ -12,11 +12,13 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     the tasks, the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then
     the query calls `repartition` with its own.
     3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
-    source or `minPartitions` are the cause.
+    source or `minPartitions` are the cause. If it reads more rows than the batch has, look in the code for a DataFrame
+    that each batch makes longer (`union`), and for a table of many small files.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
     lower `spark.databricks.delta.snapshotPartitions`. Where the query calls `repartition`, lower the number there. For
     a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the source,
-    reduce its partitions or `minPartitions`. A stateful query with a checkpoint location needs a new one with the lower
+    reduce its partitions or `minPartitions`. What grows by a `union` in each batch is written to a table instead, and
+    small files are compacted. A stateful query with a checkpoint location needs a new one with the lower
     number, or its state repartitioned offline (`ledgerops state` shows what it holds).
 """
 
@@ -24,7 +26,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE
+from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts.context import sink_name
 from ledgerops.diagnosis.profile import Profile
@@ -36,6 +38,7 @@ from ledgerops.signals.query_view import QueryView
 SHUFFLE = "spark.sql.shuffle.partitions"
 SNAPSHOT = "spark.databricks.delta.snapshotPartitions"
 SNAPSHOT_PARTITIONS = 50  # Delta's default of SNAPSHOT
+COMPONENTS = {"source": "tasks of the source", "again": "tasks beside the source", "": "shuffle"}
 
 
 def _tiny(found: Profile) -> list[StageSummary]:
@@ -43,9 +46,13 @@ def _tiny(found: Profile) -> list[StageSummary]:
     return [each.stage for each in found.splits[-1].stages if each.many > 0]
 
 
-def _of_source(found: Profile) -> bool:
+def _of_read(found: Profile) -> str:
+    """Where most of them read, without a shuffle, what they do: the source, or what the batch reads beside it."""
     tiny = _tiny(found)
-    return sum(s.tasks for s in tiny if not s.reads_shuffle) > sum(s.tasks for s in tiny) / 2
+    read = [stage for stage in tiny if not stage.reads_shuffle]
+    if sum(stage.tasks for stage in read) <= sum(stage.tasks for stage in tiny) / 2:
+        return ""
+    return "again" if reads_again(found.splits[-1].batch, read) else "source"
 
 
 def _of_delta(view: QueryView, found: Profile) -> bool:
@@ -71,8 +78,8 @@ def _in_code(view: QueryView, found: Profile) -> int | None:
 
 
 def _component(view: QueryView, found: Profile) -> Component:
-    whose = "log of the Delta table" if _of_delta(view, found) else "tasks of the source" if _of_source(found) else ""
-    return Component("stage", whose or "shuffle")
+    whose = "log of the Delta table" if _of_delta(view, found) else COMPONENTS[_of_read(found)]
+    return Component("stage", whose)
 
 
 def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
@@ -98,8 +105,8 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     if _of_delta(view, found):
         why = f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that"
         return (step(GENERAL, why, settings=(Setting(SNAPSHOT, cores),), setting=SNAPSHOT, number=f"{cores}"),)
-    if _of_source(found):
-        return (step("source", "each of its partitions is a task, however few its rows", number=f"{few}"),)
+    if read := _of_read(found):
+        return (step(read, "each partition that is read is a task, however few its rows", number=f"{few}"),)
     if own is not None:
         why = f"{SHUFFLE} is {view.plan.shuffle_partitions} and does not change it; three tasks a core keep all busy"
         return (step("repartition", why, settings=(Setting(REPARTITION, few),), tasks=f"{own}", number=f"{few}"),)

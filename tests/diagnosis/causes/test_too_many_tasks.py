@@ -53,6 +53,22 @@ def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first)
     assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
 
 
+@pytest.mark.parametrize(
+    ("rows", "shuffle", "place"),
+    [
+        pytest.param(100, False, "tasks beside the source", id="rows of earlier batches, as a union keeps them"),
+        pytest.param(1000, False, "tasks of the source", id="the rows of the batch"),
+        pytest.param(0, False, "tasks of the source", id="Spark counted no rows"),
+        pytest.param(100, True, "shuffle", id="more rows behind a shuffle, as windows make them"),
+    ],
+)
+def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(history, rows, shuffle, place):
+    [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), rows=[rows] * 8))
+
+    assert finding.component.name == place
+    assert finding.remedies[0].action.startswith("look for what each batch reads again") is ("beside" in place)
+
+
 def test_a_number_that_is_not_the_setting_s_is_that_of_a_repartition_in_the_query(history):
     [finding] = check(CAUSE, late(history, tiny(500), plan={"shuffle_partitions": 2}))
 
