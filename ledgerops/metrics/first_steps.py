@@ -92,6 +92,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "windows that slide, or grouping sets",
             {"number": "many"},
         ),
+        "dearer": FirstStep(
+            "compare the newest rows with earlier ones: longer texts or lists, or more matches in a join",
+            "each row is more work than it used to be",
+        ),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
     "rate-limited": {

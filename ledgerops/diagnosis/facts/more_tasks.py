@@ -27,14 +27,17 @@ def tasks_wait(view: QueryView) -> bool:
     return found is not None and found.now(*WAITING) >= MOSTLY * found.duration
 
 
-def overload_steps(view: QueryView, batch_seconds: float) -> tuple[Remedy, Remedy]:
-    """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`."""
+def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) -> tuple[Remedy, Remedy]:
+    """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`. `dearer`: a
+    row is more work than it used to be."""
     made = view.plan.rows_made
-    if made < VERY_FAR_TIMES:
-        look = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
-    else:
+    if made >= VERY_FAR_TIMES:
         why = "each row is in as many windows, or grouping sets, and costs as much as so many rows"
         look = first_step("input-overload", "expand", why, number=str(made))
+    elif dearer:
+        look = first_step("input-overload", "dearer", "more rows do not explain the work")
+    else:
+        look = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
     return look, more_tasks(view, batch_seconds)
 
 

@@ -1,7 +1,7 @@
 """Input overload: rows arrive faster than the query can process them.
 
-Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The query itself is
-    as fast as before: the load changed.
+Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The load changed:
+    more rows arrive, or each of them is more work.
 Impact: the backlog grows by the difference between the two rates while the load lasts. Each result is later than the
     one before it.
 Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
@@ -9,7 +9,8 @@ Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QU
     for the backlog to clear.
     2. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` by `source` shows which source the rows come from.
     Ask its producer whether this load is intended.
-    3. Look for windows whose length is many times their slide: each row is in as many of them, and costs as much.
+    3. Look for windows whose length is many times their slide: each row is in as many of them. If no more rows arrive
+    than before, look into the rows: longer lists for `explode`, longer texts, keys with more matches in a join.
     4. If batches end well within the trigger interval, the rate limit of the source is too low: see `rate-limited`.
 Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` and raise the retention of the topic
     if less than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as
@@ -118,9 +119,11 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
         return
     at, seconds = view.last.ended, view.last.duration
+    more_rows = "more rows arrive in an interval than the query can process in it"
+    so = "each row is more work than it used to be" if found.has_past else more_rows
     yield Finding(
         f"the work on {view.last.rows:,} rows takes {share:.0%} of a batch of {duration(seconds)}, and the trigger "
-        f"interval is {interval:g} s: more rows arrive in an interval than the query can process in it",
+        f"interval is {interval:g} s: {so}",
         _component(view),
         (
             Evidence("work_on_rows_share", share, "ratio", f"< {MOSTLY:g}", found.at),
@@ -128,7 +131,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        overload_steps(view, seconds),
+        overload_steps(view, seconds, dearer=found.has_past),
         confidence=UNSURE,
         began=time.since,
         share=NOISE_SHARE,

@@ -111,6 +111,30 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "dearer"),
+    [
+        pytest.param(1000, 1000, True, id="as many rows take nine times as long"),
+        pytest.param(500, 1000, True, id="twice as many do not explain that"),
+        pytest.param(100, 1000, False, id="ten times as many do"),
+    ],
+)
+def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(history, before, now, dearer):
+    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[2.7, 2.7], wall=2.7)
+    view = history(
+        warm=0,
+        rows=[before] * 30 + [now] * 12,
+        seconds=[0.5] * 30 + [3.0] * 12,
+        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": 2.9}] * 12,
+        stages=[[quick]] * 30 + [[slow]] * 12,
+        cores=2,
+        source="FileStreamSource[file:/in]",
+    )
+
+    steps = [finding.remedies[0].action for finding in RULE.check(view)]
+    assert any(step.startswith("compare the newest rows") for step in steps) is dearer
+
+
+@pytest.mark.parametrize(
     ("made", "first"),
     [
         pytest.param(300, "compare the length of the window with its slide: the plan makes 300", id="windows"),
