@@ -41,7 +41,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "commit_offsets": "durationMs.commitOffsets: writing to the checkpoint after it",
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
-    "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer",
+    "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer. With a "
+    "past, no more than computing (`few_rows` and `cpu`) usually takes",
     "table_scan": "what would be `cpu`, `spill` or a wait, in stages that read over 3 times as many rows as the "
     "sources have, and in those that get mostly such rows from a shuffle",
     # the driver

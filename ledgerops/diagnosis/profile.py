@@ -140,6 +140,8 @@ def profile(view: QueryView) -> Profile | None:
         usual_splits = []
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
     more = _times_rows(splits, usual_splits) if known else 1.0
+    if known:
+        seconds = _with_heavy_rows(seconds, usual.get("few_rows", 0.0) + usual.get("cpu", 0.0) * more)
     parts = {
         name: Part(name, seconds[name], usual.get(name, 0.0) * (1.0 if name in FIXED else more) if known else None)
         for name in PARTS
@@ -299,6 +301,12 @@ def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
 def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
     now, before = (median(each.batch.rows for each in some) for some in (splits, usual))
     return max(1.0, now / before) if before > 0 else 1.0
+
+
+def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float]:
+    """What a batch computes beyond the usual is work on its rows, however few: a fixed cost does not grow."""
+    grown = seconds.get("few_rows", 0.0) - usual
+    return seconds | {"few_rows": usual, "cpu": seconds.get("cpu", 0.0) + grown} if grown > 0 else seconds
 
 
 def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:

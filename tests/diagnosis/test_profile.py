@@ -182,3 +182,27 @@ def test_the_parts_of_every_recorded_profile_add_up_to_its_batch(name):
         if found is not None:
             assert sum(part.now for part in found.parts.values()) == pytest.approx(found.duration)
             assert all(part.now >= -1e-9 for part in found.parts.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "few", "cpu"),
+    [
+        pytest.param([(100, 0.2)] * 40, 0.2, 0.6, id="as few rows took a moment: what is more is work on them"),
+        pytest.param([(100_000, 0.8)] * 40, 0.8, 0.0, id="many rows took as long: it does not depend on their number"),
+        pytest.param([], 0.8, 0.0, id="no past"),
+    ],
+)
+def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, before, few, cpu):
+    batches = [*before, *[(100, 0.8)] * 12]
+    planning = [0.1] * len(before) + [2.0] * 12
+    view = history(
+        warm=0,
+        rows=[rows for rows, _ in batches],
+        seconds=[planned + ran + 0.1 for planned, (_, ran) in zip(planning, batches, strict=True)],
+        phases=[{"query_planning": p, "add_batch": ran} for p, (_, ran) in zip(planning, batches, strict=True)],
+        stages=[[stage(records=[rows / 2] * 2, seconds=[ran] * 2, cpu=1.0)] for rows, ran in batches],
+    )
+
+    seconds = {part.name: part.now for part in profile(view).parts.values()}
+    assert seconds["few_rows"] == pytest.approx(few)
+    assert seconds.get("cpu", 0.0) == pytest.approx(cpu)

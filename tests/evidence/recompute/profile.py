@@ -83,6 +83,8 @@ def profile(tape: Tape) -> Profile:
             name: seconds * (1.0 if name in FIXED else max(1.0, rows))
             for name, seconds in _typical(tape, usual, known, with_tasks).items()
         }
+        new = max(0.0, now["few_rows"] - before["few_rows"] - before["cpu"])  # work on rows, though these are few
+        now = {**now, "few_rows": now["few_rows"] - new, "cpu": now["cpu"] + new}
     duration = median_of(batch.seconds for batch in batches)
     return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration)))
 
