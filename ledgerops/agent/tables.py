@@ -1,4 +1,5 @@
-"""What the histories of the Delta and Iceberg tables say that the watched queries use, in a thread of its own.
+"""What the histories of the Delta and Iceberg tables, and the logs of the file sinks, say that the watched queries use,
+in a thread of its own.
 
 A table is asked for newer versions every ten seconds at most, one that several queries use once. In between, what is
 left is computed anew for each batch, from what was read before.
@@ -15,18 +16,20 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.delta_table import DeltaTable
+from ledgerops.agent.file_sink import FileSinkLog
 from ledgerops.agent.hadoop_files import FileError, Files
 from ledgerops.agent.iceberg_table import IcebergTable, JavaSnapshots, Snapshots
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import TableCommit, TableRead
+from ledgerops.model.sources.files import is_sink_log
 from ledgerops.model.sources.iceberg import is_iceberg
 from ledgerops.runtime.runs import Run, Runs
 
 ASK_SECONDS = 10.0  # between two questions to a table
 RETRY_SECONDS = 60.0  # after a table could not be read
 SINK = "sink"  # in errors
-Table = DeltaTable | IcebergTable
+Table = DeltaTable | IcebergTable | FileSinkLog
 
 
 @dataclass(slots=True)
@@ -91,7 +94,7 @@ class TableCollector:
         for name, (place, position) in run.tables.items():
             followed = self._ask(run, place, place, position.version - 1)
             table = followed.table
-            if table.head is not None:
+            if not isinstance(table, FileSinkLog) and table.head is not None:
                 self._try(followed, partial(table.follow, position))
                 read = table.unread(position)
                 if read is not None:
@@ -100,7 +103,8 @@ class TableCollector:
                 errors[name] = followed.error
         head = checkpoint = None
         if run.sink_table is not None:
-            followed = self._ask(run, run.sink_table, None, -1)
+            known = run.last_batch if is_sink_log(run.sink_table) else None
+            followed = self._ask(run, run.sink_table, None, -1 if known is None else known)
             self._try(followed, partial(_find_commits, run, told, followed.table))
             head, checkpoint = followed.table.version, followed.table.checkpoint
             if followed.error is not None:
@@ -131,7 +135,8 @@ class TableCollector:
             return IcebergTable(self._open_snapshots(run, source), "iceberg" if source else place)
         if run.session.key not in self._files:
             self._files[run.session.key] = self._open(run.session)
-        return DeltaTable(self._files[run.session.key], place)
+        files = self._files[run.session.key]
+        return FileSinkLog(files, place, run.query_id) if is_sink_log(place) else DeltaTable(files, place)
 
     def _try(self, followed: _Followed, question: Callable[[], object]) -> None:
         """Puts a question to a table that was asked in this round and could be read."""

@@ -32,6 +32,9 @@ class FirstStep(NamedTuple):
 
 
 _WAITING_SINK = "time one write at the target of the sink"
+_FILES_WRITTEN = FirstStep(
+    "compare the files of a batch with the tasks that write and with the values of partitionBy", "a folder of files"
+)
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
@@ -133,10 +136,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
         "sink kafka": FirstStep("check the request latency of the broker that is written to", "Kafka"),
         "sink table": FirstStep("time one commit to the table, and look for other writers of it", "a table"),
-        "small files": FirstStep(
-            "compare the files of a batch with the tasks that write and with the values of partitionBy",
-            "a table, many small files",
-        ),
+        "small files": _FILES_WRITTEN._replace(where="many small files"),
     },
     "intermittent-sink": {
         GENERAL: FirstStep("check the target of the sink at the times of the slow writes: slow log, locks, throttling"),
@@ -300,7 +300,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
     },
     "many-small-files": {
-        GENERAL: FirstStep("compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)")
+        GENERAL: FirstStep("compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)"),
+        "sink files": _FILES_WRITTEN,
     },
     "no-checkpoint": {GENERAL: FirstStep("decide what the next start must not skip or repeat")},
     # ledger

@@ -47,10 +47,12 @@ UNREAD_BYTES: Metric[QueryView] = Metric(
     read=lambda view: _by_source(view.tables.bytes),
 )
 SINK_FILES: Metric[QueryView] = Metric(
-    "ledgerops_sink_files_total", "Files that the query's batches have added to the table of its sink."
+    "ledgerops_sink_files_total",
+    "Files that the query's batches have added to the table or folder of its sink. In a folder, every tenth batch is "
+    "not counted: its entry in the sink's log repeats all before it.",
 )
 SINK_BYTES: Metric[QueryView] = Metric(
-    "ledgerops_sink_bytes_total", "Bytes of the files that the query's batches have added to the table of its sink."
+    "ledgerops_sink_bytes_total", "Bytes of the files that `ledgerops_sink_files_total` counts."
 )
 SINK_CHECKPOINT: Metric[QueryView] = Metric(
     "ledgerops_sink_uncheckpointed_versions",

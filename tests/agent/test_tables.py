@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ledgerops.agent.delta_table import SURVEY_SECONDS
@@ -243,6 +245,23 @@ def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
     [told] = case.queued()
     assert told.errors == {"iceberg": "OSError: s3: 403"}
     assert told.sources["iceberg"].versions == 2  # what was known before stays
+
+
+def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp_path):
+    log = tmp_path / "out/_spark_metadata"
+    log.mkdir(parents=True)
+    for batch in range(2, 6):
+        entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
+        (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
+    case.run.tables, case.run.sink_table = {}, str(log)
+
+    [told] = case.collect()
+    assert told.commits == (TableCommit(3, T0, 3, None, 1, 50),)  # 2 was before the first batch that was seen
+    assert (told.head, told.checkpoint, told.errors) == (None, None, {})
+    case.run.last_batch = 5
+    assert case.collect(after=1) == []
+    [told] = case.collect(after=ASK_SECONDS)
+    assert [each.batch_id for each in told.commits] == [4, 5]
 
 
 def test_the_table_of_a_run_that_has_ended_is_let_go(case):

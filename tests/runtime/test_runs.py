@@ -17,7 +17,7 @@ DELTA, ICEBERG = "DeltaSink[/lake/silver]", "Iceberg[lake.db.silver]"
         pytest.param(DELTA, DELTA, "/lake/silver", id="Delta by the batch"),
         pytest.param("lake.db.silver", ICEBERG, ICEBERG, id="Iceberg by the plan: the batch tells its name alone"),
         pytest.param("lake.db.silver", None, None, id="a name without a plan"),
-        pytest.param("FileSink[file:/out]", "FileSink[file:/out]", None, id="files"),
+        pytest.param("FileSink[file:/out]", None, "file:/out/_spark_metadata", id="files: the log of the sink"),
     ],
 )
 def test_the_table_of_a_sink_is_known_after_a_batch_and_not_before_there_is_one(described, planned, table):

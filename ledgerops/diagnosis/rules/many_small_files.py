@@ -1,9 +1,9 @@
-"""Many small files: each batch adds many small files to the table that the query writes.
+"""Many small files: each batch adds many small files to the table or folder that the query writes.
 
 Meaning: the commits of the query add at least 20 files a batch, of less than 1 MB on average. Each task writes a file
-    for each partition of the table for which it has rows.
-Impact: none on this query while its batches end in time. Whoever reads the table opens all these files, the table's log
-    grows with them, and commits take longer from week to week.
+    for each value of `partitionBy` for which it has rows.
+Impact: none on this query while its batches end in time. Whoever reads them opens all these files, the log of the table
+    or folder grows with them, and commits take longer from week to week.
 Diagnosis: 1. `rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m]) /
     rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])` is the number of files a batch, and
     `rate(ledgerops_sink_bytes_total{app="APP",query="QUERY"}[5m]) /
@@ -12,9 +12,10 @@ Diagnosis: 1. `rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m]) /
     write. Many more: `partitionBy` has many values, and each task has rows of most of them.
     3. `ledgerops_sink_uncheckpointed_versions{app="APP",query="QUERY"}` is how many commits a reader of the table must
     replay.
-Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg). Then write fewer files: repartition
-    the rows by the columns of `partitionBy` before the write, or write from fewer tasks, or set
-    `delta.autoOptimize.optimizeWrite`. A longer trigger interval also makes files larger.
+Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg). A folder of plain files cannot be:
+    readers go by its log, which names the old ones. Then write fewer files: repartition the rows by the columns of
+    `partitionBy` before the write, or write from fewer tasks, or set `delta.autoOptimize.optimizeWrite`. A longer
+    trigger interval also makes files larger.
 Evidence:
     files_per_commit: files that a commit of the query adds, on average over those of its newest 20 commits that add any
     bytes_per_file: bytes of these files divided by their number
@@ -23,7 +24,7 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.facts.context import sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRITE_FEWER, small_files
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -31,6 +32,7 @@ from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
 COMPACT = first_step("many-small-files", GENERAL, "readers open every file; compacting changes no row")
+COMPARE = first_step("many-small-files", "sink files", "readers open every file")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -45,10 +47,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if behind is not None:
         evidence.append(Evidence("uncheckpointed_versions", float(behind), "count", "about 10", view.now))
     yield Finding(
-        f"each batch adds {found.summary} to its table, by the last {found.commits} commits",
+        f"each batch adds {found.summary}, by the last {found.commits} commits",
         Component("sink", sink_name(view), "files"),
         tuple(evidence),
-        (COMPACT, WRITE_FEWER),
+        (COMPARE if sink_kind(view) == "files" else COMPACT, WRITE_FEWER),
         confidence=0.9,
     )
 

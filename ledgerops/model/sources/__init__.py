@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ledgerops.model.offsets import decoded
 from ledgerops.model.records import Offsets
 from ledgerops.model.sources.delta import DELTA, folder
-from ledgerops.model.sources.files import AUTO_LOADER, FILES
+from ledgerops.model.sources.files import AUTO_LOADER, FILES, sink_log
 from ledgerops.model.sources.iceberg import ICEBERG, is_iceberg
 from ledgerops.model.sources.kafka import EVENT_HUBS, KAFKA
 from ledgerops.model.sources.kind import Limit, SourceKind
@@ -54,7 +54,7 @@ def offsets_of(value: object, description: str = "", source: str = "") -> Offset
 
 def sink_table(description: str) -> str | None:
     """What the agent finds the table by that a query writes, from a description of its sink; None for another sink."""
-    return description if is_iceberg(description) else folder(description)
+    return description if is_iceberg(description) else folder(description) or sink_log(description)
 
 
 def is_limit(option: str) -> bool:

@@ -5,18 +5,32 @@ Spark's source does not report what waits; the age of the files that it read is 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ledgerops.model.sources.delta import BYTES_PER_BATCH, FILES_PER_BATCH, OUTSTANDING, outstanding
 from ledgerops.model.sources.kind import Limit, Position, SourceKind, has, numbers
 
 ENTRY = "logOffset"
+SINK = re.compile(r"FileSink\[([^\n]+)\]")
+SINK_LOG = "_spark_metadata"
 
 
 def _entry(offset: Any, source: str) -> Position | None:
     """`{"logOffset": 5}`: the newest entry in the source's log, one for each batch that read files."""
     entry = numbers(offset, ENTRY)
     return Position({(source, "0"): entry[0]}) if entry else None
+
+
+def sink_log(description: str) -> str | None:
+    """The folder in which the sink that a description names keeps its log; None for another sink."""
+    found = SINK.fullmatch(description)
+    return f"{found[1].rstrip('/')}/{SINK_LOG}" if found else None
+
+
+def is_sink_log(place: str) -> bool:
+    """Whether a table is found by the log of a file sink."""
+    return place.endswith(f"/{SINK_LOG}")
 
 
 def _sequence(offset: Any, source: str) -> Position | None:

@@ -20,7 +20,7 @@ def writes(view, commits=10, files=350, size=4_100, checkpoint=None):
 def test_many_small_files_are_told_with_what_to_do_about_them(history):
     [finding] = RULE.check(writes(history(plan=DELTA)))
 
-    assert finding.summary == "each batch adds 350 files of 4.1 kB to its table, by the last 10 commits"
+    assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 10 commits"
     assert {each.name: each.value for each in finding.evidence} == {
         "files_per_commit": 350,
         "bytes_per_file": 4100,
@@ -28,6 +28,12 @@ def test_many_small_files_are_told_with_what_to_do_about_them(history):
     }
     assert finding.remedies[0].action.startswith("compact the table that it writes: OPTIMIZE (Delta)")
     assert (RULE.severity, finding.remedies[0].safe) == ("info", True)
+
+
+def test_a_folder_of_plain_files_is_not_compacted(history):
+    [finding] = RULE.check(writes(history(plan={"sink": "FileSink[file:/out]"})))
+
+    assert [each.action.split()[0] for each in finding.remedies] == ["compare", "repartition"]
 
 
 @pytest.mark.parametrize(

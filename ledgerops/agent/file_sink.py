@@ -1,0 +1,76 @@
+"""What each batch adds to the folder of a file sink (Parquet, JSON, CSV ...), from the log that the sink keeps there.
+
+The log has an entry for each batch, with a line for each file. Every tenth entry repeats all before it and grows with
+the table (`spark.sql.streaming.fileSink.log.compactInterval`): such a batch is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from ledgerops.agent.hadoop_files import Files
+from ledgerops.model.records import TableCommit
+
+MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 15,000 files; more are not counted
+MAX_ENTRIES = 20  # read in one round, the newest
+
+
+class FilesAdded(NamedTuple):
+    """The files that a batch added: how many, their bytes, and when the newest was written (epoch seconds)."""
+
+    batch_id: int
+    query_id: str
+    files: int
+    bytes: int
+    at: float
+
+    @property
+    def version(self) -> int:
+        """Entries are numbered by the batch."""
+        return self.batch_id
+
+    def written(self) -> TableCommit:
+        """The entry as a commit of a sink."""
+        return TableCommit(self.batch_id, self.at, self.batch_id, None, self.files, self.bytes)
+
+
+class FileSinkLog:
+    """The log in the folder `name`, of the one query that may write there. Every method raises FileError."""
+
+    version: None = None  # readers need no checkpoint
+    checkpoint: None = None
+
+    def __init__(self, files: Files, name: str, query_id: str) -> None:
+        self.name = name
+        self._files, self._query_id = files, query_id
+        self._newest = -1
+
+    def advance(self, known: int, now: float) -> None:
+        """`known` is the newest batch that has ended. Nothing is asked."""
+        self._newest = known
+
+    def commits(self, after: int | None) -> Sequence[FilesAdded]:
+        """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest."""
+        first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
+        return list(self._read(range(max(0, first), self._newest + 1)))
+
+    def _read(self, batches: Sequence[int]) -> Iterator[FilesAdded]:
+        for batch in batches:
+            entry = f"{self.name}/{batch}"
+            if self._files.exists(entry):
+                yield _parse(batch, self._query_id, self._files.read(entry, MAX_ENTRY_BYTES))
+
+
+def _parse(batch: int, query_id: str, entry: bytes) -> FilesAdded:
+    files, size, at = 0, 0, 0.0
+    for line in entry.splitlines()[1:]:  # the first one is the version of the format
+        try:
+            added = orjson.loads(line)
+            if added["action"] == "add":
+                files, size, at = files + 1, size + added["size"], max(at, added["modificationTime"] / 1000)
+        except (ValueError, KeyError, TypeError):  # the last one may be cut
+            continue
+    return FilesAdded(batch, query_id, files, size, at)

@@ -1,0 +1,94 @@
+"""What the log of a file sink says of each batch, and what it costs to follow it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ledgerops.agent import file_sink
+from ledgerops.agent.file_sink import FileSinkLog
+from ledgerops.agent.hadoop_files import FileError
+from ledgerops.model.records import TableCommit
+from tests.agent.delta_logs import LocalFiles
+from tests.build import T0
+
+
+@pytest.fixture
+def files():
+    return LocalFiles()
+
+
+@pytest.fixture
+def log(tmp_path, files):
+    """Batches 0 to 12: batch n added n files of 100 bytes; the entry of batch 9 repeats those before it."""
+    folder = tmp_path / "_spark_metadata"
+    folder.mkdir()
+    for batch in range(13):
+        lines = [json.dumps(added(batch)) for _ in range(batch)]
+        (folder / ("9.compact" if batch == 9 else str(batch))).write_text("\n".join(["v1", *lines]))
+    return FileSinkLog(files, str(folder), "id-1")
+
+
+def added(batch, action="add"):
+    return {"path": f"file:/out/{batch}", "size": 100, "modificationTime": (T0 + batch) * 1000, "action": action}
+
+
+def test_each_batch_since_is_told_with_its_files_and_bytes(log, files):
+    log.advance(2, T0)
+    assert [each.batch_id for each in log.commits(None)] == [2]
+    log.advance(4, T0)
+
+    assert [each.written() for each in log.commits(2)] == [
+        TableCommit(3, T0 + 3, 3, None, 3, 300),
+        TableCommit(4, T0 + 4, 4, None, 4, 400),
+    ]
+    assert {each.query_id for each in log.commits(2)} == {"id-1"}
+
+
+def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, files):
+    log.advance(10, T0)
+
+    assert [each.batch_id for each in log.commits(7)] == [8, 10]
+    assert files.questions().count("9") == 1
+    assert "9.compact" not in files.asked
+
+
+def test_of_many_batches_the_newest_are_read(log, monkeypatch):
+    monkeypatch.setattr(file_sink, "MAX_ENTRIES", 2)
+    log.advance(12, T0)
+
+    assert [each.batch_id for each in log.commits(3)] == [11, 12]
+
+
+@pytest.mark.parametrize(
+    ("lines", "files_added"),
+    [
+        pytest.param(["v1"], 0, id="no file"),
+        pytest.param(["v1", json.dumps(added(0)), json.dumps(added(0, "delete"))], 1, id="a file that is gone"),
+        pytest.param(["v1", json.dumps(added(0)), json.dumps(added(0))[:40]], 1, id="cut"),
+        pytest.param(["v1", "[]", "7", '{"action":"add"}', '{"action":"add","size":"x"}'], 0, id="no entries"),
+        pytest.param([], 0, id="empty"),
+    ],
+)
+def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files_added):
+    (tmp_path / "0").write_text("\n".join(lines))
+    log = FileSinkLog(files, str(tmp_path), "id-1")
+    log.advance(0, T0)
+
+    [commit] = log.commits(None)
+    assert (commit.files, commit.bytes) == (files_added, 100 * files_added)
+
+
+def test_a_log_that_cannot_be_read_is_an_error(log, files):
+    files.broken = {"*"}
+    log.advance(3, T0)
+
+    with pytest.raises(FileError):
+        log.commits(None)
+
+
+def test_before_the_first_batch_nothing_is_asked(log, files):
+    log.advance(-1, T0)
+
+    assert (log.commits(None), files.questions()) == ([], [])
