@@ -151,7 +151,7 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     if tasks is None or work is None:
         return parts | {"tasks_unknown": adding}, ()
     busy = min(work.seconds, adding)
-    began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
+    began = batch.adding_since
     outside = adding - busy
     after = min(max(0.0, began + adding - work.ended), outside)
     before = min(max(0.0, work.began - began), outside - after)

@@ -149,6 +149,11 @@ class Progress:
         return self.started + self.duration
 
     @property
+    def adding_since(self) -> float:
+        """When `addBatch` began, in epoch seconds; when it would have ended where its time is not known."""
+        return self.ended - self.phases.get("commit_offsets", 0.0) - self.phases.get("add_batch", 0.0)
+
+    @property
     def state_seconds(self) -> float:
         """Task seconds of all stateful operators: reading and changing, removing, saving."""
         return sum(each.update_seconds + each.removal_seconds + each.commit_seconds for each in self.operators)

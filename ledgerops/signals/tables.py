@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableCommit, TableRead
+from ledgerops.model.records import Tables as TableSample
 from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
@@ -25,6 +26,11 @@ class Tables:
         """By source, what the table's own history says of its reader; empty without a collector."""
         known = self._run.history.tables
         return known.sources if known is not None and known.run_id == self._run.history.run_id else {}
+
+    @kept
+    def samples(self) -> Sequence[TableSample]:
+        """All that is still known of them, oldest first."""
+        return [each for each in self._run.history.table_samples if each.run_id == self._run.history.run_id]
 
     @kept
     def reported(self) -> Mapping[str, Left]:

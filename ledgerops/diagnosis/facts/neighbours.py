@@ -64,6 +64,10 @@ def _spans(history: History, since: float, until: float, running: bool = True) -
     return spans
 
 
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
 def cores_taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
     """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
 
@@ -75,7 +79,7 @@ def cores_taken(history: History, since: float, until: float, earlier: bool = Fa
     rate = cores_per_batch_second(history, since, until)
     if rate is None:
         return None
-    busy = sum(max(0.0, min(end, until) - max(start, since)) for start, end in spans)
+    busy = sum(_overlap(span, (since, until)) for span in spans)
     return rate * min(1.0, busy / (until - since))
 
 
@@ -167,7 +171,7 @@ def _holder(view: QueryView) -> str | None:
         if rate is None or rate < MIN_TAKEN_SHARE * width:
             continue
         spans = _spans(other, waits[-1][0], view.now)
-        held = sum(max(0.0, min(b, until) - max(a, since)) for since, until in waits for a, b in spans)
+        held = sum(_overlap(span, wait) for wait in waits for span in spans)
         if held >= NEARLY_ALL * total:
             return other.query
     return None
@@ -180,7 +184,7 @@ def _waits(view: QueryView) -> list[tuple[float, float]]:
         tasks = view.history.tasks_of(batch)
         if tasks is None or "add_batch" not in batch.phases:
             continue
-        began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
+        began = batch.adding_since
         first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
         if first - began >= MOSTLY * batch.duration:
             found.append((began, min(first, batch.ended)))

@@ -37,8 +37,7 @@ def risks(view: QueryView) -> Iterator[Risk]:
 
 def _of_tables(view: QueryView) -> Iterator[Risk]:
     """A table keeps the commits from the oldest that it still has to now."""
-    samples = [each for each in view.history.table_samples if each.run_id == view.history.run_id]
-    earlier = next((each for each in reversed(samples) if each.at <= view.now - WINDOW_SECONDS), None)
+    earlier = next((each for each in reversed(view.tables.samples) if each.at <= view.now - WINDOW_SECONDS), None)
     for place, left in view.tables.headroom.items():
         newest, then = view.tables.read[place[0]], earlier.sources.get(place[0]) if earlier is not None else None
         if earlier is None or then is None or newest.since is None or newest.oldest_at is None:

@@ -66,8 +66,8 @@ def _files(view: QueryView) -> Iterator[Wait]:
         known = [(batch, files.sources[name]) for batch, files in view.lag.files if name in files.sources]
         read = [(batch, files) for batch, files in known if batch.started >= since]
         ages = [(batch.started, batch.started - files.newest) for batch, files in read]
-        base = Wait("files", name, option, most, 0.0, 0, 0.0, 0.0, 0.0)
-        yield from _growing(view, base, ages, partial(_at_cap, view, read, most))
+        wait = partial(Wait, "files", name, option, most)
+        yield from _growing(view, wait, ages, partial(_at_cap, view, read, most))
 
 
 def _commits(view: QueryView) -> Iterator[Wait]:
@@ -76,12 +76,12 @@ def _commits(view: QueryView) -> Iterator[Wait]:
     for name in view.tables.read:
         left = list(_left(view, name))
         ages, versions = [(started, age) for started, age, _ in left], [count for *_, count in left]
-        base = Wait("commits", name, option, cap, 0.0, 0, 0.0, 0.0, 0.0)
-        yield from _growing(view, base, ages, partial(_more, versions))
+        wait = partial(Wait, "commits", name, option, cap)
+        yield from _growing(view, wait, ages, partial(_more, versions))
 
 
 def _growing(
-    view: QueryView, base: Wait, ages: Sequence[tuple[float, float]], holds: Callable[[int], bool]
+    view: QueryView, wait: Callable[..., Wait], ages: Sequence[tuple[float, float]], holds: Callable[[int], bool]
 ) -> Iterator[Wait]:
     """The wait over the fewest of the newest batches that show it; `ages` are by the start of a batch."""
     for count in SERIES_BATCHES:
@@ -91,7 +91,7 @@ def _growing(
         (began, first), (ended, last) = series[0], series[-1]
         if holds(count) and grows([age for _, age in series], ended - began, view.interval):
             share = min(1.0, (last - first) / (ended - began))
-            yield base._replace(since=began, batches=count, first=first, last=last, share=share)
+            yield wait(since=began, batches=count, first=first, last=last, share=share)
             return
 
 
@@ -117,7 +117,7 @@ def _at_cap(view: QueryView, known: Sequence[tuple[Progress, FilesRead]], cap: i
 def _left(view: QueryView, name: str) -> Iterator[tuple[float, float, int]]:
     """Of each steady batch when it began, how long the oldest commit that it left had waited (seconds, 0 for none), and
     how many it left, by the first sample after it: a batch without one is left out."""
-    samples = [each for each in view.history.table_samples if each.run_id == view.history.run_id]
+    samples = view.tables.samples
     times: Sequence[float] = [each.at for each in samples]
     batches = view.baseline.steady
     untils = [*(later.ended for _, later in pairwise(batches)), view.now]
