@@ -256,8 +256,7 @@ class History:
 
     def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
         """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once."""
-        known = {commit.version for commit in self.commits}
-        new = [commit for commit in tables.commits if commit.version not in known]
+        new = [commit for commit in tables.commits if commit not in self.commits]
         self.commits.extend(new)
         if self.tables is None or tables.at > self.tables.at:
             self.table_samples.append(tables)

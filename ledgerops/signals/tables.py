@@ -12,7 +12,7 @@ from ledgerops.model.records import Tables as TableSample
 from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
-RECENT_COMMITS = 20  # newest commits of the sink that averages are taken over
+RECENT_COMMITS = 5  # newest commits of the sink that averages are taken over
 
 
 class Tables:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.metrics import RunningTotals
@@ -88,6 +90,19 @@ def test_commits_of_the_sink_are_counted_once():
         "ledgerops_sink_files_total": {(): 3.0},
         "ledgerops_sink_bytes_total": {(): 250.0},
     }
+
+
+def test_a_commit_to_another_folder_counts_though_it_has_the_same_number():
+    remembered = history([batch(1)])
+    remembered.add_tables(tables(commit(4)))
+    elsewhere = replace(commit(4), at=T0 + 60)
+
+    assert remembered.add_tables(tables(elsewhere, at=T0 + 61)) == [elsewhere]
+
+
+def test_the_files_of_a_batch_are_those_of_the_newest_commits():
+    few, many = ([commit(n, files=f, size=f * 100) for n in range(b, b + 5)] for b, f in ((0, 2), (5, 900)))
+    assert view(tables(*few, *many)).tables.files_per_commit == 900
 
 
 def test_a_batch_writes_so_many_files_of_such_a_size():

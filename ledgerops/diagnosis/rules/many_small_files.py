@@ -17,7 +17,7 @@ Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg
     `partitionBy` before the write, or write from fewer tasks, or set `delta.autoOptimize.optimizeWrite`. A longer
     trigger interval also makes files larger.
 Evidence:
-    files_per_commit: files that a commit of the query adds, on average over those of its newest 20 commits that add any
+    files_per_commit: files that a commit of the query adds, on average over those of its newest 5 commits that add any
     bytes_per_file: bytes of these files divided by their number
     uncheckpointed_versions: head - checkpoint of the newest `tables` record; head + 1 without a checkpoint
 """

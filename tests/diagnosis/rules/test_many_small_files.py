@@ -20,7 +20,7 @@ def writes(view, commits=10, files=350, size=4_100, checkpoint=None):
 def test_many_small_files_are_told_with_what_to_do_about_them(history):
     [finding] = RULE.check(writes(history(plan=DELTA)))
 
-    assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 10 commits"
+    assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 5 commits"
     assert {each.name: each.value for each in finding.evidence} == {
         "files_per_commit": 350,
         "bytes_per_file": 4100,

@@ -50,8 +50,8 @@ def _commit_waits(tape: Tape) -> Iterator[list[float]]:
 
 
 def _of_commits(value: Callable[[Sequence[Json]], float]) -> Formula:
-    """Of the newest 20 commits of the query, those that added files."""
-    return lambda tape: value([each for s in tape.tables for each in s["commits"]][-20:])
+    """Of the newest 5 commits of the query, those that added files."""
+    return lambda tape: value([each for s in tape.tables for each in s["commits"]][-5:])
 
 
 def _files(commits: Sequence[Json]) -> float:
