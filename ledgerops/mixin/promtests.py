@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.rule_files import FILES
+from ledgerops.mixin.rule_files import FILES, READS, groups
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
 
@@ -16,17 +16,23 @@ INSTANCE, QUERY = "driver:9464", "daily_counts"
 
 
 def test_files(site: Site) -> Mapping[str, str]:
-    """`<group>.yaml` -> what `promtool test rules` reads; each file loads the rules of its group only."""
+    """`<group>.yaml` -> what `promtool test rules` reads; each file loads its own rules and what they read."""
     return {
         f"{name}.yaml": document(
             {
-                "rule_files": [f"../rules/{name}.yaml"],
+                "rule_files": [f"../rules/{each}.yaml" for each in (*READS.get(name, ()), name)],
                 "evaluation_interval": duration(site.evaluation_seconds),
+                "group_eval_order": evaluated(name, site),
                 "tests": [_test(alert, case, site) for alert in alerts for case in alert.cases],
             }
         )
         for name, alerts in FILES.items()
     }
+
+
+def evaluated(name: str, site: Site) -> list[str]:
+    """The groups behind one file in their order; promtool takes a random one otherwise."""
+    return [group["name"] for each in (*READS.get(name, ()), name) for group in groups(each, site)]
 
 
 def _test(alert: Alert, case: Case, site: Site) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
-from ledgerops.mixin.alerts.promql import cause, lines, remembered, step
+from ledgerops.mixin.alerts.promql import base_records, cause, lines, remembered, step
 from ledgerops.mixin.problems import first_sentence
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
@@ -22,10 +22,11 @@ FILES: Mapping[str, tuple[Alert, ...]] = {
 }
 # the recording rules of a file, which come before its alerts
 RECORDS: Mapping[str, tuple[Callable[[Site], list[tuple[str, str]]], ...]] = {
-    "symptoms": (falling_behind.records,),
+    "symptoms": (base_records, falling_behind.records),
     "freshness": (freshness.records,),
     "observer": (remembered,),
 }
+READS: Mapping[str, tuple[str, ...]] = {"freshness": ("symptoms",)}  # files whose recording rules a file reads
 # what pint reports of a file although it is meant, and why
 MEANT: Mapping[str, Mapping[str, str]] = {
     "symptoms": {

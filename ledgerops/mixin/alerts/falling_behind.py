@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import interval, total, worst
+from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
 from ledgerops.mixin.site import Site, duration
 
 WINDOW_SECONDS = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
@@ -22,7 +22,7 @@ def _expression(site: Site) -> str:
     window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
     growth = f"deriv({site.series(TOTAL)}[{window}])"
     lag = worst(site, "ledgerops_query_lag_seconds")
-    limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
+    limit = f"{site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
     return f"{lag} > {limit} and on (job, app, query) {growth} > 0"
 
 
@@ -40,7 +40,7 @@ ALERT = Alert(
     rule="falling-behind",
     inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
-        Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80"}, 900, True),
+        Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
         Case(
             "stays quiet", "a trigger of ten minutes",
             {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import alive, interval, once_a_step, silent, step_seconds, worst
+from ledgerops.mixin.alerts.promql import SILENCE, TRIGGER, alive, once_a_step, step_seconds, worst
 from ledgerops.mixin.site import Site, duration
 
 FRESHNESS, BAD, STEP = "query:freshness:seconds", "query:freshness_bad:bool", "query:freshness_bad:step_5m"
@@ -48,7 +48,7 @@ SLOW = (Burn(3.0, DAY, 2 * HOUR), Burn(1.0, 3 * DAY, 6 * HOUR))
 def records(site: Site) -> list[tuple[str, str]]:
     """Recording rules, (name, expression) in the order in which they build on each other."""
     lag = worst(site, "ledgerops_query_lag_seconds")
-    quiet = silent(site)
+    quiet = site.series(SILENCE)
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
     fresh = site.series(FRESHNESS)
     found = [
@@ -59,7 +59,7 @@ def records(site: Site) -> list[tuple[str, str]]:
         (
             BAD,
             # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
-            f"(({fresh} - 2 * {interval(site, fresh)}) > bool {site.freshness_seconds:g}) or "
+            f"(({fresh} - 2 * {site.series(TRIGGER)}) > bool {site.freshness_seconds:g}) or "
             f"({expected} unless on (job, app, query) {alive(site)})",
         ),
     ]

@@ -9,6 +9,7 @@ from ledgerops.mixin.site import Site, duration
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
 LOST = "query:lost"
+SILENCE, TRIGGER = "query:silence:seconds", "query:trigger:seconds"
 TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that runs now stands for one that is gone
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
@@ -94,15 +95,15 @@ def stopped(site: Site, by: str) -> str:
     return f"max by ({by}) ({_activity(site)[1]}) == 0"
 
 
-def silent(site: Site) -> str:
-    """Seconds since each active query was last seen; of several drivers only those that run it count."""
+def base_records(site: Site) -> list[tuple[str, str]]:
+    """Recording rules (name, expression) of what several alerts ask of each query: SILENCE, the seconds since it was
+    last seen by a driver that runs it, and TRIGGER, its interval, 0 where that is not known."""
     on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
-    return f"max {BY} ((time() - {site.series(SEEN)}) {on})"
-
-
-def interval(site: Site, like: str) -> str:
-    """The trigger interval of each query that `like` has; 0 where it is not known."""
-    return f"({worst(site, 'ledgerops_trigger_interval_seconds')} or 0 * ({like}))"
+    known, running = worst(site, "ledgerops_trigger_interval_seconds"), worst(site, ACTIVE)
+    return [
+        (SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"),
+        (TRIGGER, f"{known} or 0 * {running}"),
+    ]
 
 
 def cause(site: Site) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.facts.hang import MIN_STUCK_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import alive, interval, silent, worst
+from ledgerops.mixin.alerts.promql import SILENCE, TRIGGER, worst
 from ledgerops.mixin.site import Site
 
 # taken as the duration of a first batch that is not over: such a query counts as stuck after five minutes
@@ -20,12 +20,11 @@ def spare_seconds(site: Site) -> float:
 
 
 def _expression(site: Site) -> str:
-    quiet = silent(site)
+    quiet = site.series(SILENCE)
     # a query without a batch yet may take minutes for it: it has all of the past to read
     first = f"0 * {quiet} + {FIRST_BATCH_SECONDS:g}"
     batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or {first})"
-    limit = f"{spare_seconds(site):g} + 3 * ({batch} + {interval(site, quiet)})"
-    return f"{quiet} > {limit} and on (job, app, query) {alive(site)}"
+    return f"{quiet} > {spare_seconds(site):g} + 3 * ({batch} + {site.series(TRIGGER)})"
 
 
 ALERT = Alert(

@@ -18,7 +18,7 @@ def _expression(site: Site) -> str:
     window = site.window(WINDOW_SECONDS)
     dropped = f"sum {BY} (increase({site.series('ledgerops_rows_dropped_by_watermark_total')}[{window}]))"
     read = f"sum {BY} (increase({site.series('ledgerops_input_rows_total')}[{window}]))"
-    return f"{dropped} > {MIN_ROWS} and on (job, app, query) {dropped} > {MIN_SHARE:g} * {read}"
+    return f"{dropped} > {MIN_SHARE:g} * {read} > {MIN_ROWS}"  # a comparison keeps its left side
 
 
 ALERT = Alert(

@@ -16,7 +16,7 @@ Mitigation: raise the limit of the source if batches end well within the trigger
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import interval, total, worst
+from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
 from ledgerops.mixin.site import Site, duration
 
 WINDOW_SECONDS = 300.0  # over which the number of versions must grow, as the backlog of falling-behind
@@ -29,7 +29,7 @@ def _expression(site: Site) -> str:
     window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
     growth = f"sum by (job, app, query) (deriv({site.series(VERSIONS)}[{window}]))"
     lag = worst(site, LAG)
-    limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
+    limit = f"{site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
     unread = f"{total(site, VERSIONS)} > 1"
     return f"{lag} > {limit} and on (job, app, query) {growth} > 0 and on (job, app, query) {unread}"
 
@@ -48,7 +48,7 @@ ALERT = Alert(
     names_cause=True,
     inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
-        Case("fires", "versions and lag grow", {UNREAD: "0+2x80", LAG: "0+2x80"}, 900, True),
+        Case("fires", "versions and lag grow", {UNREAD: "0+2x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
         Case("stays quiet", "it keeps up with a busy table", {UNREAD: "0 1 2 0 1 2 0 1 2x70", LAG: "5x80"}, 900, False),
         Case("stays quiet", "a large backlog that shrinks", {UNREAD: "900-10x80", LAG: "3000-30x80"}, 900, False),
         Case("stays quiet", "one old version is being read", {UNREAD: "1x80", LAG: "0+15x80"}, 900, False),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, worst
+from ledgerops.mixin.alerts.promql import BY, TRIGGER
 from ledgerops.mixin.site import Site
 
 WINDOW_SECONDS = 300.0
@@ -15,7 +15,7 @@ def _expression(site: Site) -> str:
     mean = f"max {BY} (avg_over_time({site.series(DURATION)}[{site.window(WINDOW_SECONDS)}]))"
     newest = f"max {BY} (max_over_time({site.series(DURATION)}[{site.window(NOW_SECONDS)}]))"
     # a query that runs back to back has an interval of 0 and nothing to overrun
-    interval = f"on (job, app, query) ({worst(site, INTERVAL)} > 0)"
+    interval = f"on (job, app, query) ({site.series(TRIGGER)} > 0)"
     return f"{mean} > {interval} and {newest} > {interval}"
 
 

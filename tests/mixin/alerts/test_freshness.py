@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.mixin.alerts.freshness import BAD, STEP, budget, records
+from ledgerops.mixin.promtests import evaluated
 from ledgerops.mixin.rule_files import groups, rule_files
 from ledgerops.mixin.site import Site
 from tests.promtool import refused
@@ -73,7 +74,9 @@ def test_the_budget_is_evaluated_more_often_than_a_sample_is_forgotten():
 def holds(tmp_path_factory):
     """Whether each of ASKED, an expression and a second of SERIES, is 1 there: by promtool, which is started once."""
     folder = tmp_path_factory.mktemp("rules")
-    (folder / "freshness.yaml").write_text(rule_files(SITE)["freshness.yaml"])
+    names = ["symptoms.yaml", "freshness.yaml"]
+    for name in names:
+        (folder / name).write_text(rule_files(SITE)[name])
     asked = {f"sum({expression}) # {at}": (expression, at) for expression, at in ASKED}
     one = [{"labels": "{}", "value": 1}]
     case = {
@@ -84,9 +87,9 @@ def holds(tmp_path_factory):
         ],
     }
     document = {
-        "rule_files": ["freshness.yaml"],
+        "rule_files": names,
         "evaluation_interval": "15s",
-        "group_eval_order": [group["name"] for group in groups("freshness", SITE)],  # at random otherwise
+        "group_eval_order": evaluated("freshness", SITE),
         "tests": [case],
     }
     wrong = refused(folder, document)

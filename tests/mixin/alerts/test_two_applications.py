@@ -11,6 +11,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.promtests import STEP, series_named
+from ledgerops.mixin.rule_files import READS
 from ledgerops.mixin.site import Site
 from ledgerops.model.records import Observation
 from ledgerops.runtime.exposition import render
@@ -105,6 +106,7 @@ def test_every_alert_about_a_query_names_the_application_that_it_is_true_of(tmp_
         rules = Path(file).read_text("utf-8")
         mine = [test for test in tests if f"alert: {test['name']}\n" in rules]
         assert mine or file.endswith("observer.yaml")
-        assert_passed(tmp_path, *mine, files=[file])
+        read = [other for other in FILES if Path(other).stem in READS.get(Path(file).stem, ())]
+        assert_passed(tmp_path, *mine, files=[*read, file])
         tests = [test for test in tests if test not in mine]
     assert tests == []
