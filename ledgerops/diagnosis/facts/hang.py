@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.limits import FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
@@ -108,17 +109,21 @@ def nothing_moves(view: QueryView) -> bool:
 
 
 def _times_usual_rows(view: QueryView) -> float:
-    """How many times the usual rows the running batch reads, if its source was sampled when it began; else 0.
+    """How many times the usual rows the running batch reads: what its source had left when it began, where that was
+    sampled; else what comes while a batch as long as the one before it runs. 0 where neither is known.
 
-    A producer that was delayed may send the rows of several minutes at once, which then take long to process.
+    A producer that was delayed may send the rows of several minutes at once, which then take long to process, and a
+    query that falls behind has more of them in each batch.
     """
     running = view.history.running
     if running is None or view.plan.rate_limits:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
     samples = [each for each in near if each.error is None]
-    rows = [batch.rows for batch in view.baseline.settled if batch.rows > 0] if samples else []
-    if not rows:
-        return 0.0
-    left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
-    return left / median(rows)
+    rows, load = [batch.rows for batch in view.baseline.settled if batch.rows > 0], growth.load(view)
+    if samples:
+        newest = samples[-1].latest
+        left = float(sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items()))
+    else:
+        left = load.arrival * view.batches[-1].duration if load is not None else 0.0
+    return left / median(rows) if rows else 0.0

@@ -16,6 +16,20 @@ def test_a_batch_that_runs_far_too_long_is_found(history):
     assert finding.summary == "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"
 
 
+DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
+
+
+@pytest.mark.parametrize(
+    ("rows", "stuck"),
+    [
+        pytest.param([120] * 8 + [1000, 2000, 4500, 9500], False, id="as many rows more"),
+        pytest.param([120] * 12, True, id="for the same rows"),
+    ],
+)
+def test_a_batch_twice_as_long_as_the_one_before_is_expected_where_the_rows_of_that_time_need_it(history, rows, stuck):
+    assert bool(list(RULE.check(history(seconds=DOUBLES, rows=rows, warm_rows=120, running=84)))) is stuck
+
+
 def severity(view):
     """Of the finding on the running batch; None without one."""
     return next((finding.severity for finding in Diagnoser((RULE,))(view).findings), None)
