@@ -99,6 +99,14 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "compare the newest rows with earlier ones: longer texts or lists, or more matches in a join",
             "each row is more work than it used to be",
         ),
+        "driver": FirstStep(
+            "see what the function of foreachBatch does for each row in the driver, and let tasks do it",
+            "`foreachBatch`, most of a batch without a task",
+        ),
+        "few tasks": FirstStep(
+            "see why cores have no task: few source partitions or files, coalesce, a window without partitionBy",
+            "fewer tasks than cores",
+        ),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
     "rate-limited": {

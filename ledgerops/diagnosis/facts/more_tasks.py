@@ -4,8 +4,9 @@ from math import ceil
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
-from ledgerops.diagnosis.profile import FIXED, profile
+from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
@@ -27,18 +28,30 @@ def tasks_wait(view: QueryView) -> bool:
     return found is not None and found.now(*WAITING) >= MOSTLY * found.duration
 
 
-def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) -> tuple[Remedy, Remedy]:
+def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) -> tuple[Remedy, ...]:
     """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`. `dearer`: a
-    row is more work than it used to be."""
-    made = view.plan.rows_made
+    row is more work than it used to be. Of a query that was too slow from its start, nobody sends more than usual."""
+    made, cores, tasks = view.plan.rows_made, view.cluster.cores, _tasks(view)
+    more, always = more_tasks(view, batch_seconds), not view.baseline.usual
+    if _in_function(view):
+        more = first_step("input-overload", "driver", "no task runs for most of a batch, so more tasks do not help")
     if made >= VERY_FAR_TIMES:
         why = "each row is in as many windows, or grouping sets, and costs as much as so many rows"
-        look = first_step("input-overload", "expand", why, number=str(made))
-    elif dearer:
-        look = first_step("input-overload", "dearer", "more rows do not explain the work")
-    else:
-        look = first_step("input-overload", GENERAL, "fewer rows or more tasks at once help")
-    return look, more_tasks(view, batch_seconds)
+        return first_step("input-overload", "expand", why, number=str(made)), more
+    if dearer:
+        return first_step("input-overload", "dearer", "more rows do not explain the work"), more
+    if always and _in_function(view):
+        return (more,)
+    if always and cores and tasks and tasks < cores:
+        return first_step("input-overload", "few tasks", _few(tasks, cores)), more
+    return first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"), more
+
+
+def _in_function(view: QueryView) -> bool:
+    """Whether most of a typical batch passes in the function of `foreachBatch`, while no task runs."""
+    found = profile(view)
+    alone = found.now(*OF_FUNCTION, "driver_waits", "after_tasks") if found is not None else 0.0
+    return found is not None and sink_kind(view) == "foreach_batch" and alone >= MOSTLY * found.duration
 
 
 def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:
@@ -69,10 +82,14 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
     slots = f" and let {needed} run at once" if waits else f" and give the application {needed} cores"
     return Remedy(
         f"{divide}{slots}" if settings else divide,
-        f"{NO_CPU}; " * waits + f"the longest stage has {counted(tasks, 'task')} for {counted(cores or 0, 'core')}",
+        f"{NO_CPU}; " * waits + _few(tasks, cores or 0),
         safe=False,
         settings=(Setting(REPARTITION, needed), *settings),
     )
+
+
+def _few(tasks: int, cores: int) -> str:
+    return f"the longest stage has {counted(tasks, 'task')} for {counted(cores, 'core')}"
 
 
 def _share_for_rows(view: QueryView) -> float:

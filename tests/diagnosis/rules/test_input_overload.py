@@ -171,6 +171,29 @@ def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history,
     assert dict(finding.remedies[1].settings) == settings
 
 
+@pytest.mark.parametrize(
+    ("tasks", "step"),
+    [
+        pytest.param(1, "see why cores have no task", id="one task on two cores"),
+        pytest.param(2, "ask the producer", id="each core has one"),
+    ],
+)
+def test_cores_without_a_task_are_used_before_the_producer_is_asked(history, tasks, step):
+    ran = [[stage(records=[1000 // tasks] * tasks, seconds=[2.7] * tasks, wall=2.7)]] * 20
+    [finding] = RULE.check(history(stages=ran, **WORK | {"cores": 2}))
+
+    assert finding.remedies[0].action.startswith(step)
+
+
+def test_no_tasks_are_advised_where_the_function_of_foreach_batch_works_in_the_driver(history):
+    ran = [[stage(records=[500, 500], seconds=[0.2, 0.2], wall=0.2)]] * 3
+    [finding] = RULE.check(history(stages=ran, **HEAVY, cores=2, plan={"sink": "ForeachBatchSink"}))
+
+    assert [each.action for each in finding.remedies] == [
+        "see what the function of foreachBatch does for each row in the driver, and let tasks do it"
+    ]
+
+
 @pytest.mark.parametrize(("cpu", "asks"), [pytest.param(0.02, False, id="waits"), pytest.param(0.95, True, id="works")])
 def test_no_cores_are_advised_for_tasks_that_wait(history, cpu, asks):
     ran = [[stage(records=[500, 500], seconds=[2.7, 2.7], wall=2.7, cpu=cpu)]] * 20
