@@ -99,9 +99,8 @@ class Diagnoser:
         seen = set()
         resting = view.history.idle_since is not None and view.run.running_seconds is None
         harmed = harm(view) is not None
-        for rule in self.rules:
-            if (long_over and not rule.outlives) or (resting and not rule.at_rest):
-                continue
+        asked = [rule for rule in self.rules if (rule.outlives or not long_over) and (rule.at_rest or not resting)]
+        for rule in asked:
             try:
                 found = list(rule.check(view))
             except Exception:  # whatever goes wrong in one rule, the others must still report
@@ -127,8 +126,8 @@ class Diagnoser:
                 seen.add(key)
         for key, (_, last_seen) in list(self._held.items()):
             rule = self._by_slug[key[0]]
-            over = long_over or (resting and not rule.at_rest)
-            if key not in seen and (over or view.now - last_seen >= rule.linger):
+            over = long_over or rule not in asked or view.now - last_seen >= rule.linger
+            if key not in seen and over:
                 del self._held[key]
 
     def _cleared(self, view: QueryView, active: set[str]) -> Set[str]:

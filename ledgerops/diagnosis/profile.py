@@ -209,13 +209,9 @@ def _with_and_without_warm_up(view: QueryView, searched: Iterable[Sequence[Progr
 
 
 def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) -> list[Split]:
-    found, known = list[Split](), _tasks(view)
-    for batch in newest_first:
-        tasks = known.get(batch.batch_id) if with_tasks else None
-        if batch.duration > 0 and (not with_tasks or tasks is not None):
-            found.append(_remembered(view, batch, tasks))
-            if len(found) == SHOWN_BATCHES:
-                break
+    known: Mapping[int, TaskSummary] = _tasks(view) if with_tasks else {}
+    usable = (batch for batch in newest_first if batch.duration > 0 and (not with_tasks or batch.batch_id in known))
+    found = [_remembered(view, batch, known.get(batch.batch_id)) for batch in islice(usable, SHOWN_BATCHES)]
     return found[::-1]
 
 

@@ -9,27 +9,24 @@ from ledgerops.model.records import Offsets, Partition, Progress
 
 def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
     """Offsets that a batch left unread, by (topic, partition), never negative; of two that read one, the slower's."""
-    found: dict[Partition, int] = {}
-    for source in progress.sources:
-        lefts = {
-            partition: left if (left := head - source.end[partition]) > 0 else 0
-            for partition, head in source.latest.items()
-            if partition in source.end
-        }
-        found = larger_of(found, lefts) if found else lefts
-    return found
+    return _beyond((source.end, source.latest) for source in progress.sources)
 
 
 def read_by_partition(progress: Progress) -> dict[Partition, int]:
     """Offsets that a batch read, by (topic, partition); of two that read one, the larger number."""
+    return _beyond((source.start, source.end) for source in progress.sources)
+
+
+def _beyond(spans: Iterable[tuple[Offsets, Offsets]]) -> dict[Partition, int]:
+    """How far the second offsets of each source are beyond its first, of the partitions of both; never negative."""
     found: dict[Partition, int] = {}
-    for source in progress.sources:
-        reads = {
-            partition: read if (read := end - source.start[partition]) > 0 else 0
-            for partition, end in source.end.items()
-            if partition in source.start
+    for first, second in spans:
+        beyond = {
+            partition: more if (more := offset - first[partition]) > 0 else 0
+            for partition, offset in second.items()
+            if partition in first
         }
-        found = larger_of(found, reads) if found else reads
+        found = larger_of(found, beyond) if found else beyond
     return found
 
 

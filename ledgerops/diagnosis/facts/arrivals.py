@@ -28,10 +28,14 @@ def is_only_input(view: QueryView, topic: str) -> bool:
 
 def known_until(history: History, now: float) -> float:
     """Heads are known up to the newest batch, the newest answer of the source, or the newest word of being idle."""
-    batch = history.last.started if history.last is not None else 0.0
     answered = next((heads.at for heads in reversed(history.heads) if heads.error is None and heads.at <= now), 0.0)
-    resting = (history.last_seen or 0.0) if history.idle_since is not None else 0.0
-    return min(now, max(batch, answered, resting))
+    return min(now, max(answered, heard_at(history)))
+
+
+def heard_at(history: History) -> float:
+    """When the query itself last got an answer of its source: with its newest batch, or when it was last seen idle."""
+    began = history.last.started if history.last is not None else 0.0
+    return max(began, (history.last_seen or 0.0) if history.idle_since is not None else 0.0)
 
 
 def last_moves(history: History) -> dict[str, float]:

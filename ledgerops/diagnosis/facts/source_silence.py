@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.arrivals import heard_at
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.diagnosis.facts.failures import failures
@@ -48,7 +49,7 @@ def _unanswered(view: QueryView) -> Silence | None:
     if (
         seconds < MIN_UNANSWERED_SECONDS
         or not answered_before
-        or _heard_since(view) > asked.unreachable_since + MAX_ANSWER_SECONDS
+        or heard_at(view.history) > asked.unreachable_since + MAX_ANSWER_SECONDS  # only ledgerops cannot reach it
     ):
         return None
     evidence = (
@@ -58,13 +59,6 @@ def _unanswered(view: QueryView) -> Silence | None:
     return Silence(
         f"the broker has not answered for {duration(seconds)} ({asked.error})", asked.unreachable_since, evidence, 0.9
     )
-
-
-def _heard_since(view: QueryView) -> float:
-    """When the query itself last got an answer of its source: then only ledgerops cannot reach the broker."""
-    history = view.history
-    began = history.last.started if history.last is not None else 0.0
-    return max(began, (history.last_seen or 0.0) if history.idle_since is not None else 0.0)
 
 
 def _waits(view: QueryView) -> Silence | None:
