@@ -27,6 +27,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.model.sources import is_limit
+from ledgerops.model.sources.delta import has_delta
 from ledgerops.model.sources.iceberg import ICEBERG_CLASSES, iceberg_sink
 from ledgerops.model.state_settings import state_settings
 from ledgerops.runtime.runs import Run, Runs
@@ -67,6 +68,7 @@ def read_plan(run: Run) -> Plan:
         "app_name": _attempt(lambda: session.setting("spark.app.name")),
         "spark_version": _attempt(lambda: str(session.spark.version)),
         "shuffle_partitions": _attempt(lambda: int(session.setting(SHUFFLE_PARTITIONS) or "")),
+        "delta": _attempt(lambda: has_delta(session.setting)),
     }
     handle = _attempt(lambda: _handle(run, session))
     if handle is not None and session.classic:

@@ -35,6 +35,7 @@ from ledgerops.model.records import (
     StageSummary,
     TaskSummary,
 )
+from ledgerops.model.sources.delta import has_delta
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.model.state_settings import state_settings
 
@@ -262,6 +263,7 @@ class Log:
             rows_made=rows_made(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
             state_settings=state_settings(properties.get),
+            delta=has_delta(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},
         )
         self._plans[run_id] = reads + 1, plan

@@ -49,6 +49,7 @@ def test_what_a_session_sets_holds_before_what_the_application_was_started_with(
             event["modifiedConfigs"] = {
                 "spark.sql.shuffle.partitions": "300",
                 "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "1",
+                "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             }
     log = tmp_path / "local-4"
     log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
@@ -56,6 +57,7 @@ def test_what_a_session_sets_holds_before_what_the_application_was_started_with(
 
     assert plan.shuffle_partitions == 300
     assert plan.state_settings == {"rocksdb.writeBufferSizeMB": "1"}
+    assert plan.delta
 
 
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):

@@ -60,7 +60,7 @@ def _of_delta(view: QueryView, found: Profile) -> bool:
     tables = {source.kind for source in view.sources}
     tasks = [stage.tasks for stage in _tiny(found)]
     return (
-        ("delta" in tables or "delta" in sink_name(view).lower())
+        (view.plan.delta or "delta" in tables or "delta" in sink_name(view).lower())
         and view.plan.shuffle_partitions != SNAPSHOT_PARTITIONS
         and tasks.count(SNAPSHOT_PARTITIONS) * SNAPSHOT_PARTITIONS > sum(tasks) / 2
     )

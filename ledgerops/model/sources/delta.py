@@ -8,6 +8,7 @@ table's `_delta_log`, which the agent reads. Databricks reports metrics.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ledgerops.model.records import Left, TablePosition
@@ -18,6 +19,11 @@ FILES_PER_BATCH = Limit("maxFilesPerTrigger", "files")
 BYTES_PER_BATCH = Limit("maxBytesPerTrigger", "bytes")
 OUTSTANDING = frozenset(("numFilesOutstanding", "numBytesOutstanding"))
 BEFORE_FIRST = -1  # index: no file of the version was read; -100, -20 and -19 occur with changes of the schema
+
+
+def has_delta(setting: Callable[[str], str | None]) -> bool:
+    """Whether a session that has such settings can write Delta tables in SQL, in a function of `foreachBatch` too."""
+    return "io.delta." in (setting("spark.sql.extensions") or "")
 
 
 def _position(offset: Any, source: str) -> Position | None:
