@@ -30,8 +30,8 @@ Evidence:
         running one, or before the newest one, asked for its offsets. Given if each batch reads all available rows.
     seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0: while R times as many
         rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
-    work_on_rows_share: without heads to compare: what python, state_update, shuffle, spill and cpu of the profile
-        (`docs/verdict.md`) take beyond the usual, divided by the batch
+    work_on_rows_share: what python, state_update, shuffle, spill and cpu of the profile (`docs/verdict.md`) take,
+        divided by the batch; unless more rows a second than usual explain it, what they take beyond the usual
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
     ledgerops_trigger_interval_seconds: the trigger interval of the plan
     stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
@@ -45,6 +45,7 @@ from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import overload_steps
+from ledgerops.diagnosis.facts.work_on_rows import work_on_rows
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
@@ -59,7 +60,6 @@ from ledgerops.signals.rates import read_over
 
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
-WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -115,12 +115,12 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     time = owed(view) if view.baseline.usual else owes_for(view, PROOF)
     if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
         return
-    share = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
+    share, dearer = work_on_rows(view, found)
     if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
         return
     at, seconds = view.last.ended, view.last.duration
     more_rows = "more rows arrive in an interval than the query can process in it"
-    so = "each row is more work than it used to be" if found.has_past else more_rows
+    so = "each row is more work than it used to be" if dearer else more_rows
     yield Finding(
         f"the work on {view.last.rows:,} rows takes {share:.0%} of a batch of {duration(seconds)}, and the trigger "
         f"interval is {interval:g} s: {so}",
@@ -131,7 +131,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {seconds:.1f}", at),
             *found.stretches,
         ),
-        overload_steps(view, seconds, dearer=found.has_past),
+        overload_steps(view, seconds, dearer=dearer),
         confidence=UNSURE,
         began=time.since,
         share=NOISE_SHARE,

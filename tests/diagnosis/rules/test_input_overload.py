@@ -135,6 +135,32 @@ def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(
 
 
 @pytest.mark.parametrize(
+    ("rows", "speaks"),
+    [
+        pytest.param([5000, 5800, 6700, 7700], True, id="ten times the rows a second, of which a fifth is left over"),
+        pytest.param([500, 580, 670, 770], False, id="no more a second than before: batches are longer"),
+    ],
+)
+def test_more_rows_than_a_batch_can_do_are_found_before_the_batches_have_grown_much(history, rows, speaks):
+    """A fifth more than is processed comes, which makes each batch a sixth longer than the one before."""
+    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[8.0, 8.0], wall=8.0)
+    seconds = [8.0, 9.3, 10.7, 12.3]
+    view = history(
+        warm=0,
+        rows=[125] * 30 + rows,
+        seconds=[0.5] * 30 + seconds,
+        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": each - 0.1} for each in seconds],
+        stages=[[quick]] * 30 + [[slow]] * 4,
+        cores=2,
+        interval=2.0,
+        source="FileStreamSource[file:/in]",
+    )
+
+    found = [finding.summary for finding in RULE.check(view)]
+    assert any("more rows arrive in an interval" in summary for summary in found) is speaks
+
+
+@pytest.mark.parametrize(
     ("made", "first"),
     [
         pytest.param(300, "compare the length of the window with its slide: the plan makes 300", id="windows"),

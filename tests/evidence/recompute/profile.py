@@ -187,8 +187,9 @@ def _needed_offsets(tape: Tape) -> float:
 
 
 def _work_share(tape: Tape) -> float:
-    found = profile(tape)
-    return sum(max(0.0, found.excess([name])) for name in WORK) / found.duration
+    found, dearer = profile(tape), "more work than it used to be" in tape.finding["summary"]
+    taken = (max(0.0, found.excess([name])) if dearer else found.now.get(name, 0.0) for name in WORK)
+    return sum(taken) / found.duration
 
 
 def _part(name: str) -> Formula:
