@@ -32,15 +32,15 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
     """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`. `dearer`: a
     row is more work than it used to be. Of a query that was too slow from its start, nobody sends more than usual."""
     made, cores, tasks = view.plan.rows_made, view.cluster.cores, _tasks(view)
-    more, always = more_tasks(view, batch_seconds), not view.baseline.usual
-    if _in_function(view):
-        more = first_step("input-overload", "driver", "no task runs for most of a batch, so more tasks do not help")
+    always, in_function = not view.baseline.usual, _in_function(view)
+    why = "no task runs for most of a batch, so more tasks do not help"
+    more = first_step("input-overload", "driver", why) if in_function else more_tasks(view, batch_seconds)
     if made >= VERY_FAR_TIMES:
         why = "each row is in as many windows, or grouping sets, and costs as much as so many rows"
         return first_step("input-overload", "expand", why, number=str(made)), more
     if dearer:
         return first_step("input-overload", "dearer", "more rows do not explain the work"), more
-    if always and _in_function(view):
+    if always and in_function:
         return (more,)
     if always and cores and tasks and tasks < cores:
         return first_step("input-overload", "few tasks", _few(tasks, cores)), more

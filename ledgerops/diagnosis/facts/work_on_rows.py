@@ -8,7 +8,7 @@ from ledgerops.signals.baseline import MORE_RATIO
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
 
-PARTS = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
+WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 
 
 class Work(NamedTuple):
@@ -23,9 +23,9 @@ class Work(NamedTuple):
 
 def work_on_rows(view: QueryView, found: Profile) -> Work:
     """Of the batches of a profile."""
-    excess = sum(found.parts[name].excess for name in PARTS if name in found.parts) / found.duration
+    excess = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
     dearer = found.has_past and excess >= MOSTLY
-    return Work(excess if dearer or not _more_rows(view) else found.now(*PARTS) / found.duration, dearer)
+    return Work(excess if dearer or not _more_rows(view) else found.now(*WORK) / found.duration, dearer)
 
 
 def _more_rows(view: QueryView) -> bool:
