@@ -10,16 +10,14 @@ import orjson
 import pytest
 
 import tests.evidence.recompute as recompute
-from ledgerops.diagnosis.batch_parts import Facts, split
 from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.scoring.replay import replayed
 from ledgerops.model.recording import encode
 from ledgerops.model.recording import read as read_recording
-from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.replay import verdicts
-from tests.build import T0, batch, spark_json
+from tests.build import T0, spark_json
 from tests.drills.test_score import NAMES, made
 from tests.evidence.numbers import compare, wrong
 from tests.evidence.recompute import Compared
@@ -74,85 +72,58 @@ def test_findings_whose_numbers_are_not_in_the_recording_are_seen(tmp_path):
     assert {"slow-sink: after_tasks_seconds", "slow-sink: profile_seconds"} <= told
 
 
-def test_every_number_of_a_cap_on_files_is_there(tmp_path):
-    """A file each 1.25 s, of which a batch reads one each 2 s."""
-    run = spark_json()["runId"]
-    plan = {"run_id": run, "trigger": "processing_time", "trigger_interval": 2.0}
-    lines = [encode(T0, "plan", "landed", orjson.dumps({**plan, "rate_limits": {"maxFilesPerTrigger": "1"}}))]
-    for number in range(30):
+def files(number, at):
+    """A file each 1.25 s, of which a batch reads one."""
+    offsets = {"startOffset": {"logOffset": number - 1} if number else None, "endOffset": {"logOffset": number}}
+    modified = T0 + 1.25 * number
+    read = {"files": 1, "oldest": modified, "newest": modified, "folder_changed": at}
+    return "FileStreamSource[file:/landing]", offsets, "files", {"sources": {"FileStreamSource": read}}
+
+
+def commits(number, at):
+    """A commit each 1 s, of which a batch reads one, and 30 small files in each commit of its own. Of the source the
+    commits of the last 100 s are left."""
+    offset = {"reservoirId": "t", "reservoirVersion": number, "index": -1, "isStartingVersion": False}
+    read = {"head": 2 * number + 1, "versions": number + 1, "since": T0 + number, "oldest": 1}
+    read["oldest_at"] = max(T0 - 60, at - 100)
+    commit = {"version": number, "at": at + 0.3, "batch_id": number, "rows": 9, "files": 30, "bytes": 90_000}
+    tables = {"sources": {"in": read}, "commits": [commit], "head": number, "checkpoint": None}
+    return "DeltaSource[file:/in]", {"startOffset": offset, "endOffset": offset}, "tables", tables
+
+
+@pytest.mark.parametrize(
+    ("reads", "batches", "rules"),
+    [
+        pytest.param(files, 30, {"rate-limited", "falling-behind"}, id="a cap on files"),
+        pytest.param(
+            commits, 90, {"rate-limited", "falling-behind", "many-small-files", "retention-risk"}, id="a table"
+        ),
+    ],
+)
+def test_every_number_of_a_capped_source_is_there(tmp_path, reads, batches, rules):
+    """Of a query that reads at most one file in each batch, every 2 s."""
+    run = {"run_id": spark_json()["runId"]}
+    plan = {"trigger": "processing_time", "trigger_interval": 2.0, "rate_limits": {"maxFilesPerTrigger": "1"}}
+    lines = [encode(T0, "plan", "capped", orjson.dumps(run | plan))]
+    for number in range(batches):
         at = T0 + 2.0 * number
-        name = "FileStreamSource"
-        source = {"description": f"{name}[file:/landing]", "endOffset": {"logOffset": number}, "numInputRows": 100}
+        description, offsets, kind, read = reads(number, at)
         record = spark_json(
-            name="landed",
+            name="capped",
             timestamp=format_instant(at),
             batchId=number,
             durationMs={"addBatch": 300 + number, "triggerExecution": 400 + number},
-            sources=[{**source, "startOffset": {"logOffset": number - 1} if number else None, "latestOffset": None}],
-        )
-        lines.append(encode(at + 0.43, "progress", "landed", orjson.dumps(record)))
-        modified = T0 + 1.25 * number
-        read = {"files": 1, "oldest": modified, "newest": modified, "folder_changed": at}
-        files = {"run_id": run, "batch_id": number, "sources": {name: read}}
-        lines.append(encode(at + 0.5, "files", "landed", orjson.dumps(files)))
-    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
-
-    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
-
-    assert {number.rule for number in found} == {"rate-limited", "falling-behind"}
-    assert wrong(found) == ()
-
-
-def test_every_number_of_a_reader_of_a_table_is_there(tmp_path):
-    """A commit each 2 s, of which a batch reads half, and 30 small files in each of its own; of the source the commits
-    of the last 100 s are left."""
-    run = spark_json()["runId"]
-    plan = {"run_id": run, "trigger": "processing_time", "trigger_interval": 2.0}
-    lines = [encode(T0, "plan", "silver", orjson.dumps({**plan, "rate_limits": {"maxFilesPerTrigger": "1"}}))]
-    for number in range(90):
-        at = T0 + 2.0 * number
-        offset = {"reservoirId": "t", "reservoirVersion": number, "index": -1, "isStartingVersion": False}
-        source = {"description": "DeltaSource[file:/in]", "startOffset": offset, "endOffset": offset}
-        record = spark_json(
-            name="silver",
-            timestamp=format_instant(at),
-            batchId=number,
-            durationMs={"addBatch": 300, "triggerExecution": 400},
-            sources=[{**source, "numInputRows": 100, "latestOffset": None}],
+            sources=[{"description": description, "numInputRows": 100, "latestOffset": None, **offsets}],
             sink={"description": "DeltaSink[/out]", "numOutputRows": -1},
         )
-        lines.append(encode(at + 0.43, "progress", "silver", orjson.dumps(record)))
-        read = {"head": 2 * number + 1, "versions": number + 1, "since": T0 + number, "oldest": 1}
-        read["oldest_at"] = max(T0 - 60, at - 100)
-        commit = {"version": number, "at": at + 0.3, "batch_id": number, "rows": 9, "files": 30, "bytes": 90_000}
-        tables = {"run_id": run, "sources": {"in": read}, "commits": [commit], "head": number, "checkpoint": None}
-        lines.append(encode(at + 0.5, "tables", "silver", orjson.dumps(tables)))
+        lines.append(encode(at + 0.43, "progress", "capped", orjson.dumps(record)))
+        lines.append(encode(at + 0.5, kind, "capped", orjson.dumps({**run, "batch_id": number, **read})))
     (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
 
     found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
 
-    assert {number.rule for number in found} == {
-        "rate-limited",
-        "falling-behind",
-        "many-small-files",
-        "retention-risk",
-    }
+    assert {number.rule for number in found} == rules
     assert wrong(found) == ()
-
-
-def test_the_parts_of_a_batch_add_up_to_it_with_more_even_tasks_than_cores():
-    whole = batch(duration=3.0, phases={"add_batch": 2.8})
-    stage = StageSummary(
-        stage_id=0, name="save", tasks=6, failed_tasks=0, started=T0 + 0.2, ended=T0 + 2.2, run_seconds=3.6,
-        cpu_seconds=1.0, gc_seconds=0.0, seconds_median=0.6, seconds_max=0.6, records=900, records_median=150,
-        records_max=150, reads_shuffle=True, input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0, spill_bytes=0,
-        executors={"driver": ExecutorShare(6, 3.6, 900)},
-    )  # fmt: skip
-
-    parts = split(whole, TaskSummary("run-1", 0, (stage,)), Facts({"driver": 2})).seconds
-
-    assert sum(parts.values()) == pytest.approx(3.0)
-    assert parts["sink_wait"] + parts["cpu"] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
