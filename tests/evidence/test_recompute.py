@@ -29,17 +29,11 @@ ALLOWED = ("tests.evidence.recompute", "tests.evidence.tape")
 
 @pytest.mark.parametrize("file", [*PACKAGE.glob("*.py"), PACKAGE.parent / "tape.py"], ids=lambda file: file.stem)
 def test_it_shares_nothing_with_what_it_checks(file):
-    imported = [
-        name
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in _names(node)])
-    ]
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    imported = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    imported += [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
 
     assert [name for name in imported if name.startswith(("ledgerops", "tests")) and not name.startswith(ALLOWED)] == []
-
-
-def _names(node):
-    return node.names if isinstance(node, ast.Import) else []
 
 
 def test_the_parts_of_each_cause_are_recomputed():
@@ -60,15 +54,12 @@ def test_every_number_of_a_slow_sink_is_there(tmp_path):
 def test_findings_whose_numbers_are_not_in_the_recording_are_seen(tmp_path):
     bundle = made(tmp_path, NAMES["main"])
 
-    def lying():
-        for verdict in replayed(bundle):
-            findings = tuple(
-                replace(each, evidence=tuple(replace(number, value=number.value * 1.1) for number in each.evidence))
-                for each in verdict.findings
-            )
-            yield replace(verdict, findings=findings)
+    def tenth_more(finding):
+        return replace(finding, evidence=tuple(replace(each, value=each.value * 1.1) for each in finding.evidence))
 
-    told = {" ".join(line.split()[:2]) for line in wrong(compare(bundle.recording, lying()))}
+    lying = (replace(each, findings=tuple(map(tenth_more, each.findings))) for each in replayed(bundle))
+
+    told = {" ".join(line.split()[:2]) for line in wrong(compare(bundle.recording, lying))}
     assert {"slow-sink: after_tasks_seconds", "slow-sink: profile_seconds"} <= told
 
 

@@ -43,21 +43,15 @@ def recompute(lines: Sequence[Json], query: str, now: float, finding: Json) -> I
     One look at all queries leaves lines of one instant, and a verdict comes after each: it knew of the others' lines
     of its own instant, or did not yet.
     """
-    tape, before = Tape(lines, query, now, finding), None
+    known = [each for each in lines if each.get("query") in (query, None) or instant(each["at"]) < now - SAME]
+    tape, before = Tape(lines, query, now, finding), Tape(known, query, now, finding)
     numbers = [(evidence["name"], evidence["value"]) for evidence in finding["evidence"]]
     if finding.get("saving_seconds") is not None:
         numbers.append(("saving_seconds", finding["saving_seconds"]))
     for name, told in numbers:
         compared = Compared(name, told, _given(tape, name))
-        if not compared.agrees:
-            if before is None:
-                known = [
-                    each for each in lines if each.get("query") in (query, None) or instant(each["at"]) < now - SAME
-                ]
-                before = Tape(known, query, now, finding)
-            earlier = Compared(name, told, _given(before, name))
-            compared = earlier if earlier.agrees else compared
-        yield compared
+        earlier = compared if compared.agrees else Compared(name, told, _given(before, name))
+        yield earlier if earlier.agrees else compared
 
 
 def _given(tape: Tape, name: str) -> list[float]:

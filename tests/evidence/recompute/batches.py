@@ -13,6 +13,7 @@ from tests.evidence.recompute.numbers import (
     change,
     head,
     median_of,
+    of_each,
     offsets_read,
 )
 from tests.evidence.recompute.profile import idle_share
@@ -84,11 +85,7 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
     owes nearly as much as any."""
     newest = [batch for batch in tape.whole[1:] if batch.end >= tape.now - 120]
     newest = newest if len(newest) >= 5 else tape.whole[1:][-5:]
-    until, interval, running = (
-        [*(batch.start for batch in newest[1:]), float("inf")],
-        tape.interval,
-        tape.running_seconds,
-    )
+    interval, running, until = tape.interval, tape.running_seconds, [*(b.start for b in newest[1:]), float("inf")]
     gains = [_gains(tape, batch) for batch in newest]
     due = [min(b.seconds, interval) if gained else b.seconds for b, gained in zip(newest, gains, strict=True)]
     turns = [
@@ -139,10 +136,6 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
             }
 
 
-def _of_stalls(name: str) -> Formula:
-    return lambda tape: (found[name] for found in _stalls(tape))
-
-
 # -- a load that creeps up
 
 
@@ -178,10 +171,6 @@ def _head_at(tape: Tape, at: float) -> float:
     after = next((look for look in looks if look[0] > at), before)
     share = (at - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
     return before[1] + share * (after[1] - before[1])
-
-
-def _of_creep(name: str) -> Formula:
-    return lambda tape: (found[name] for found in _creep(tape))
 
 
 # -- ends and failures
@@ -442,14 +431,14 @@ FORMULAS: Mapping[str, Formula] = {
     "rate-limited: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.steady[-5:]),
     "query-stuck: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.whole[1:][-200:]),
     **{
-        name: _of_stalls(name)
+        name: of_each(_stalls, name)
         for name in (
             "slow_batches", "batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
             "waiting_share_of_excess",
         )
     },
     **{
-        name: _of_creep(name.removeprefix("slow-creep: "))
+        name: of_each(_creep, name.removeprefix("slow-creep: "))
         for name in (
             "fullness", "fullness_per_minute", "slow-creep: arrival_rows_per_second", "arrival_growth",
             "seconds_to_capacity",
@@ -517,7 +506,7 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "state_removal_wall_seconds": _removal_wall,
     "eviction-storm: saving_seconds": _removal_wall,
-    "intermittent-sink: saving_seconds": _of_stalls("saving_seconds"),
+    "intermittent-sink: saving_seconds": of_each(_stalls, "saving_seconds"),
     "eviction-storm: batch_seconds": lambda tape: _storm(tape).seconds,
     "state_snapshot_lag_batches": lambda tape: float(tape.newest.id + 1 - _uploaded(tape)),
     "state_snapshot_age_seconds": _snapshot_age,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from tests.evidence.tape import Batch, Json, Tape
@@ -37,6 +37,11 @@ def change(batches: Sequence[Batch], of: OfBatch) -> Iterator[float]:
     """By how much the number of the newest batch is above that of each earlier one, for each second between them."""
     newest = batches[-1]
     return ((of(newest) - of(batch)) / (newest.end - batch.end) for batch in batches[:-1])
+
+
+def of_each(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -> Formula:
+    """One of the numbers that are found together, for each choice of batches."""
+    return lambda tape: (numbers[name] for numbers in found(tape))
 
 
 def growths(values: Sequence[float]) -> list[float]:
