@@ -33,31 +33,28 @@ OF_ROWS = (
 
 OF_FUNCTION, WAITED = ("driver_before", "driver_between"), "driver_waits"
 
-OWNED: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
-    # parts; those that count only against a usual; those that count only without one
-    "slow-source": (("latest_offset", "get_batch"), ("source_wait",), ()),
-    "slow-sink": (
-        ("after_tasks", "sink_wait", "driver_waits"),
-        ("driver_before", "driver_between", "tasks_unknown"),
-        (),
-    ),
-    "python-bound": (("python",), (), ()),
-    "table-scan": (("table_scan",), (), ()),
-    "key-skew": (("uneven_keys",), (), ()),
-    "straggler": (("uneven_task",), (), ()),
-    "scheduler-skew": (("uneven_executors",), (), ()),
-    "source-partition-skew": (("uneven_source",), (), ()),
-    "too-many-tasks": (("many_tasks",), (), ()),
-    "small-batch-overhead": (("query_planning", "launch", "few_rows"), (), ("driver_before",)),
-    "checkpoint-slow": (("wal_commit", "commit_offsets"), (), ()),
-    "state-commit-slow": (("state_commit",), (), ()),
-    "rocksdb-stall": (("state_stall",), (), ()),
-    "gc-pressure": (("gc",), (), ()),
-    "memory-spill": (("spill",), (), ()),
-    "cpu-saturated": (("other_processes",), (), ()),
-    "noisy-neighbour": (("other_queries",), (), ()),
+OWNED: Mapping[str, Sequence[str]] = {
+    "slow-source": ("latest_offset", "get_batch"),
+    "slow-sink": ("after_tasks", "sink_wait", "driver_waits"),
+    "python-bound": ("python",),
+    "table-scan": ("table_scan",),
+    "key-skew": ("uneven_keys",),
+    "straggler": ("uneven_task",),
+    "scheduler-skew": ("uneven_executors",),
+    "source-partition-skew": ("uneven_source",),
+    "too-many-tasks": ("many_tasks",),
+    "small-batch-overhead": ("query_planning", "launch", "few_rows"),
+    "checkpoint-slow": ("wal_commit", "commit_offsets"),
+    "state-commit-slow": ("state_commit",),
+    "rocksdb-stall": ("state_stall",),
+    "gc-pressure": ("gc",),
+    "memory-spill": ("spill",),
+    "cpu-saturated": ("other_processes",),
+    "noisy-neighbour": ("other_queries",),
 }
-
+# parts that count only against a usual, and those that count only without one
+GROWN = {"slow-source": ("source_wait",), "slow-sink": ("driver_before", "driver_between", "tasks_unknown")}
+BORN = {"small-batch-overhead": ("driver_before",)}
 NORMAL = {"checkpoint-slow": 0.5}  # seconds that any query spends on these parts
 
 
@@ -168,10 +165,10 @@ def idle_share(tape: Tape, batch: Batch, usual: float, adding: float) -> float:
 def _saving(tape: Tape) -> float:
     """The seconds of a cause's parts beyond the usual."""
     rule = tape.finding["rule"]
-    found, (always, grown, born) = profile(tape), OWNED[rule]
+    found = profile(tape)
     if found.usual is None:
-        return max(0.0, found.excess([*always, *born]) - NORMAL.get(rule, 0.0))
-    return max(0.0, found.excess([*always, *grown]))
+        return max(0.0, found.excess([*OWNED[rule], *BORN.get(rule, ())]) - NORMAL.get(rule, 0.0))
+    return max(0.0, found.excess([*OWNED[rule], *GROWN.get(rule, ())]))
 
 
 def _needed_offsets(tape: Tape) -> float:
