@@ -83,8 +83,8 @@ def _away(tape: Tape) -> float:
 def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
     """The share that is owed from a late batch on, and the seconds of the late ones: of what proves it the longest that
     owes nearly as much as any."""
-    newest = [batch for batch in tape.whole[1:] if batch.end >= tape.now - 120]
-    newest = newest if len(newest) >= 5 else tape.whole[1:][-5:]
+    count = max(5, sum(batch.end >= tape.now - 120 for batch in tape.whole[1:]))
+    newest = tape.whole[1:][-count:]
     interval, running, until = tape.interval, tape.running_seconds, [*(b.start for b in newest[1:]), float("inf")]
     gains = [_gains(tape, batch) for batch in newest]
     due = [min(b.seconds, interval) if gained else b.seconds for b, gained in zip(newest, gains, strict=True)]
@@ -174,10 +174,6 @@ def _head_at(tape: Tape, at: float) -> float:
 
 
 # -- ends and failures
-
-
-def _failed_batch(tape: Tape) -> float:
-    return float(max((batch.id for batch in tape.all[: tape.failures[-1][1]]), default=-1) + 1)
 
 
 def _in_window(tape: Tape) -> list[float]:
@@ -303,15 +299,14 @@ def _state(key: str) -> Callable[[Tape], OfBatch]:
     return lambda tape: lambda batch: float(_operator(tape, batch)[key])
 
 
-def _bytes(tape: Tape) -> OfBatch:
-    def of(batch: Batch) -> float:
-        operator = _operator(tape, batch)
-        disk = "disk" in tape.finding["summary"]
-        return float(
-            (operator.get("customMetrics") or {})["rocksdbSstFileSize"] if disk else operator["memoryUsedBytes"]
-        )
+def _on_disk(tape: Tape) -> bool:
+    return "disk" in tape.finding["summary"]
 
-    return of
+
+def _bytes(tape: Tape) -> OfBatch:
+    if _on_disk(tape):
+        return lambda batch: float(_operator(tape, batch)["customMetrics"]["rocksdbSstFileSize"])
+    return _state("memoryUsedBytes")(tape)
 
 
 def _span(tape: Tape) -> list[Batch]:
@@ -328,7 +323,7 @@ def _span(tape: Tape) -> list[Batch]:
 def _since_removal(tape: Tape) -> list[Batch]:
     removed = [place for place, batch in enumerate(tape.steady) if _operator(tape, batch).get("numRowsRemoved", 0) > 0]
     since = tape.steady[removed[-1] :] if removed else _span(tape)
-    return since[-30:] if "disk" in tape.finding["summary"] else since
+    return since[-30:] if _on_disk(tape) else since
 
 
 def _change(
@@ -348,7 +343,7 @@ def _kept(tape: Tape) -> float:
 
 def _room(tape: Tape) -> list[float]:
     newest, used = tape.hosts[-1], sum(each["memoryUsedBytes"] for each in tape.newest.operators)
-    if "disk" in tape.finding["summary"]:
+    if _on_disk(tape):
         return [float(newest["disk_free_bytes"])]
     return [max(0.0, tape.heap - used), float(newest["memory_available_bytes"])]
 
@@ -453,7 +448,7 @@ FORMULAS: Mapping[str, Formula] = {
     "seconds_without_a_sign": _without_a_sign,
     "ledgerops_query_failures_total": lambda tape: float(len(tape.failures)),
     "failed_batch_id": lambda tape: float(max(batch.id for batch in tape.all) + 1),
-    "crash-loop: failed_batch_id": _failed_batch,
+    "crash-loop: failed_batch_id": lambda tape: float(_in_window(tape)[-1]),
     "failures_in_window": lambda tape: float(len(_in_window(tape))),
     "failures_in_that_batch": lambda tape: float(_in_window(tape).count(_in_window(tape)[-1])),
     "ledgerops_query_restarts_total": lambda tape: float(sum(b[1] != a[1] for a, b in pairwise(tape.starts))),
