@@ -7,7 +7,7 @@ together (Bonferroni: the error is divided among them). The verdicts are
 - better, worse: the interval excludes zero, and the difference is large enough to matter;
 - no effect: the whole interval lies within what does not matter (Schuirmann 1987: equivalence must be shown, a test
   that finds nothing shows nothing);
-- cannot tell: there are too few batches, the load differs, or the interval holds both.
+- cannot tell: there are too few batches, the load or the size of the batches differs, or the interval holds both.
 
 What does not matter is 10 % of the value before: the same program in two JVMs differs by several percent (Georges,
 Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs show only these two runs.
@@ -183,7 +183,7 @@ def _at_equal_rows(
     shared = [[sample for sample in side if low <= sample.rows <= high] for side in sides]
     if min(map(len, sides)) >= MIN_INDEPENDENT > min(map(len, shared)):
         rows = [median(sample.rows for sample in side) for side in sides]
-        differs = f"the load differs: {format.count(rows[0])} rows a batch before, {format.count(rows[1])} after"
+        differs = f"batches have other sizes: {format.count(rows[0])} rows before, {format.count(rows[1])} after"
         return ([], []), differs
     if not all(shared):
         shared = sides  # too few to tell anyway

@@ -123,7 +123,7 @@ def test_phases_are_not_told_where_the_duration_did_not_change():
         (
             made(np.random.default_rng(1), spread=0.01),
             made(np.random.default_rng(2), spread=0.01, rows=9000),
-            "the load differs: 1,000 rows a batch before, 8,988 after",
+            "batches have other sizes: 1,000 rows before, 8,988 after",
         ),
         ([], made(np.random.default_rng(2)), "no batches before the change"),
         (
