@@ -28,7 +28,7 @@ from functools import partial
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
 from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.facts.context import sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
@@ -59,8 +59,9 @@ def _of_delta(view: QueryView, found: Profile) -> bool:
     """Whether most of them are Delta's own: it reads the log of a table in as many tasks, whatever the query sets."""
     tables = {source.kind for source in view.sources}
     tasks = [stage.tasks for stage in _tiny(found)]
+    in_function = view.plan.delta and sink_kind(view) == "foreach_batch"
     return (
-        (view.plan.delta or "delta" in tables or "delta" in sink_name(view).lower())
+        (in_function or "delta" in tables or "delta" in sink_name(view).lower())
         and view.plan.shuffle_partitions != SNAPSHOT_PARTITIONS
         and tasks.count(SNAPSHOT_PARTITIONS) * SNAPSHOT_PARTITIONS > sum(tasks) / 2
     )

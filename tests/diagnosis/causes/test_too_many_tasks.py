@@ -98,6 +98,7 @@ def test_another_number_is_not_looked_for_in_the_code(history, plan, state):
         pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 50, True, id="Delta is the sink"),
         pytest.param({}, "DeltaSource[/in]", 50, True, id="Delta is the source"),
         pytest.param({"sink": "ForeachBatchSink", "delta": True}, "KafkaV2[Subscribe[t]]", 50, True, id="it may MERGE"),
+        pytest.param({"delta": True}, "KafkaV2[Subscribe[t]]", 50, False, id="it has no function that could"),
         pytest.param({"sink": "DeltaSink[/out]"}, "DeltaSource[/in]", 200, False, id="the query's own number"),
         pytest.param(
             {"sink": "DeltaSink[/out]", "shuffle_partitions": 50}, "DeltaSource[/in]", 50, False, id="the query set 50"
