@@ -101,11 +101,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
         "driver": FirstStep(
             "see what the function of foreachBatch does for each row in the driver, and let tasks do it",
-            "`foreachBatch`, most of a batch without a task",
+            "too slow from its start, `foreachBatch`, most of a batch without a task",
         ),
         "few tasks": FirstStep(
             "see why cores have no task: few source partitions or files, coalesce, a window without partitionBy",
-            "fewer tasks than cores",
+            "too slow from its start, fewer tasks than cores",
         ),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
