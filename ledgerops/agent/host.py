@@ -238,7 +238,7 @@ def parse_executor(data: Mapping[str, Any]) -> Executor:
     return Executor(
         executor_id=str(data["id"]),
         active=bool(data["isActive"]),
-        cores=int(data["totalCores"]),
+        cores=int(data.get("maxTasks", data["totalCores"])),  # fewer where a task reserves several (spark.task.cpus)
         active_tasks=int(data["activeTasks"]),
         failed_tasks=int(data["failedTasks"]),
         completed_tasks=int(data["completedTasks"]),

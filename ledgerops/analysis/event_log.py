@@ -90,7 +90,9 @@ class Log:
         self._plans: dict[str, tuple[int, Plan | None]] = {}
         self._settings: dict[str, Any] = {}
         self._properties: Mapping[str, Any] = {}  # of Spark, as the application set them at its start
+        self._task_cpus = 1  # cores that Spark reserves for each task
         self._executors: dict[str, int] = {}  # id -> cores
+        self._changed = 0.0  # when they last changed, in milliseconds
         self._hosts: dict[str, str] = {}  # the same executors' machines
         self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
 
@@ -122,6 +124,9 @@ class Log:
                     self._settings["spark_version"] = _text(event, "Spark Version")
                 case "SparkListenerEnvironmentUpdate":
                     self._properties = _object(event, "Spark Properties")
+                    self._task_cpus = max(1, int(self._properties.get("spark.task.cpus", 1)))
+                    if self._task_cpus > 1 and self._executors:  # that of local mode comes before the settings
+                        yield from self._host(self._changed + 1)
                 case "SparkListenerExecutorAdded":
                     executor, info = str(event["Executor ID"]), _object(event, "Executor Info")
                     self._executors[executor] = int(info["Total Cores"])
@@ -282,9 +287,11 @@ class Log:
         )
 
     def _host(self, milliseconds: float) -> Iterator[Observation]:
-        """The executors' cores: how many tasks run at once decides what skew costs."""
+        """The executors' slots: how many tasks run at once decides what skew costs."""
+        self._changed = milliseconds
         executors = tuple(
-            Executor(name, True, cores, 0, 0, 0, 0.0, 0.0, 0, 0) for name, cores in self._executors.items()
+            Executor(name, True, cores // self._task_cpus, 0, 0, 0, 0.0, 0.0, 0, 0)
+            for name, cores in self._executors.items()
         )
         host = Host(milliseconds / 1000, None, None, None, None, None, None, (), executors, tuple(self._removed))
         data = {name: value for name, value in _plain_data(host).items() if name != "at"}

@@ -367,7 +367,7 @@ class Executor:
 
     executor_id: str
     active: bool
-    cores: int
+    cores: int  # tasks that may run at once
     active_tasks: int
     failed_tasks: int
     completed_tasks: int

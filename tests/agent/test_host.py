@@ -212,6 +212,15 @@ def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package)
             process.communicate()
 
 
+def test_an_executor_whose_tasks_reserve_two_cores_each_has_half_as_many_slots():
+    box = queue()
+    HostCollector(box, None, lambda: Rest([{**EXECUTOR, "totalCores": 4, "maxTasks": 2}])).collect()
+
+    [(_, data)] = taken(box)
+    [executor] = build(Host, orjson.loads(orjson.dumps(data)), at=T0).executors
+    assert executor.cores == 2
+
+
 LOST = {
     "id": "3",
     "isActive": False,

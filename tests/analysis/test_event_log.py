@@ -60,6 +60,20 @@ def test_what_a_session_sets_holds_before_what_the_application_was_started_with(
     assert plan.delta
 
 
+@pytest.mark.parametrize(("reserved", "slots"), [({}, 2), ({"spark.task.cpus": "2"}, 1)])
+def test_an_executor_has_as_many_slots_as_tasks_that_reserve_their_cores_fit(tmp_path, reserved, slots):
+    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    for event in lines:
+        if event["Event"].endswith("EnvironmentUpdate"):
+            event["Spark Properties"] |= reserved
+    log = tmp_path / "local-5"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
+    registry = replay(event_log.read(log)).registry
+    view = registry.view(registry.queries["daily_counts"], registry.queries["daily_counts"].history.last_seen)
+
+    assert view.cluster.cores == slots
+
+
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     lines = PLAIN.read_bytes().splitlines()
     added = {
