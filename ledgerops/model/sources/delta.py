@@ -18,12 +18,16 @@ FOLDER = re.compile(r"Delta(?:Source|Sink)\[([^\n]+)\]")
 FILES_PER_BATCH = Limit("maxFilesPerTrigger", "files")
 BYTES_PER_BATCH = Limit("maxBytesPerTrigger", "bytes")
 OUTSTANDING = frozenset(("numFilesOutstanding", "numBytesOutstanding"))
+DATABRICKS_CLUSTER = "spark.databricks.clusterUsageTags.clusterId"  # its runtime sets it, and nothing else does
 BEFORE_FIRST = -1  # index: no file of the version was read; -100, -20 and -19 occur with changes of the schema
 
 
 def has_delta(setting: Callable[[str], str | None]) -> bool:
-    """Whether a session that has such settings can write Delta tables in SQL, in a function of `foreachBatch` too."""
-    return "io.delta." in (setting("spark.sql.extensions") or "")
+    """Whether a session that has such settings can write Delta tables in SQL, in a function of `foreachBatch` too.
+
+    Databricks' runtime has Delta without the extension; it names its cluster in the settings.
+    """
+    return "io.delta." in (setting("spark.sql.extensions") or "") or setting(DATABRICKS_CLUSTER) is not None
 
 
 def _position(offset: Any, source: str) -> Position | None:
