@@ -265,8 +265,10 @@ def read_stage(rest: SparkRest, stage_id: int, few_tasks: bool) -> StageSummary 
 def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> StageSummary:
     """The summary of one stage attempt of `/stages/{id}`, and of its successful tasks where they were read."""
     reads_shuffle = stage["shuffleReadRecords"] > 0
-    seconds_median, seconds_max, records_median, records_max = _quantiles(stage, reads_shuffle)
-    seconds = [task["taskMetrics"]["executorRunTime"] / 1000 for task in tasks]
+    shares = stage.get("executorSummary") or {}
+    ran = _ran(stage["executorRunTime"], sum(share["taskTime"] for share in shares.values()))
+    seconds_median, seconds_max, records_median, records_max = _quantiles(stage, reads_shuffle, ran)
+    seconds = [_ran(task["taskMetrics"]["executorRunTime"], task.get("duration")) for task in tasks]
     records = [_records(task["taskMetrics"]) for task in tasks]
     if tasks:
         seconds_median, seconds_max = median(seconds), max(seconds)
@@ -279,7 +281,7 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
         failed_tasks=int(stage["numFailedTasks"]),
         started=rest_instant(stage.get("firstTaskLaunchedTime") or stage.get("submissionTime")),
         ended=rest_instant(stage.get("completionTime")),
-        run_seconds=stage["executorRunTime"] / 1000,
+        run_seconds=ran,
         cpu_seconds=stage["executorCpuTime"] / 1e9,
         gc_seconds=stage["jvmGcTime"] / 1000,
         seconds_median=seconds_median,
@@ -298,7 +300,7 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
                 run_seconds=share["taskTime"] / 1000,
                 records=int(share["inputRecords"] + share["shuffleReadRecords"]),
             )
-            for name, share in (stage.get("executorSummary") or {}).items()
+            for name, share in shares.items()
         },
         records_score=skew_score(records) if len(tasks) == stage["numTasks"] > 1 else None,
         seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
@@ -307,17 +309,24 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
     )
 
 
-def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool) -> tuple[float, float, float, float]:
-    """(median, max) of the tasks' seconds and of their records; the stage's own mean where there is one task only."""
+def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool, ran: float) -> tuple[float, float, float, float]:
+    """(median, max) of the tasks' seconds and of their records; the stage's own mean where there is one task only, of
+    the `ran` seconds of all its tasks."""
     spread = stage.get("taskMetricsDistributions")
     if not spread:
         count = max(1, stage["numCompleteTasks"])
-        seconds = stage["executorRunTime"] / 1000 / count
+        seconds = ran / count
         records = (stage["inputRecords"] + stage["shuffleReadRecords"]) / count
         return seconds, seconds, records, records
     records = spread["shuffleReadMetrics"]["readRecords"] if reads_shuffle else spread["inputMetrics"]["recordsRead"]
-    seconds = spread["executorRunTime"]
-    return seconds[0] / 1000, seconds[-1] / 1000, float(records[0]), float(records[-1])
+    times, lived = spread["executorRunTime"], spread.get("duration") or spread["executorRunTime"]
+    return _ran(times[0], lived[0]), _ran(times[-1], lived[-1]), float(records[0]), float(records[-1])
+
+
+def _ran(milliseconds: float, lifetime: float | None) -> float:
+    """Seconds that tasks ran, which are no more than they lived: where `spark.task.cpus` reserves several cores for
+    each, Spark multiplies the time by them (Executor.scala, `taskDescription.cpus`)."""
+    return min(milliseconds, lifetime or milliseconds) / 1000
 
 
 def _records(metrics: Mapping[str, Any]) -> int:

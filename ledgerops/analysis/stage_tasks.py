@@ -40,7 +40,8 @@ class StageTasks:
         if not metrics or info["Failed"]:
             return
         read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
-        seconds, shuffled = metrics["Executor Run Time"] / 1000, read["Total Records Read"]
+        lifetime = info["Finish Time"] - info["Launch Time"]  # Spark multiplies the run time by spark.task.cpus
+        seconds, shuffled = min(metrics["Executor Run Time"], lifetime) / 1000, read["Total Records Read"]
         records = metrics["Input Metrics"]["Records Read"] + shuffled
         name = str(info["Executor ID"])
         share = self._executors.get(name, ExecutorShare(0, 0.0, 0))

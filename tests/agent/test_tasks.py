@@ -253,6 +253,24 @@ def test_of_a_stage_of_one_task_none_is_the_slowest(spark):
     assert (found.seconds_median, found.records_max, found.slowest_task) == (3.0, 130.0, None)
 
 
+@pytest.mark.parametrize("count", [1, 4, 200])
+def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, count):
+    one_batch(spark)
+    lived = {"driver": {"succeededTasks": count, "taskTime": 1500, "inputRecords": 0, "shuffleReadRecords": 100}}
+    wide = stage(41, count, executorRunTime=3000, executorSummary=lived)
+    wide.get("taskMetricsDistributions", {})["duration"] = [100.0, 1000.0]
+    tasks = [
+        {**task(index, 2.0 * seconds, 25), "duration": 1000 * seconds}
+        for index, seconds in enumerate((0.1, 0.2, 0.2, 1.0))
+    ]
+    spark.stages, spark.tasks = {41: wide}, {41: tasks}
+    [data] = Bench(spark.rest).collect()
+
+    [found] = build(TaskSummary, data).stages
+    assert found.run_seconds == 1.5
+    assert (found.seconds_median, found.seconds_max) == {1: (1.5, 1.5), 4: (0.2, 1.0), 200: (0.1, 1.0)}[count]
+
+
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     one_batch(spark)
     bench = Bench(spark.rest)

@@ -74,6 +74,21 @@ def test_an_executor_has_as_many_slots_as_tasks_that_reserve_their_cores_fit(tmp
     assert view.cluster.cores == slots
 
 
+def test_tasks_that_reserve_several_cores_ran_no_longer_than_they_lived(tmp_path):
+    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    for event in lines:
+        if event["Event"].endswith("TaskEnd"):
+            event["Task Metrics"]["Executor Run Time"] *= 16  # as Spark does with spark.task.cpus of 16
+    log = tmp_path / "local-6"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
+
+    tasks = replay(event_log.read(log)).registry.queries["daily_counts"].history.tasks
+    assert tasks
+    for stage in (stage for summary in tasks for stage in summary.stages):
+        assert 0 < stage.seconds_max <= stage.wall_seconds + 0.001  # Spark counts milliseconds
+        assert stage.run_seconds <= stage.tasks * (stage.wall_seconds + 0.001)
+
+
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     lines = PLAIN.read_bytes().splitlines()
     added = {
