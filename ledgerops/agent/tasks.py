@@ -266,9 +266,9 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
     """The summary of one stage attempt of `/stages/{id}`, and of its successful tasks where they were read."""
     reads_shuffle = stage["shuffleReadRecords"] > 0
     shares = stage.get("executorSummary") or {}
-    ran = _ran(stage["executorRunTime"], sum(share["taskTime"] for share in shares.values()))
+    ran = ran_seconds(stage["executorRunTime"], sum(share["taskTime"] for share in shares.values()))
     seconds_median, seconds_max, records_median, records_max = _quantiles(stage, reads_shuffle, ran)
-    seconds = [_ran(task["taskMetrics"]["executorRunTime"], task.get("duration")) for task in tasks]
+    seconds = [ran_seconds(task["taskMetrics"]["executorRunTime"], task.get("duration")) for task in tasks]
     records = [_records(task["taskMetrics"]) for task in tasks]
     if tasks:
         seconds_median, seconds_max = median(seconds), max(seconds)
@@ -320,13 +320,16 @@ def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool, ran: float) -> tup
         return seconds, seconds, records, records
     records = spread["shuffleReadMetrics"]["readRecords"] if reads_shuffle else spread["inputMetrics"]["recordsRead"]
     times, lived = spread["executorRunTime"], spread.get("duration") or spread["executorRunTime"]
-    return _ran(times[0], lived[0]), _ran(times[-1], lived[-1]), float(records[0]), float(records[-1])
+    return ran_seconds(times[0], lived[0]), ran_seconds(times[-1], lived[-1]), float(records[0]), float(records[-1])
 
 
-def _ran(milliseconds: float, lifetime: float | None) -> float:
+def ran_seconds(milliseconds: float, lifetime: float | None) -> float:
     """Seconds that tasks ran, which are no more than they lived: where `spark.task.cpus` reserves several cores for
-    each, Spark multiplies the time by them (Executor.scala, `taskDescription.cpus`)."""
-    return min(milliseconds, lifetime or milliseconds) / 1000
+    each, Spark multiplies the time by them (Executor.scala, `taskDescription.cpus`).
+
+    A lifetime that is not known, or not positive because the clock was set back, is no limit.
+    """
+    return min(milliseconds, lifetime if lifetime and lifetime > 0 else milliseconds) / 1000
 
 
 def _records(metrics: Mapping[str, Any]) -> int:

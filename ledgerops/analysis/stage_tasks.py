@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+from ledgerops.agent.tasks import ran_seconds
 from ledgerops.model.records import ExecutorShare, StageSummary
 from ledgerops.signals.skew import skew_score
 
@@ -40,8 +41,8 @@ class StageTasks:
         if not metrics or info["Failed"]:
             return
         read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
-        lifetime = info["Finish Time"] - info["Launch Time"]  # Spark multiplies the run time by spark.task.cpus
-        seconds, shuffled = min(metrics["Executor Run Time"], lifetime) / 1000, read["Total Records Read"]
+        seconds = ran_seconds(metrics["Executor Run Time"], info["Finish Time"] - info["Launch Time"])
+        shuffled = read["Total Records Read"]
         records = metrics["Input Metrics"]["Records Read"] + shuffled
         name = str(info["Executor ID"])
         share = self._executors.get(name, ExecutorShare(0, 0.0, 0))

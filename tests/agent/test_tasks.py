@@ -7,7 +7,7 @@ import pytest
 
 from ledgerops.agent import spark_rest
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration
+from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration, ran_seconds
 from ledgerops.model.observations import build
 from ledgerops.model.records import TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -269,6 +269,11 @@ def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, count
     [found] = build(TaskSummary, data).stages
     assert found.run_seconds == 1.5
     assert (found.seconds_median, found.seconds_max) == {1: (1.5, 1.5), 4: (0.2, 1.0), 200: (0.1, 1.0)}[count]
+
+
+@pytest.mark.parametrize(("lived", "seconds"), [(1500, 1.5), (4000, 3.0), (None, 3.0), (0, 3.0), (-60_000, 3.0)])
+def test_a_lifetime_is_no_limit_where_it_is_unknown_or_the_clock_was_set_back(lived, seconds):
+    assert ran_seconds(3000, lived) == seconds
 
 
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
