@@ -13,6 +13,7 @@ from typing import Any, Literal
 import orjson
 import psutil
 
+from ledgerops.agent.control_group import cpu_limit, memory_limit
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_rest import SparkRest, rest_instant
 from ledgerops.common.masking import mask
@@ -50,14 +51,14 @@ class HostCollector:
         except Exception as error:  # whatever Spark answers, the machine is still there
             problem = error
         busy, stolen = self._cpu_shares()
-        memory = psutil.virtual_memory()
+        memory, allowed, cpu = psutil.virtual_memory(), memory_limit(), cpu_limit()
         disk = self._disk()
         seen = Host(
             at=time.time(),
             cpu_count=psutil.cpu_count() or 1,
             cpu_busy_ratio=busy,
-            memory_total_bytes=memory.total,
-            memory_available_bytes=memory.available,
+            memory_total_bytes=min(memory.total, allowed.total) if allowed else memory.total,
+            memory_available_bytes=min(memory.available, allowed.available) if allowed else memory.available,
             disk_total_bytes=disk[0] if disk else None,
             disk_free_bytes=disk[1] if disk else None,
             processes=tuple(
@@ -68,6 +69,8 @@ class HostCollector:
             cpu_pressure_ratio=cpu_pressure_ratio(),
             cpu_steal_ratio=stolen,
             runnable_threads=runnable_threads(),
+            cpu_limit_cores=cpu.cores if cpu else None,
+            cpu_held_back_seconds=cpu.held_back_seconds if cpu else None,
         )
         self._queue.put("host", orjson.dumps(seen))
         if problem is not None:

@@ -27,7 +27,7 @@ DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
 STAGES = ("launch", "many_tasks", "few_rows", "table_scan", "source_wait", *TASKS, "sink_wait", *UNEVEN)
-CONTENTION = ("other_queries", "other_processes")
+CONTENTION = ("other_queries", "other_processes", "cpu_limit")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
 DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which readers see them
@@ -71,6 +71,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     # contention
     "other_queries": "what other queries of the driver, which have the cores, take of all other parts",
     "other_processes": "what other processes, which have the cores, take of all other parts",
+    "cpu_limit": "what the CPU limit of the driver's container takes of all other parts",
     # unknown
     "tasks_unknown": "durationMs.addBatch of batches whose tasks, or those of some of their stages, were not read",
     "unattributed": "the duration less all phases",

@@ -11,9 +11,16 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import harm
-from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, UNEVEN, Facts, Split, split
+from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, STAGES, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
-from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, Contention, contention, cpu_use
+from ledgerops.diagnosis.facts.contention import (
+    MIN_PYTHON_CORES,
+    ROLES,
+    Contention,
+    contention,
+    cpu_use,
+    runs_tasks_in_driver,
+)
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
@@ -28,7 +35,7 @@ from ledgerops.diagnosis.limits import (
 )
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
-from ledgerops.model.records import DRIVER, Progress, TaskSummary
+from ledgerops.model.records import Progress, TaskSummary
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -308,7 +315,7 @@ def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float
 def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:
     """With local mode's one JVM a collection stops the driver, too: its share of all that the driver computes."""
     collected = state_cost.gc_of_executors(view)
-    if collected is None or not _local(view):
+    if collected is None or not runs_tasks_in_driver(view):
         return parts
     missing = min(collected.share, 1.0) * duration - (parts["gc"].now if "gc" in parts else 0.0)
     from_parts = [p for p in parts.values() if p.name not in (*WAITS, *CONTENTION)]
@@ -327,8 +334,8 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
     computing = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
     taken = {}
     for part in parts.values():
-        if part.name in COMPUTING:
-            taken[part.name] = 0.0  # seconds on a core
+        if part.name in COMPUTING or (held.task_stretch == 1.0 and part.name in STAGES):
+            taken[part.name] = 0.0  # seconds on a core, or on another machine
         elif part.name in TASK_WAITS:
             taken[part.name] = min(part.excess, computing)  # of tasks that wait for cores, not for something else
             computing -= taken[part.name]
@@ -353,14 +360,11 @@ def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence
     if use is None:
         return planned is not None and taken > FAR_TIMES * planned.now
     cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
-    of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits) if _local(view) else 0.0
+    of_tasks = 0.0
+    if runs_tasks_in_driver(view):
+        of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits)
     computed = cores / (view.trigger.busy_ratio or 1.0) * median(each.batch.duration for each in splits)
     return computed - of_tasks < MOSTLY * taken
-
-
-def _local(view: QueryView) -> bool:
-    """Whether the driver's JVM runs the tasks, too."""
-    return {each.executor_id for each in view.cluster.executors} == {DRIVER}
 
 
 def on_rows(found: Profile) -> float:

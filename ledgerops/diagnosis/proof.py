@@ -54,6 +54,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "uneven_executors": "waiting for the executor with most tasks",
     "other_queries": "taken by other queries",
     "other_processes": "taken by other processes",
+    "cpu_limit": "lost to the CPU limit",
     "tasks_unknown": "stages whose tasks were not read",
     "unattributed": "outside of all phases",
     "processed_rows_per_second": "processed",

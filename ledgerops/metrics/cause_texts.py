@@ -72,7 +72,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "Resources": {
         "gc-pressure": "Garbage collection stops the tasks.",
         "memory-spill": "Tasks spill to disk.",
-        "cpu-saturated": "All cores of the machine are busy.",
+        "cpu-saturated": "All cores that the driver may use are busy.",
         "noisy-neighbour": "Another query takes the cores.",
         "too-few-slots": "Tasks of a real-time query wait for cores.",
         "executor-lost": "An executor was lost.",

@@ -270,7 +270,14 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "persisted data holds the memory",
         ),
     },
-    "cpu-saturated": {GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own")},
+    "cpu-saturated": {
+        GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own"),
+        "limit": FirstStep(
+            "raise the CPU limit of the driver's container to at least {cores} cores, or remove it",
+            "the container has a CPU limit that is used up",
+            {"cores": "as many"},
+        ),
+    },
     "noisy-neighbour": {
         GENERAL: FirstStep(
             "see what the tasks of {query} compute (thread dump of an executor, py-spy), or stop it if it can wait",
@@ -350,6 +357,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "uneven_executors": "compare the tasks of the executors",
     "other_queries": "look at the batches of the other queries",
     "other_processes": "find the processes that use the CPU",
+    "cpu_limit": "raise the CPU limit of the driver's container",
     "launch": "compare the number of tasks of a batch with the cores",
     "python": "find the function that takes longest in the Spark UI, page SQL",
     "gc": _HEAP,

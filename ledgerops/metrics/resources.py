@@ -116,10 +116,26 @@ METRICS: tuple[Metric[Host], ...] = (
         lambda h: h.runnable_threads,
         unused="evidence of a machine that is too busy; the dashboards show ledgerops_host_cpu_busy_ratio.",
     ),
-    _host("ledgerops_host_memory_bytes", "Memory of the driver's machine.", lambda h: h.memory_total_bytes),
+    _host(
+        "ledgerops_host_cpu_limit_cores",
+        "CPU limit of the driver's container; absent where it has none.",
+        lambda h: h.cpu_limit_cores,
+        unused="evidence of a limit that is too low, with ledgerops_host_cpu_held_back_seconds_total.",
+    ),
+    _host(
+        "ledgerops_host_cpu_held_back_seconds_total",
+        "Time, summed over CPUs, in which the driver's container held back threads because its CPU limit was used up.",
+        lambda h: h.cpu_held_back_seconds,
+        unused="evidence of a CPU limit that is too low; a query that suffers from it has the finding cpu-saturated.",
+    ),
+    _host(
+        "ledgerops_host_memory_bytes",
+        "Memory of the driver's machine, or the memory limit of its container.",
+        lambda h: h.memory_total_bytes,
+    ),
     _host(
         "ledgerops_host_memory_available_bytes",
-        "Memory available on the driver's machine without swapping.",
+        "Memory available on the driver's machine, or left in its container, without swapping.",
         lambda h: h.memory_available_bytes,
     ),
     _host("ledgerops_host_disk_bytes", "Size of the disk that ledgerops records to.", lambda h: h.disk_total_bytes),

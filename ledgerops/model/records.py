@@ -408,7 +408,8 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The driver's machine, its processes, and the executors of the application."""
+    """The driver's machine, its processes, and the executors of the application. Of a container with a limit on its
+    memory, the memory is that limit."""
 
     at: float
     cpu_count: int | None  # of the machine; an event log has those of executors only
@@ -423,6 +424,8 @@ class Host:
     cpu_pressure_ratio: float | None = None  # share of the last 10 s in which a task waited for a CPU (Linux PSI)
     cpu_steal_ratio: float | None = None  # share of CPU time that the hypervisor gave to others, since the last sample
     runnable_threads: int | None = None  # running or waiting for a CPU at the moment of the sample
+    cpu_limit_cores: float | None = None  # of the driver's container, where it has one
+    cpu_held_back_seconds: float | None = None  # that it held back threads for it so far, summed over CPUs
 
     @property
     def workers(self) -> tuple[Executor, ...]:

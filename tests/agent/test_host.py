@@ -9,6 +9,7 @@ import orjson
 import psutil
 import pytest
 
+from ledgerops.agent.control_group import CpuLimit, MemoryLimit
 from ledgerops.agent.host import (
     CpuTotal,
     HostCollector,
@@ -63,6 +64,17 @@ def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
     assert host.processes[0].role == "driver_python" and host.processes[0].memory_bytes > 1_000_000
     assert 0 < host.memory_available_bytes < host.memory_total_bytes
     assert host.disk_free_bytes is not None and host.disk_free_bytes <= host.disk_total_bytes
+
+
+def test_in_a_container_its_limits_are_reported_and_no_more_memory_than_it_may_use(monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.host.memory_limit", lambda: MemoryLimit(3_000_000, 1_000_000))
+    monkeypatch.setattr("ledgerops.agent.host.cpu_limit", lambda: CpuLimit(0.5, 12.5))
+    box = queue()
+    HostCollector(box, None, lambda: None).collect()
+
+    [(_, data)] = taken(box)
+    assert (data["memory_total_bytes"], data["memory_available_bytes"]) == (3_000_000, 1_000_000)
+    assert (data["cpu_limit_cores"], data["cpu_held_back_seconds"]) == (0.5, 12.5)
 
 
 def test_with_the_interface_away_the_machine_is_reported_all_the_same():
@@ -265,11 +277,11 @@ def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_execut
     box = queue()
     HostCollector(box, None, lambda: None).collect()
     [(_, data)] = taken(box)
-    added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads")
+    added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads", "cpu_limit_cores")
 
     host = build(Host, {key: value for key, value in data.items() if key not in added}, at=T0)
 
-    assert [getattr(host, name) for name in added] == [(), None, None, None]
+    assert [getattr(host, name) for name in added] == [(), None, None, None, None]
 
 
 def test_the_pressure_on_the_cpus_is_read_where_the_kernel_tells_it(tmp_path):

@@ -72,6 +72,65 @@ def test_others_do_not_have_them(history, case, machine):
     assert contention(looked_at(slowed(history, **case), **machine)) is None
 
 
+IDLE = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5}  # a machine that is nearly idle, and a container that is not
+
+
+def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_idle(history):
+    held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, **IDLE))
+
+    assert held is not None and (held.part, held.who) == ("cpu_limit", "CPU limit")
+    assert held.summary == "the container may use 0.5 cores, and holds back threads that would use 1.5 more"
+    assert held.stretch == held.task_stretch == pytest.approx(4.0)  # two threads on half a core
+    assert {each.name: round(each.value, 2) for each in held.evidence} == {
+        "cpu_limit_cores": 0.5,
+        "cores_held_back": 1.5,
+        "own_cores_used": 0.5,
+        "slowdown_at_equal_rows": 5.0,
+    }
+
+
+def test_a_cpu_limit_explains_no_more_than_what_batches_lost_at_equal_rows(history):
+    more = slowed(history, rows=[1000] * 14 + [2000] * 8)  # five times as long, for twice the rows
+    held = contention(looked_at(more, limit=0.5, held_back=1.5, **IDLE))
+
+    assert held is not None and held.stretch == pytest.approx(2.5)
+
+
+def test_a_cpu_limit_from_the_first_batch_on_is_told_once_the_query_is_harmed(history):
+    held = contention(looked_at(slowed(history, past=0), limit=0.5, held_back=1.5, **IDLE))
+
+    assert held is not None and held.stretch == pytest.approx(4.0)
+
+
+def test_the_cpu_limit_of_a_driver_holds_back_no_task_of_other_machines(history):
+    held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, executor="1", **IDLE))
+
+    assert held is not None and (held.stretch, held.task_stretch) == (pytest.approx(4.0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "machine"),
+    [
+        pytest.param({}, {"limit": 0.5, "held_back": 0.1}, id="it is hardly ever used up"),
+        pytest.param({}, {"limit": 4.0}, id="it is never used up"),
+        pytest.param({}, {}, id="there is none"),
+        pytest.param({"rows": [1000] * 14 + [6000] * 8}, {"limit": 0.5, "held_back": 1.5}, id="six times the rows"),
+        pytest.param({"count": 0}, {"limit": 0.5, "held_back": 1.5}, id="used up, but no harm"),
+        pytest.param({"past": 0, "interval": 9.0}, {"limit": 0.5, "held_back": 1.5}, id="no past and no harm"),
+        pytest.param({}, {"limit": 0.5, "held_back": 1.5, "quiet_for": 60.0}, id="nobody has looked for a minute"),
+    ],
+)
+def test_a_cpu_limit_holds_nothing_back(history, case, machine):
+    assert contention(looked_at(slowed(history, **case), **(IDLE | machine))) is None
+
+
+def test_a_limit_that_was_set_between_two_looks_has_held_back_nothing_that_is_known(history):
+    view = looked_at(slowed(history), limit=0.5, held_back=1.5, **IDLE)
+    before = [replace(look, cpu_held_back_seconds=None) for look in view.hosts[:-1]]
+
+    assert contention(QueryView(view.history, view.now, [*before, view.hosts[-1]])) is None
+
+
 def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history):
     held = contention(slowed(history, waits=stage("save", seconds=[3.5, 3.4], cpu=0.08)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.diagnosis.batch_parts import PARTS
+from ledgerops.diagnosis.batch_parts import PARTS, STAGES
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.runtime.replay import Replay
 from tests.diagnosis.conftest import stage
@@ -148,6 +148,16 @@ def test_contention_takes_no_more_than_growth_and_nothing_of_seconds_on_a_core(h
     for name, part in free.parts.items():
         assert -1e-9 <= taken[name] <= part.excess + 1e-9, name
     assert taken["cpu"] == 0.0
+
+
+def test_the_cpu_limit_of_a_driver_takes_nothing_of_stages_that_run_on_other_machines(history):
+    machine = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5, "executor": "1"}
+    held = profile(looked_at(slowed(history), limit=0.5, held_back=1.5, **machine))
+    free = profile(looked_at(slowed(history), **machine))
+
+    assert held is not None and free is not None
+    taken = {name: free.parts[name].now - held.parts[name].now for name in free.parts}
+    assert taken["query_planning"] > 0.2 and all(taken.get(name, 0.0) == 0.0 for name in STAGES)
 
 
 def test_tasks_that_wait_lose_to_others_at_most_what_computing_was_stretched_by(history):

@@ -1,8 +1,8 @@
 """Who else has the cores that a query wants, and how much longer its work takes for it.
 
 `stretch` is how many times as long work on a CPU takes: by the phases that take the same few tenths of a second in
-every batch on a free machine, or by the share of the cores that other processes leave. It explains growth up to that
-factor and nothing beyond it.
+every batch on a free machine, by the share of the cores that other processes leave, or by what a CPU limit holds back.
+It explains growth up to that factor and nothing beyond it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour
 from ledgerops.diagnosis.harm import examined, harm, judged
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
-from ledgerops.model.records import Host, Progress
+from ledgerops.model.records import DRIVER, Host, Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -31,7 +31,7 @@ FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as lon
 MIN_PYTHON_CORES = 0.3  # of Python that computes rather than waits
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 
-OTHER = "other processes"
+OTHER, LIMIT = "other processes", "CPU limit"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
 FORMULAS: Mapping[
@@ -51,19 +51,23 @@ FORMULAS: Mapping[
     "cores_of_other_processes": "busy cores in that time less those of the driver's Python, JVM and Python workers",
     "cpu_pressure_ratio": "the smaller of the newest two samples of Linux PSI: the share of time in which some thread "
     "waits for a core",
+    "cpu_limit_cores": "the CPU limit of the driver's container",
+    "cores_held_back": "seconds, summed over CPUs, in which the container held back threads because the limit was used "
+    "up, by the second, since the newest sample at least 4 s before the last",
+    "own_cores_used": "cores that the driver's Python, JVM and Python workers used in that time",
 }
 
 
 class Contention(NamedTuple):
     """What takes the cores: `part` of the profile that it fills, who, and how much longer work takes."""
 
-    part: Literal["other_queries", "other_processes"]
+    part: Literal["other_queries", "other_processes", "cpu_limit"]
     who: str
     stretch: float
     since: float
     summary: str
     evidence: tuple[Evidence, ...]
-    of_tasks: float | None = None  # the same of tasks, where only the cores that are left tell it
+    of_tasks: float | None = None  # the same of tasks, where it differs: 1 where they run on other machines
 
     @property
     def task_stretch(self) -> float:
@@ -72,12 +76,14 @@ class Contention(NamedTuple):
 
 
 class CpuUse(NamedTuple):
-    """CPU use of the driver's machine between two samples. `cores_by` says who uses how many."""
+    """CPU use of the driver's machine between two samples. `cores_by` says who uses how many; `held_back` are those
+    that the application would use if its container had no CPU limit."""
 
     at: float
     cores: int
     busy: float  # share of all cores
     cores_by: Mapping[str, float]
+    held_back: float = 0.0
 
     @property
     def own(self) -> Mapping[str, float]:
@@ -105,7 +111,9 @@ def cpu_use(view: QueryView) -> CpuUse | None:
     busy = sum((b.at - a.at) * (b.cpu_busy_ratio or 0.0) for a, b in pairwise(samples[base:])) / seconds
     by = _by_role(samples[base], newest, seconds)
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
-    return CpuUse(newest.at, newest.cpu_count, busy, by)
+    before, after = samples[base].cpu_held_back_seconds, newest.cpu_held_back_seconds
+    held_back = 0.0 if before is None or after is None else max(0.0, after - before)
+    return CpuUse(newest.at, newest.cpu_count, busy, by, held_back / seconds)
 
 
 def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
@@ -120,13 +128,13 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
 
 @once
 def contention(view: QueryView) -> Contention | None:
-    """What takes the cores that the query wants: another query, several of them, or other processes."""
+    """What takes the cores that the query wants: another query, a limit, other processes, or several queries."""
     found = neighbour(view)
     if found is not None:
         return _by_query(view, found)
     if not examined(view):
         return None
-    return _by_processes(view) or _by_crowd(view) or _unsampled(view)
+    return _by_limit(view) or _by_processes(view) or _by_crowd(view) or _unsampled(view)
 
 
 def _by_query(view: QueryView, found: Neighbour) -> Contention:
@@ -150,6 +158,39 @@ def _by_query(view: QueryView, found: Neighbour) -> Contention:
         f"{found.query} takes {found.takes:.1f} of {found.slots} cores{took}",
         tuple(evidence),
     )
+
+
+def _by_limit(view: QueryView) -> Contention | None:
+    """The container's CPU limit: once it is used up, all threads wait for the next period of it.
+
+    With N runnable threads and a limit of L cores, each works for L / N of the time and is held back for the rest, so
+    work takes N / L times as long: what would be used, over what is. More rows use it up, too, and are no fault of it.
+    """
+    use, lost = cpu_use(view), view.baseline.slowdown_of(judged(view))
+    limit = view.hosts[-1].cpu_limit_cores if view.hosts else None
+    used = sum(use.own.values()) if use is not None else 0.0
+    if use is None or limit is None or used <= 0 or (lost is None and harm(view) is None):
+        return None
+    stretch = (used + use.held_back) / used
+    if lost is not None:
+        stretch = min(stretch, lost.factor)
+    if stretch < CHANGED_RATIO:
+        return None
+    evidence = [
+        Evidence("cpu_limit_cores", limit, "cores", f">= {limit + use.held_back:.1f}", use.at),
+        Evidence("cores_held_back", use.held_back, "cores", "~ 0", use.at),
+        Evidence("own_cores_used", used, "cores", "below the limit", use.at),
+    ]
+    if lost is not None and view.last is not None:
+        evidence.append(_slowdown(lost, view.last))
+    words = f"the container may use {limit:.2g} cores, and holds back threads that would use {use.held_back:.1f} more"
+    here = None if runs_tasks_in_driver(view) else 1.0
+    return Contention("cpu_limit", LIMIT, stretch, _since(view), words, tuple(evidence), here)
+
+
+def runs_tasks_in_driver(view: QueryView) -> bool:
+    """Whether the driver's JVM runs the tasks, too: local mode."""
+    return {each.executor_id for each in view.cluster.executors} == {DRIVER}
 
 
 def _by_processes(view: QueryView) -> Contention | None:

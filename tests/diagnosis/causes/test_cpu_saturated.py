@@ -18,6 +18,17 @@ def test_what_the_other_processes_cost_a_batch_is_told(history):
     assert finding.remedies[0].command == "top -o %CPU"
 
 
+def test_a_cpu_limit_that_is_used_up_is_to_be_raised_by_what_it_holds_back(history):
+    view = looked_at(slowed(history, count=20), busy=0.05, cpus=64, driver_jvm=0.5, limit=0.5, held_back=1.4)
+    [root] = Diagnoser()(view).root_causes
+
+    assert (root.rule, root.component.detail) == ("cpu-saturated", "CPU limit")
+    assert root.remedies[0].action == (
+        "raise the CPU limit of the driver's container to at least 2 cores, or remove it"
+    )
+    assert {each.name for each in root.evidence} >= {"cpu_limit_seconds", "stretch_by_cpu_limit", "cores_held_back"}
+
+
 def test_it_is_the_root_of_all_that_takes_longer(history):
     verdict = Diagnoser()(looked_at(slowed(history, count=20), driver_jvm=0.5))
 

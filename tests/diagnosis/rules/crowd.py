@@ -23,19 +23,28 @@ def looked_at(
     quiet_for: float = 0.0,
     gc: float = 0.0,
     active: int = 0,
+    limit: float | None = None,
+    held_back: float = 0.0,
+    executor: str = "driver",
     **by: float,
 ) -> QueryView:
     """The view with samples of its machine over the last 20 s; `by` in cores used by each role, `gc` a share of time,
-    `active` the tasks that run."""
+    `active` the tasks that run, `limit` and `held_back` cores of its container, `executor` the id of the only one."""
     looks = []
     for number in range(11):
         processes = tuple(
             Process(role, 100.0 + by.get(role, 0.0) * EVERY * number, 2**20, 5, None)
             for role in ROLES  # type: ignore[arg-type]
         )
-        executor = Executor("driver", True, slots, active, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
+        runs = Executor(executor, True, slots, active, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
         at = view.now - quiet_for - EVERY * (10 - number)
-        looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
+        lost = None if limit is None else 50.0 + held_back * EVERY * number
+        looks.append(
+            Host(
+                at, cpus, busy, 2**33, 2**32, None, None, processes, (runs,),
+                cpu_limit_cores=limit, cpu_held_back_seconds=lost,
+            )
+        )  # fmt: skip
     return QueryView(view.history, view.now, looks, view.others)
 
 

@@ -251,7 +251,23 @@ def _stretch(tape: Tape) -> Iterator[float]:
         yield from [*slower, 1.0] if "stretch_by_other_queries" in tape.told else []
 
 
+def _held_back(tape: Tape) -> float:
+    """Cores that the container's limit holds back."""
+    looks = looks_at_host(tape)
+    first, last = looks[0], looks[-1]
+    return float(last["cpu_held_back_seconds"] - first["cpu_held_back_seconds"]) / float(last["at"] - first["at"])
+
+
+def _stretch_by_limit(tape: Tape) -> Iterator[float]:
+    """What the application would use over what it uses, at most what batches lost at equal rows."""
+    used = sum(cores_by_role(tape).values())
+    for most in _slower(tape) or [float("inf")]:
+        yield min(most, (used + _held_back(tape)) / used)
+
+
 def _stretch_of_tasks(tape: Tape) -> list[float]:
+    if "stretch_by_cpu_limit" in tape.told:
+        return [*_stretch_by_limit(tape), 1.0]
     others = [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
     return [*_stretch(tape), *others]
 
@@ -380,7 +396,11 @@ FORMULAS: Mapping[str, Formula] = {
     "task_cpu_share": _task_cpu_share,
     "stretch_by_other_queries": _stretch,
     "stretch_by_other_processes": _stretch,
+    "stretch_by_cpu_limit": _stretch_by_limit,
     "stretch_of_tasks": _stretch_of_tasks,
+    "cpu_limit_cores": lambda tape: float(tape.hosts[-1]["cpu_limit_cores"]),
+    "cores_held_back": _held_back,
+    "own_cores_used": lambda tape: sum(cores_by_role(tape).values()),
     "cpu_busy_ratio": _busy,
     "cores_of_other_processes": _others,
     "cpu_pressure_ratio": _least("cpu_pressure_ratio"),

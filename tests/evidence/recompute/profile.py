@@ -23,7 +23,7 @@ TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
 COMPUTE = ("cpu", "few_rows", "table_scan")
 NAMES = (
     *FIXED, *WAIT, *TASKS_WAIT, "driver_between", "python", "state_commit", "state_stall", "state_update", "shuffle",
-    "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes",
+    "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes", "cpu_limit",
 )  # fmt: skip
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
@@ -49,7 +49,7 @@ OWNED: Mapping[str, Sequence[str]] = {
     "rocksdb-stall": ("state_stall",),
     "gc-pressure": ("gc",),
     "memory-spill": ("spill",),
-    "cpu-saturated": ("other_processes",),
+    "cpu-saturated": ("other_processes", "cpu_limit"),
     "noisy-neighbour": ("other_queries",),
 }
 # parts that count only against a usual, and those that count only without one
@@ -124,7 +124,8 @@ def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
 def _contended(tape: Tape, found: Profile) -> Profile:
     """What others took of each part, given how many times as long work takes."""
     told = tape.told
-    name = next((each for each in ("other_queries", "other_processes") if f"stretch_by_{each}" in told), None)
+    held_by = ("other_queries", "other_processes", "cpu_limit")
+    name = next((each for each in held_by if f"stretch_by_{each}" in told), None)
     if name is None:
         return found
     stretch, taken = told[f"stretch_by_{name}"], Counter[str]()

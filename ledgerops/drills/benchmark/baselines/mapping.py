@@ -48,7 +48,7 @@ MAPPING = (
     _part("state_update", "unbounded-state", "state-growth"),
     _part("wal_commit|commit_offsets", "checkpoint-slow"),
     _part("other_queries", "noisy-neighbour"),
-    _part("other_processes", "cpu-saturated"),
+    _part("other_processes|cpu_limit", "cpu-saturated"),
     _part("cpu|shuffle|waiting", "input-overload"),
     Entry(r'phase="(latest_offset|get_batch)"', "up", ("slow-source",)),
     Entry(r'phase="query_planning"', "up", ("small-batch-overhead",)),
