@@ -17,11 +17,12 @@ def dump(view: QueryView) -> Remedy:
             command="py-spy dump --pid PID",
         )
     if running.tasks > (running.tasks_done or 0):
+        in_python = any(each.role == "python_workers" for host in view.hosts[-1:] for each in host.processes)
         return first_step(
             "query-stuck",
             "tasks",
             "the dump shows what the task waits for; a restart destroys it",
-            command="py-spy dump --pid PID_OF_THE_WORKER",
+            command="py-spy dump --pid PID_OF_THE_WORKER" if in_python else "jstack PID_OF_THE_EXECUTOR",
         )
     if sink_kind(view) == "foreach_batch":
         return first_step(

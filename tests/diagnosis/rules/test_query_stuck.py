@@ -70,6 +70,18 @@ def test_a_batch_whose_tasks_end_gets_no_early_warning_and_is_not_stuck(history,
     assert severity(work(history(running=running), moved_ago)) == expected
 
 
+def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
+    """The looks of `looked_at` have Python workers; on a cluster, and in a query without Python, none are seen."""
+    view = looked_at(work(history(running=60), 40))
+    without = [replace(look, processes=look.processes[:2]) for look in view.hosts]
+
+    [in_python] = RULE.check(view)
+    [in_jvm] = RULE.check(QueryView(view.history, view.now, without))
+
+    assert in_python.remedies[0].command == "py-spy dump --pid PID_OF_THE_WORKER"
+    assert in_jvm.remedies[0].command == "jstack PID_OF_THE_EXECUTOR"
+
+
 def test_silence_is_found(history):
     [finding] = RULE.check(history(quiet_for=61))
 
