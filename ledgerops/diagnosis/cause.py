@@ -32,9 +32,9 @@ FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
     "parts that grow with the rows are compared for as many rows",
     "stretch_by_<part>": "where others have the cores: how many times as long the work takes. What the newest batches "
     "lost at equal rows, for other processes at most what queryPlanning, walCommit and commitOffsets lost together; "
-    "without a healthy past these three over 0.4 s",
+    "without a healthy past these three over 0.4 s. With a CPU limit 1 + cores_held_back / own_cores_used",
     "stretch_of_tasks": "the same for tasks that work; without a healthy past at least 1 over the share of the cores "
-    "that other processes leave, which is at least 0.1",
+    "that other processes leave, which is at least 0.1; with a CPU limit at least 10, of tasks of other machines 1",
 }
 
 

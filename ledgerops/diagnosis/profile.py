@@ -330,18 +330,20 @@ def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict
 
 def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
     """The parts without what contention explains of each, and that as a part of its own."""
-    more = held.stretch - 1
+    more, measured = held.stretch - 1, held.part == "cpu_limit"
     computing = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
     taken = {}
     for part in parts.values():
         if part.name in COMPUTING or (held.task_stretch == 1.0 and part.name in STAGES):
             taken[part.name] = 0.0  # seconds on a core, or on another machine
         elif part.name in TASK_WAITS:
-            taken[part.name] = min(part.excess, computing)  # of tasks that wait for cores, not for something else
+            taken[part.name] = min(
+                part.now if measured else part.excess, computing
+            )  # of tasks that wait for cores, not for something else
             computing -= taken[part.name]
         elif held.part == "other_queries" and part.name in FOR_SLOTS:
             taken[part.name] = part.excess
-        elif part.usual:
+        elif part.usual and not measured:
             taken[part.name] = min(part.excess, part.usual * more)
         else:
             taken[part.name] = 0.0 if part.name in WAITS else part.now * more / held.stretch

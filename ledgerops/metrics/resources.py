@@ -120,13 +120,11 @@ METRICS: tuple[Metric[Host], ...] = (
         "ledgerops_host_cpu_limit_cores",
         "CPU limit of the driver's container; absent where it has none.",
         lambda h: h.cpu_limit_cores,
-        unused="evidence of a limit that is too low, with ledgerops_host_cpu_held_back_seconds_total.",
     ),
     _host(
         "ledgerops_host_cpu_held_back_seconds_total",
         "Time, summed over CPUs, in which the driver's container held back threads because its CPU limit was used up.",
         lambda h: h.cpu_held_back_seconds,
-        unused="evidence of a CPU limit that is too low; a query that suffers from it has the finding cpu-saturated.",
     ),
     _host(
         "ledgerops_host_memory_bytes",

@@ -8,8 +8,8 @@ Diagnosis: 1. Read in the finding who uses most cores, or compare
     `rate(ledgerops_process_cpu_seconds_total{app="APP"}[5m])` by `kind` with
     `ledgerops_host_cpu_busy_ratio{app="APP"}`. What the driver and its workers do not use is used by other processes.
     2. If other processes use the cores, `top -o %CPU` on the driver's machine names them. If a limit is used up,
-    `rate(ledgerops_host_cpu_held_back_seconds_total{app="APP"}[5m])` is how many more cores the container would use,
-    and `ledgerops_host_cpu_limit_cores` is its limit.
+    `rate(ledgerops_host_cpu_held_back_seconds_total{app="APP"}[5m])` is how many more cores the container would use
+    than the `ledgerops_host_cpu_limit_cores{app="APP"}` that it may.
     3. If Python workers use the cores, a user-defined function is expensive: see `python-bound`. If the driver's JVM
     does, the tasks themselves fill the cores: see `input-overload` and `gc-pressure`.
 Mitigation: raise a limit that is used up (`spark.kubernetes.driver.limit.cores`, `docker update --cpus`). Move the

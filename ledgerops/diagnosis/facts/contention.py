@@ -1,8 +1,8 @@
 """Who else has the cores that a query wants, and how much longer its work takes for it.
 
 `stretch` is how many times as long work on a CPU takes: by the phases that take the same few tenths of a second in
-every batch on a free machine, by the share of the cores that other processes leave, or by what a CPU limit holds back.
-It explains growth up to that factor and nothing beyond it.
+every batch on a free machine, or by the share of the cores that other processes leave: then it explains growth up to
+that factor and nothing beyond it. What a CPU limit holds back is measured, and explains what is usual, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FORMULAS: Mapping[
     "cores_of_other_processes": "busy cores in that time less those of the driver's Python, JVM and Python workers",
     "cpu_pressure_ratio": "the smaller of the newest two samples of Linux PSI: the share of time in which some thread "
     "waits for a core",
-    "cpu_limit_cores": "the CPU limit of the driver's container",
+    "cores_allowed": "the CPU limit of the driver's container",
     "cores_held_back": "seconds, summed over CPUs, in which the container held back threads because the limit was used "
     "up, by the second, since the newest sample at least 4 s before the last",
     "own_cores_used": "cores that the driver's Python, JVM and Python workers used in that time",
@@ -164,28 +164,24 @@ def _by_limit(view: QueryView) -> Contention | None:
     """The container's CPU limit: once it is used up, all threads wait for the next period of it.
 
     With N runnable threads and a limit of L cores, each works for L / N of the time and is held back for the rest, so
-    work takes N / L times as long: what would be used, over what is. More rows use it up, too, and are no fault of it.
+    work takes N / L times as long: what would be used, over what is.
     """
-    use, lost = cpu_use(view), view.baseline.slowdown_of(judged(view))
-    limit = view.hosts[-1].cpu_limit_cores if view.hosts else None
+    use, limit = cpu_use(view), view.hosts[-1].cpu_limit_cores if view.hosts else None
     used = sum(use.own.values()) if use is not None else 0.0
-    if use is None or limit is None or used <= 0 or (lost is None and harm(view) is None):
+    if use is None or limit is None or used <= 0:
         return None
     stretch = (used + use.held_back) / used
-    if lost is not None:
-        stretch = min(stretch, lost.factor)
     if stretch < CHANGED_RATIO:
         return None
-    evidence = [
-        Evidence("cpu_limit_cores", limit, "cores", f">= {limit + use.held_back:.1f}", use.at),
+    evidence = (
+        Evidence("cores_allowed", limit, "cores", f">= {limit + use.held_back:.1f}", use.at),
         Evidence("cores_held_back", use.held_back, "cores", "~ 0", use.at),
         Evidence("own_cores_used", used, "cores", "below the limit", use.at),
-    ]
-    if lost is not None and view.last is not None:
-        evidence.append(_slowdown(lost, view.last))
+    )
     words = f"the container may use {limit:.2g} cores, and holds back threads that would use {use.held_back:.1f} more"
-    here = None if runs_tasks_in_driver(view) else 1.0
-    return Contention("cpu_limit", LIMIT, stretch, _since(view), words, tuple(evidence), here)
+    # tasks take turns with the threads of the driver and the collector, and how many want a core is not known
+    of_tasks = max(stretch, 1 / MIN_OWN_SHARE) if runs_tasks_in_driver(view) else 1.0
+    return Contention("cpu_limit", LIMIT, stretch, _since(view), words, evidence, of_tasks)
 
 
 def runs_tasks_in_driver(view: QueryView) -> bool:

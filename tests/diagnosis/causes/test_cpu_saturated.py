@@ -29,6 +29,13 @@ def test_a_cpu_limit_that_is_used_up_is_to_be_raised_by_what_it_holds_back(histo
     assert {each.name for each in root.evidence} >= {"cpu_limit_seconds", "stretch_by_cpu_limit", "cores_held_back"}
 
 
+def test_more_rows_that_a_cpu_limit_leaves_no_time_for_are_no_reason_to_divide_them(history):
+    more = slowed(history, count=20, rows=[1000] * 14 + [6000] * 20)
+    view = looked_at(more, busy=0.05, cpus=64, driver_jvm=0.5, limit=0.5, held_back=1.4)
+
+    assert Diagnoser()(view).root_causes[0].rule == "cpu-saturated"
+
+
 def test_it_is_the_root_of_all_that_takes_longer(history):
     verdict = Diagnoser()(looked_at(slowed(history, count=20), driver_jvm=0.5))
 

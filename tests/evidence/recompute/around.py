@@ -258,16 +258,19 @@ def _held_back(tape: Tape) -> float:
     return float(last["cpu_held_back_seconds"] - first["cpu_held_back_seconds"]) / float(last["at"] - first["at"])
 
 
-def _stretch_by_limit(tape: Tape) -> Iterator[float]:
-    """What the application would use over what it uses, at most what batches lost at equal rows."""
+def _stretch_by_limit(tape: Tape) -> float:
+    """What the application would use over what it uses."""
     used = sum(cores_by_role(tape).values())
-    for most in _slower(tape) or [float("inf")]:
-        yield min(most, (used + _held_back(tape)) / used)
+    return (used + _held_back(tape)) / used
 
 
 def _stretch_of_tasks(tape: Tape) -> list[float]:
     if "stretch_by_cpu_limit" in tape.told:
-        return [*_stretch_by_limit(tape), 1.0]
+        return (
+            [1.0]
+            if {each["executor_id"] for each in tape.executors} != {"driver"}
+            else [max(10.0, _stretch_by_limit(tape))]
+        )
     others = [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
     return [*_stretch(tape), *others]
 
@@ -398,7 +401,7 @@ FORMULAS: Mapping[str, Formula] = {
     "stretch_by_other_processes": _stretch,
     "stretch_by_cpu_limit": _stretch_by_limit,
     "stretch_of_tasks": _stretch_of_tasks,
-    "cpu_limit_cores": lambda tape: float(tape.hosts[-1]["cpu_limit_cores"]),
+    "cores_allowed": lambda tape: float(tape.hosts[-1]["cpu_limit_cores"]),
     "cores_held_back": _held_back,
     "own_cores_used": lambda tape: sum(cores_by_role(tape).values()),
     "cpu_busy_ratio": _busy,

@@ -131,13 +131,13 @@ def _contended(tape: Tape, found: Profile) -> Profile:
     stretch, taken = told[f"stretch_by_{name}"], Counter[str]()
     budget = sum(found.now[each] for each in COMPUTE) * (told["stretch_of_tasks"] - 1)
     for each in TASKS_WAIT:  # tasks that computed waited for cores for so long, and the rest for something else
-        taken[each] = min(budget, max(0.0, found.excess([each])))
+        taken[each] = min(budget, found.now[each] if name == "cpu_limit" else max(0.0, found.excess([each])))
         budget -= taken[each]
     for each in set(NAMES) - {*TASKS_WAIT, *COMPUTE}:
         grown, usually = max(0.0, found.excess([each])), (found.usual or {}).get(each)
         if each in UNTIL_TASKS and name == "other_queries":
             taken[each] = grown
-        elif usually:
+        elif usually and name != "cpu_limit":
             taken[each] = min(grown, usually * (stretch - 1))
         elif each not in WAIT:
             taken[each] = found.now[each] * (1 - 1 / stretch)
