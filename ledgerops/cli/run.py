@@ -234,7 +234,7 @@ def _check_port(wanted: int) -> None:
 
 
 def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
-    from ledgerops.ledger.run.app import start_run
+    from ledgerops.ledger.run.app import JVM_ERRORS, start_run
 
     began = time.monotonic()
     with _progress(f"starting Spark and {counted(len(setup.jobs), 'job')}"):
@@ -242,13 +242,21 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
     try:
         stop.calm()
         announce(running, time.monotonic() - began, args.start)
-        _show(running, args, stop)
-        status = running.status()
-        cut = running.stop()
-        refusal = running.incompatible()
+        try:
+            _show(running, args, stop)
+            status = running.status()
+            cut = running.stop()
+            refusal, failures = running.incompatible(), running.failures()
+        except JVM_ERRORS:
+            if not running.lost:
+                raise
+            died = {"Spark": f"its JVM has ended: killed, or out of memory; see {setup.folder.log}"}
+            failures = {} if stop.asked else died  # `timeout` and systemd send a signal to the JVM, too
+            stop.ask("Spark has ended")
+            status, cut, refusal = running.status(), [job.name for job in setup.jobs], None
         if refusal is not None:
             raise UserError(refusal)
-        return sum_up(running, status, stop, cut, time.monotonic() - began)
+        return sum_up(running, status, stop, cut, failures, time.monotonic() - began)
     finally:
         running.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +42,19 @@ def announce(running: ActiveRun, took: float, start: str | None) -> None:
     print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)
 
 
-def sum_up(running: ActiveRun, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
+def sum_up(
+    running: ActiveRun,
+    status: dict[str, Any],
+    stop: Stop,
+    cut: Sequence[str],
+    failures: Mapping[str, str],
+    took: float,
+) -> int:
     """After the end: verdicts, failures and where the files are. Returns the exit code."""
     from ledgerops.cli.live_view import verdict_line
     from ledgerops.common.format import clean
 
-    setup, failures = running.setup, running.failures()
+    setup = running.setup
     print(f"\nstopped after {clock(took)}: {stop.reason}")
     for query in status["queries"]:
         print(clean(verdict_line(query)))

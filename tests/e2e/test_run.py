@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import duckdb
+import psutil
 import pytest
 
 from ledgerops.common.kafka import reach
@@ -193,6 +194,35 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     assert "resuming the run that began" in second.out
     assert ": interrupted\n" in second.out
     assert (folder / "run.json").read_text() == note
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "reason"),
+    [
+        pytest.param(signal.SIGTERM, 0, "terminated", id="terminated with its JVM"),
+        pytest.param(signal.SIGKILL, 1, "Spark has ended", id="only the JVM is killed"),
+    ],
+)
+def test_a_run_whose_jvm_ends_says_so_and_goes_on_where_it_ended(command, tmp_path, number, code, reason):
+    argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
+    checkpoint = tmp_path / "runs" / "default" / "checkpoints" / "large_credits"
+    first = command(*argv)
+    first.url()
+    until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
+    [jvm] = [each for each in psutil.Process(first.process.pid).children(recursive=True) if each.name() == "java"]
+    if number == signal.SIGTERM:
+        first.process.send_signal(number)
+    jvm.send_signal(number)
+
+    assert first.ended() == code, first.err
+    assert f": {reason}\n" in first.out
+    assert "ledgerops/cli" not in first.err  # no traceback of its own; a thread of PySpark's may print one
+    assert ("failed: Spark: its JVM has ended" in first.err) == (code == 1)
+
+    done = committed(checkpoint)
+    second = command(*argv)
+    second.url()
+    until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
 
 
 def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path):

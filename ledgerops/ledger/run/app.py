@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 import ledgerops
 from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
@@ -103,6 +106,9 @@ class RunSetup:
                     )
 
 
+JVM_ERRORS = (Py4JError, ConnectionError)  # what a call into Spark raises once its JVM ends, among others
+
+
 class ActiveRun:
     """Everything that `start_run` opened. Not thread-safe."""
 
@@ -166,6 +172,14 @@ class ActiveRun:
                     return found
         return None
 
+    @property
+    def lost(self) -> bool:
+        """Whether Spark has ended, or is about to, without having been asked: its JVM was killed or got a signal."""
+        try:
+            return bool(self.spark.sparkContext._jsc.sc().isStopped())
+        except JVM_ERRORS:
+            return True
+
     def stop(self) -> list[str]:
         """Stops the queries; returns the names of those that were stopped within a batch."""
         with output_to(self.setup.folder.log):
@@ -175,7 +189,8 @@ class ActiveRun:
         """Ends the watch, which completes the recording, and Spark. What Spark says then is for its log."""
         with output_to(self.setup.folder.log):
             self.watch.close()
-            self.spark.stop()
+            with suppress(*JVM_ERRORS):
+                self.spark.stop()
             self._services.close()
 
 
