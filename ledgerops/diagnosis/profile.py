@@ -334,7 +334,7 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
     computing = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
     taken = {}
     for part in parts.values():
-        if part.name in COMPUTING or (held.task_stretch == 1.0 and part.name in STAGES):
+        if part.name in COMPUTING or (held.of_tasks == 1.0 and part.name in STAGES):
             taken[part.name] = 0.0  # seconds on a core, or on another machine
         elif part.name in TASK_WAITS:
             taken[part.name] = min(

@@ -6,7 +6,8 @@ import pytest
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import PARTS, STAGES
-from ledgerops.diagnosis.profile import profile, shown
+from ledgerops.diagnosis.facts.contention import Contention
+from ledgerops.diagnosis.profile import Part, _contended, profile, shown
 from ledgerops.runtime.replay import Replay
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
@@ -181,6 +182,15 @@ def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(his
     assert found is not None
     assert found.parts["other_queries"].now > 3.5
     assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].usual or 0.0, abs=0.1)
+
+
+def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_no_work_is_stretched():
+    parts = {"launch": Part("launch", 3.0, 0.5), "cpu": Part("cpu", 1.0, 1.0), "waiting": Part("waiting", 2.0, 0.2)}
+    rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()))
+
+    assert {name: part.now for name, part in rest.items()} == {
+        "launch": 0.5, "cpu": 1.0, "waiting": 2.0, "other_queries": 2.5,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -178,7 +178,8 @@ def _by_limit(view: QueryView) -> Contention | None:
         Evidence("cores_held_back", use.held_back, "cores", "~ 0", use.at),
         Evidence("own_cores_used", used, "cores", "below the limit", use.at),
     )
-    words = f"the container may use {limit:.2g} cores, and holds back threads that would use {use.held_back:.1f} more"
+    may = "1 core" if limit == 1 else f"{round(limit, 2):g} cores"
+    words = f"the container may use {may}, and holds back threads that would use {use.held_back:.1f} more"
     # tasks take turns with the threads of the driver and the collector, and how many want a core is not known
     of_tasks = max(stretch, 1 / MIN_OWN_SHARE) if runs_tasks_in_driver(view) else 1.0
     return Contention("cpu_limit", LIMIT, stretch, _since(view), words, evidence, of_tasks)

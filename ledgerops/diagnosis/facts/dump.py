@@ -17,7 +17,8 @@ def dump(view: QueryView) -> Remedy:
             command="py-spy dump --pid PID",
         )
     if running.tasks > (running.tasks_done or 0):
-        in_python = any(each.role == "python_workers" for host in view.hosts[-1:] for each in host.processes)
+        processes = view.hosts[-1].processes if view.hosts else ()
+        in_python = any(each.role == "python_workers" for each in processes)
         return first_step(
             "query-stuck",
             "tasks",

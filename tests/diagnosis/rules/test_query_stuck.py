@@ -1,3 +1,4 @@
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -75,8 +76,8 @@ def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
     view = looked_at(work(history(running=60), 40))
     without = [replace(look, processes=look.processes[:2]) for look in view.hosts]
 
-    [in_python] = RULE.check(view)
-    [in_jvm] = RULE.check(QueryView(view.history, view.now, without))
+    [in_python] = RULE.check(QueryView(view.history, view.now, deque(view.hosts)))
+    [in_jvm] = RULE.check(QueryView(view.history, view.now, deque(without)))
 
     assert in_python.remedies[0].command == "py-spy dump --pid PID_OF_THE_WORKER"
     assert in_jvm.remedies[0].command == "jstack PID_OF_THE_EXECUTOR"
