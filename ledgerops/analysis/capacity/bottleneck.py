@@ -17,9 +17,9 @@ from ledgerops.analysis.capacity.situation import Situation
 SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver while no task runs"
 PIECES = {
     "source": (SOURCE, ("latest_offset", "get_batch")),
-    "sink": (SINK, ("after_tasks",)),
-    "driver": (DRIVER, ("driver",)),
-    "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unclaimed")),
+    "sink": (SINK, ("after_tasks", "driver_waits")),
+    "driver": (DRIVER, ("driver_before", "driver_between")),
+    "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unattributed")),
 }  # fmt: skip
 MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place, which then names the limit
 

@@ -10,6 +10,7 @@ import pytest
 from ledgerops.analysis.capacity.fit import Fit, fit
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import Stages
+from ledgerops.diagnosis.batch_parts import PARTS
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from tests.build import T0
 
@@ -61,8 +62,10 @@ def situation() -> MakeSituation:
             "lag": 0.0,
             "fit": exact_line(),
             "stages": stages(stage([0.4] * 8, wall=1.6)),
-            "parts": {"query_planning": 0.3, "driver": 0.05, "after_tasks": 0.05, "cpu": 0.4},
+            "parts": {"query_planning": 0.3, "driver_before": 0.05, "after_tasks": 0.05, "cpu": 0.4},
         }
-        return Situation(**{**values, **changes})
+        made = Situation(**{**values, **changes})
+        assert made.parts.keys() <= set(PARTS)  # a part that no profile has would prove nothing
+        return made
 
     return make

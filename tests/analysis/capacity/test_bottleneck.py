@@ -2,11 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from ledgerops.analysis.capacity.bottleneck import limit
+from ledgerops.analysis.capacity.bottleneck import PIECES, limit
+from ledgerops.diagnosis.batch_parts import PARTS
 from tests.analysis.capacity.conftest import exact_line, stage, stages
 
 LINE = exact_line()  # 0.4 s and 5,000 rows a second
 COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
+COLLECTS = {"driver_before": 0.7, "driver_between": 0.4, "cpu": 0.2}
+
+
+def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
+    assert {part for _, parts in PIECES.values() for part in parts} <= set(PARTS)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +48,7 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
             id="a sink that grows with the rows",
         ),
         pytest.param(
-            {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": {"driver": 1.1, "cpu": 0.2}}, 6000, "driver",
+            {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": COLLECTS}, 6000, "driver",
             "1.10 s of a batch of 1.30 s are spent in the driver while no task runs",
             id="rows collected in the driver",
         ),
@@ -73,7 +79,7 @@ def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
 
 
 def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part(situation):
-    known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver": 0.4, "cpu": 0.6})
+    known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver_before": 0.4, "cpu": 0.6})
 
     assert limit(known, 2, None, None).what == "cores"
 
@@ -87,7 +93,7 @@ def test_what_holds_the_tasks_up_is_not_known_where_the_cores_are_not(situation,
 
 
 def test_with_more_cores_the_tasks_limit_less(situation):
-    known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver": 0.5, "cpu": 0.6})
+    known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver_between": 0.5, "cpu": 0.6})
 
     assert limit(known, 2, 6000, LINE).what == "cores"
     assert limit(known, 8, 6000, LINE).what == "driver"
