@@ -273,9 +273,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "cpu-saturated": {
         GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own"),
         "limit": FirstStep(
-            "raise the CPU limit of the driver's container to at least {cores} cores, or remove it",
+            "raise the CPU limit of the driver's container to {cores}, or remove it",
             "the container has a CPU limit that is used up",
-            {"cores": "as many"},
+            {"cores": "what its threads would use"},
         ),
     },
     "noisy-neighbour": {

@@ -20,6 +20,7 @@ Mitigation: raise a limit that is used up (`spark.kubernetes.driver.limit.cores`
 
 import math
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.cause import Cause, Words
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
@@ -38,7 +39,7 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
         return (FIND,)
     wanted = math.ceil(sum(use.own.values()) + use.held_back)
     why = "its threads are held back for the rest of each period, on a machine with free cores, too"
-    return (first_step("cpu-saturated", "limit", why, cores=str(wanted)),)
+    return (first_step("cpu-saturated", "limit", why, cores=counted(wanted, "core")),)
 
 
 CAUSE = Cause(

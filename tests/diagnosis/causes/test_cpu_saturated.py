@@ -23,9 +23,7 @@ def test_a_cpu_limit_that_is_used_up_is_to_be_raised_by_what_it_holds_back(histo
     [root] = Diagnoser()(view).root_causes
 
     assert (root.rule, root.component.detail) == ("cpu-saturated", "CPU limit")
-    assert root.remedies[0].action == (
-        "raise the CPU limit of the driver's container to at least 2 cores, or remove it"
-    )
+    assert root.remedies[0].action == ("raise the CPU limit of the driver's container to 2 cores, or remove it")
     assert {each.name for each in root.evidence} >= {"cpu_limit_seconds", "stretch_by_cpu_limit", "cores_held_back"}
 
 
