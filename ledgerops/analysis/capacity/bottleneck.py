@@ -4,7 +4,7 @@ The batch time of the line at so many rows has three pieces: the overhead, which
 what its rows cost outside Spark's tasks; and what they cost in tasks. The largest is what limits, by the name of what
 takes most of it: the first two by the parts of a typical batch (`ledgerops.diagnosis.batch_parts`), the third by the
 stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the source that binds comes before all
-of them.
+of them, and so does what others take of the cores (`ledgerops.diagnosis.facts.contention`), where it is the most.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from ledgerops.analysis.capacity.fit import Fit
 from ledgerops.analysis.capacity.situation import Situation
+from ledgerops.diagnosis.batch_parts import CONTENTION
+from ledgerops.diagnosis.proof import in_words
 
 SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver while no task runs"
 PIECES = {
@@ -25,8 +27,8 @@ MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place, which then names the l
 
 
 class Limit(NamedTuple):
-    """`what` is one of: source_limit, fixed_overhead, source, sink, driver, cores, source_partitions,
-    state_partitions, shuffle_partitions, hot_key, source_skew, straggler, unknown."""
+    """`what` is one of: source_limit, other_queries, other_processes, cpu_limit, fixed_overhead, source, sink, driver,
+    cores, source_partitions, state_partitions, shuffle_partitions, hot_key, source_skew, straggler, unknown."""
 
     what: str
     detail: str
@@ -34,7 +36,7 @@ class Limit(NamedTuple):
     @property
     def name(self) -> str:
         """In words."""
-        return self.what.replace("_", " ")
+        return self.what.replace("_", " ").replace("cpu", "CPU")
 
 
 def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | None) -> Limit:
@@ -43,6 +45,10 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
         return Limit("source_limit", f"{known.cap[0]} allows {known.cap[1]:,.0f} rows a batch")
     if not known.parts:
         return Limit("unknown", "no batch after the warm-up")
+    largest = max(known.parts, key=lambda part: known.parts[part])
+    if largest in CONTENTION:
+        spent = f"{known.parts[largest]:.2f} s of a batch of {sum(known.parts.values()):.2f} s are"
+        return Limit(largest, f"{spent} {in_words(largest)}")
     if "tasks_unknown" in known.parts or known.stages is None:
         return _without_tasks(known, rows, line)
     outside = {name: sum(known.parts.get(part, 0.0) for part in parts) for name, (_, parts) in PIECES.items()}

@@ -63,6 +63,14 @@ def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
             {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s are fixed cost",
             id="no tasks, but small batches",
         ),
+        pytest.param(
+            {"parts": {"query_planning": 0.1, "cpu": 0.4, "cpu_limit": 3.5}}, 6000, "cpu_limit",
+            "3.50 s of a batch of 4.00 s are lost to the CPU limit", id="the CPU limit of a container",
+        ),
+        pytest.param(
+            {"parts": {"query_planning": 0.1, "cpu": 2.4, "other_processes": 0.5}}, 6000, "cores",
+            "8 tasks share 2 cores", id="large batches, and others that take a little",
+        ),
         pytest.param({"parts": {}}, 6000, "unknown", "no batch after the warm-up", id="no batch"),
     ],
 )  # fmt: skip
