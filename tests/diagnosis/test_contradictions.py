@@ -16,7 +16,15 @@ from tests.diagnosis.contradictions import disagreements, misstatements
 from tests.drills.saved import NAMES, verdicts
 from tests.paths import RECORDED, needed_data
 
-OTHERS = ("key-skew.jsonl", "source-unreachable.jsonl", "delta.jsonl.zst", "skewed-app", "eventlog/*", "spark-*.jsonl")
+OTHERS = (
+    "cpu-limit.jsonl",
+    "key-skew.jsonl",
+    "source-unreachable.jsonl",
+    "delta.jsonl.zst",
+    "skewed-app",
+    "eventlog/*",
+    "spark-*.jsonl",
+)
 
 
 @pytest.mark.parametrize(

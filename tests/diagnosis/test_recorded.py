@@ -9,6 +9,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model import recording
 from ledgerops.runtime.registry import QueryRegistry
+from tests.evidence.numbers import compare, wrong
 from tests.paths import RECORDED
 
 
@@ -50,3 +51,17 @@ def test_a_broker_that_is_away_is_the_only_root_while_it_is_away():
     assert ["source-unreachable"] in roots
     assert {rule for found in roots for rule in found} == {"source-unreachable"}
     assert roots[-1] == []
+
+
+def test_a_container_whose_cpu_limit_is_used_up_is_named_with_numbers_that_the_recording_has(tmp_path):
+    """Two tasks that compute, under `ledgerops exec`; from second 34 on a control group leaves them 0.22 cores."""
+    (tmp_path / "recording-000001.jsonl").write_bytes((RECORDED / "cpu-limit.jsonl").read_bytes())
+    verdicts = list(every_verdict(RECORDED / "cpu-limit.jsonl"))
+    harmed = [verdict for verdict in verdicts if verdict.status == "pressured"]
+
+    assert len(harmed) > 20
+    assert {verdict.root_causes[0].rule for verdict in harmed} == {"cpu-saturated"}
+    assert {root.rule for verdict in verdicts for root in verdict.root_causes if root.severity != "info"} == {
+        "cpu-saturated"
+    }
+    assert wrong(list(compare(tmp_path, verdicts))) == ()

@@ -24,7 +24,15 @@ from tests.drills.saved import NAMES, bundle
 from tests.paths import RECORDED, needed_data
 
 MOMENTS = 8  # of a recording
-OTHERS = ("key-skew.jsonl", "source-unreachable.jsonl", "delta.jsonl.zst", "skewed-app", "eventlog/*", "spark-*.jsonl")
+OTHERS = (
+    "cpu-limit.jsonl",
+    "key-skew.jsonl",
+    "source-unreachable.jsonl",
+    "delta.jsonl.zst",
+    "skewed-app",
+    "eventlog/*",
+    "spark-*.jsonl",
+)
 OF_QUERY = {metric.name for metric in (LAST_BATCH, INTERVAL, QUERY_BACKLOG, DRAIN)}
 OF_PARTITIONS = {metric.name for metric in (BACKLOG, LAG)}
 
