@@ -7,6 +7,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "recorded"
+OTHER_RECORDINGS = [  # beside those of the drills
+    path
+    for name in (
+        "cpu-limit*.jsonl", "key-skew.jsonl", "source-unreachable.jsonl", "delta.jsonl.zst", "skewed-app", "eventlog/*",
+        "spark-*.jsonl",
+    )
+    for path in sorted(RECORDED.glob(name))
+]  # fmt: skip
 
 
 def needed_data(folder: Path) -> Path:

@@ -13,14 +13,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, STAGES, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
-from ledgerops.diagnosis.facts.contention import (
-    MIN_PYTHON_CORES,
-    ROLES,
-    Contention,
-    contention,
-    cpu_use,
-    runs_tasks_in_driver,
-)
+from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
@@ -315,7 +308,7 @@ def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float
 def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:
     """With local mode's one JVM a collection stops the driver, too: its share of all that the driver computes."""
     collected = state_cost.gc_of_executors(view)
-    if collected is None or not runs_tasks_in_driver(view):
+    if collected is None or not view.cluster.is_local:
         return parts
     missing = min(collected.share, 1.0) * duration - (parts["gc"].now if "gc" in parts else 0.0)
     from_parts = [p for p in parts.values() if p.name not in (*WAITS, *CONTENTION)]
@@ -363,7 +356,7 @@ def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence
         return planned is not None and taken > FAR_TIMES * planned.now
     cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
     of_tasks = 0.0
-    if runs_tasks_in_driver(view):
+    if view.cluster.is_local:
         of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits)
     computed = cores / (view.trigger.busy_ratio or 1.0) * median(each.batch.duration for each in splits)
     return computed - of_tasks < MOSTLY * taken

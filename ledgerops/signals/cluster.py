@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ledgerops.model.records import Executor, Host
+from ledgerops.model.records import DRIVER, Executor, Host
 from ledgerops.signals.memo import kept
 
 
@@ -19,6 +19,11 @@ class Cluster:
         """The active executors that run tasks. Samples in which Spark did not answer have none and are skipped."""
         newest = next((sample for sample in reversed(self._hosts) if sample.executors), None)
         return [each for each in newest.workers if each.active] if newest is not None else []
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the driver's JVM runs the tasks, too: local mode."""
+        return {each.executor_id for each in self.executors} == {DRIVER}
 
     @property
     def cores(self) -> int | None:

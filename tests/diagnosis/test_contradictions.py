@@ -14,17 +14,7 @@ from ledgerops.model.finding import Verdict
 from ledgerops.runtime.replay import Replay
 from tests.diagnosis.contradictions import disagreements, misstatements
 from tests.drills.saved import NAMES, verdicts
-from tests.paths import RECORDED, needed_data
-
-OTHERS = (
-    "cpu-limit.jsonl",
-    "key-skew.jsonl",
-    "source-unreachable.jsonl",
-    "delta.jsonl.zst",
-    "skewed-app",
-    "eventlog/*",
-    "spark-*.jsonl",
-)
+from tests.paths import OTHER_RECORDINGS, needed_data
 
 
 @pytest.mark.parametrize(
@@ -139,7 +129,7 @@ def test_no_finding_of_a_drill_contradicts_itself(name):
     assert wrong(verdicts(name)) == {}
 
 
-@pytest.mark.parametrize("place", [each for name in OTHERS for each in sorted(RECORDED.glob(name))], ids=str)
+@pytest.mark.parametrize("place", OTHER_RECORDINGS, ids=str)
 def test_no_finding_of_a_recording_contradicts_itself(place):
     assert wrong(replayed(place)) == {}
 

@@ -202,6 +202,10 @@ class Tape:
         return [each for each in running_tasks(looks[-1]) if each["active"]] if looks else []
 
     @property
+    def is_local(self) -> bool:
+        return {each["executor_id"] for each in self.executors} == {"driver"}
+
+    @property
     def cores(self) -> int:
         return sum(each["cores"] for each in self.executors)
 

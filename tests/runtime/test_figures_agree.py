@@ -21,18 +21,9 @@ from ledgerops.runtime.replay import JUDGED, Replay
 from ledgerops.runtime.snapshot import snapshot_query
 from ledgerops.runtime.status import SERIES, query_status
 from tests.drills.saved import NAMES, bundle
-from tests.paths import RECORDED, needed_data
+from tests.paths import OTHER_RECORDINGS, needed_data
 
 MOMENTS = 8  # of a recording
-OTHERS = (
-    "cpu-limit.jsonl",
-    "key-skew.jsonl",
-    "source-unreachable.jsonl",
-    "delta.jsonl.zst",
-    "skewed-app",
-    "eventlog/*",
-    "spark-*.jsonl",
-)
 OF_QUERY = {metric.name for metric in (LAST_BATCH, INTERVAL, QUERY_BACKLOG, DRAIN)}
 OF_PARTITIONS = {metric.name for metric in (BACKLOG, LAG)}
 
@@ -148,7 +139,7 @@ def test_all_places_say_the_same_figures_of_a_drill(name):
     assert list(disagreements(str(bundle(name).recording))) == []
 
 
-@pytest.mark.parametrize("place", [str(path) for pattern in OTHERS for path in sorted(RECORDED.glob(pattern))])
+@pytest.mark.parametrize("place", [str(path) for path in OTHER_RECORDINGS])
 def test_all_places_say_the_same_figures_of_other_recordings(place):
     assert list(disagreements(place)) == []
 

@@ -37,9 +37,8 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     use, held = contention.cpu_use(view), found.contention
     if use is None or held is None or held.who != contention.LIMIT:
         return (FIND,)
-    wanted = math.ceil(sum(use.own.values()) + use.held_back)
     why = "its threads are held back for the rest of each period, on a machine with free cores, too"
-    return (first_step("cpu-saturated", "limit", why, cores=counted(wanted, "core")),)
+    return (first_step("cpu-saturated", "limit", why, cores=counted(math.ceil(use.wanted), "core")),)
 
 
 CAUSE = Cause(

@@ -48,8 +48,7 @@ def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
 def _more_memory(view: QueryView) -> Remedy:
     """Twice the heap of an executor; in local mode the tasks run in the driver's."""
     heap, executors = heap_bytes(view), view.cluster.executors
-    local = any(each.executor_id == "driver" for each in executors)
-    name = "spark.driver.memory" if local else "spark.executor.memory"
+    name = "spark.driver.memory" if view.cluster.is_local else "spark.executor.memory"
     enough = f"{ceil(2 * heap / len(executors) / 2**20 / 100) * 100}m" if heap else None
     return Remedy(
         f"set {name} to {enough}" if enough else f"raise {name}",

@@ -16,7 +16,7 @@ from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour
 from ledgerops.diagnosis.harm import examined, harm, judged
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
-from ledgerops.model.records import DRIVER, Host, Progress
+from ledgerops.model.records import Host, Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -86,9 +86,14 @@ class CpuUse(NamedTuple):
     held_back: float = 0.0
 
     @property
-    def own(self) -> Mapping[str, float]:
+    def used(self) -> float:
         """What the application's own processes use, in cores."""
-        return {who: cores for who, cores in self.cores_by.items() if who != OTHER}
+        return sum(cores for who, cores in self.cores_by.items() if who != OTHER)
+
+    @property
+    def wanted(self) -> float:
+        """What they would use without a CPU limit, in cores."""
+        return self.used + self.held_back
 
     @property
     def others_share(self) -> float:
@@ -167,27 +172,21 @@ def _by_limit(view: QueryView) -> Contention | None:
     work takes N / L times as long: what would be used, over what is.
     """
     use, limit = cpu_use(view), view.hosts[-1].cpu_limit_cores if view.hosts else None
-    used = sum(use.own.values()) if use is not None else 0.0
-    if use is None or limit is None or used <= 0:
+    if use is None or limit is None or use.used <= 0:
         return None
-    stretch = (used + use.held_back) / used
+    stretch = use.wanted / use.used
     if stretch < CHANGED_RATIO:
         return None
     evidence = (
         Evidence("cores_allowed", limit, "cores", f">= {limit + use.held_back:.1f}", use.at),
         Evidence("cores_held_back", use.held_back, "cores", "~ 0", use.at),
-        Evidence("own_cores_used", used, "cores", "below the limit", use.at),
+        Evidence("own_cores_used", use.used, "cores", "below the limit", use.at),
     )
     may = "1 core" if limit == 1 else f"{round(limit, 2):g} cores"
     words = f"the container may use {may}, and holds back threads that would use {use.held_back:.1f} more"
     # tasks take turns with the threads of the driver and the collector, and how many want a core is not known
-    of_tasks = max(stretch, 1 / MIN_OWN_SHARE) if runs_tasks_in_driver(view) else 1.0
+    of_tasks = max(stretch, 1 / MIN_OWN_SHARE) if view.cluster.is_local else 1.0
     return Contention("cpu_limit", LIMIT, stretch, _since(view), words, evidence, of_tasks)
-
-
-def runs_tasks_in_driver(view: QueryView) -> bool:
-    """Whether the driver's JVM runs the tasks, too: local mode."""
-    return {each.executor_id for each in view.cluster.executors} == {DRIVER}
 
 
 def _by_processes(view: QueryView) -> Contention | None:

@@ -105,7 +105,7 @@ def nothing_moves(view: QueryView) -> bool:
     running, use = view.history.running, cpu_use(view)
     if running is None or running.tasks != 0 or running.moved is None or use is None:
         return False
-    return view.now - running.moved >= MIN_WAITING_SECONDS and sum(use.own.values()) <= MAX_STILL_CORES
+    return view.now - running.moved >= MIN_WAITING_SECONDS and use.used <= MAX_STILL_CORES
 
 
 def _times_usual_rows(view: QueryView) -> float:

@@ -266,11 +266,7 @@ def _stretch_by_limit(tape: Tape) -> float:
 
 def _stretch_of_tasks(tape: Tape) -> list[float]:
     if "stretch_by_cpu_limit" in tape.told:
-        return (
-            [1.0]
-            if {each["executor_id"] for each in tape.executors} != {"driver"}
-            else [max(10.0, _stretch_by_limit(tape))]
-        )
+        return [max(10.0, _stretch_by_limit(tape)) if tape.is_local else 1.0]
     others = [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
     return [*_stretch(tape), *others]
 

@@ -110,7 +110,7 @@ def _collecting(tape: Tape) -> float | None:
 def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
     """In local mode a collection stops the driver, too: its share is taken from all that wants a core."""
     share = _collecting(tape)
-    if share is None or {each["executor_id"] for each in tape.executors} != {"driver"}:
+    if share is None or not tape.is_local:
         return now
     wanting = {name: seconds for name, seconds in now.items() if name not in WAIT}
     missing = min(1.0, share) * duration - now["gc"]
