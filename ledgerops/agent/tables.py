@@ -46,7 +46,6 @@ class _Followed:
 class _Told:
     """What was queued last for a run, and up to which version its sink was searched for its commits."""
 
-    first_batch: int
     seen: object = None
     version: int | None = None
     commits: list[TableCommit] = field(default_factory=list)  # not queued yet
@@ -88,7 +87,7 @@ class TableCollector:
                 raise FileError(f"{followed.table.name}: {followed.error}")
 
     def _collect(self, run: Run) -> None:
-        told = self._told.setdefault(run.run_id, _Told(run.last_batch or 0))
+        told = self._told.setdefault(run.run_id, _Told())
         sources: dict[str, TableRead] = {}
         errors: dict[str, str] = {}
         for name, (place, position) in run.tables.items():
@@ -149,8 +148,8 @@ class TableCollector:
 
 
 def _find_commits(run: Run, told: _Told, table: Table) -> None:
-    """The commits of the run's own batches, from the first batch that was seen."""
+    """The commits of the run's own batches, from the first batch that was reported."""
     for commit in table.commits(told.version):
         told.version = commit.version
-        if commit.query_id == run.query_id and (commit.batch_id or 0) >= told.first_batch:
+        if commit.query_id == run.query_id and (commit.batch_id or 0) >= (run.first_batch or 0):
             told.commits.append(commit.written())

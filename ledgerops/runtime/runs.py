@@ -20,7 +20,8 @@ MAX_ENDED_RUNS = 1000  # run ids kept after their end: late observations must no
 
 @dataclass(slots=True)
 class Run:
-    """One run of a query. `last_batch` is None before the first, `plan` before it was read. Instants in seconds."""
+    """One run of a query. None before they are known: its plan, and the first and the last batch that were reported.
+    Instants in seconds."""
 
     query: str
     query_id: str
@@ -28,6 +29,7 @@ class Run:
     session: Any  # that it belongs to: the origin of its observations
     last_seen: float
     idle: bool = False
+    first_batch: int | None = None
     last_batch: int | None = None
     plan: Plan | None = None
     handle: Any = None  # PySpark's StreamingQuery, once a collector has asked for it
@@ -93,6 +95,7 @@ class Runs:
                 run.idle = seen.kind == "idle"
             if seen.kind == "progress":
                 run.last_batch = int(seen.data["batchId"])
+                run.first_batch = run.last_batch if run.first_batch is None else run.first_batch
                 if history.last is not None:
                     batch = history.last
                     run.tables = table_inputs(batch)

@@ -62,6 +62,7 @@ def run_of(session: Session, run_id: str = "run-1", interval: float | None = 1.0
         "run_id": run_id,
         "session": session,
         "last_seen": T0,
+        "first_batch": 3,
         "last_batch": 3,
         "plan": Plan(run_id, "processing_time", interval),
     }

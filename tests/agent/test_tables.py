@@ -115,11 +115,19 @@ def test_only_the_commits_of_the_querys_own_batches_count_and_each_once(case):
 
 def test_batches_before_the_first_that_was_watched_do_not_count(tmp_path):
     case = Case(tmp_path)
-    case.run.last_batch = 4
+    case.run.first_batch = case.run.last_batch = 4
     case.silver.commit(1, 50, by=("id-1", 4))
 
     [told] = case.collect()
     assert [commit.batch_id for commit in told.commits] == [4]
+
+
+def test_batches_that_ended_before_the_collectors_first_turn_count(case):
+    case.run.last_batch = 4  # the first that was reported is 3
+    case.silver.commit(1, 50, by=("id-1", 4))
+
+    [told] = case.collect()
+    assert [commit.batch_id for commit in told.commits] == [3, 4]
 
 
 def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
