@@ -234,7 +234,7 @@ def _check_port(wanted: int) -> None:
 
 
 def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
-    from ledgerops.ledger.run.app import JVM_ERRORS, start_run
+    from ledgerops.ledger.run.app import start_run
 
     began = time.monotonic()
     with _progress(f"starting Spark and {counted(len(setup.jobs), 'job')}"):
@@ -247,11 +247,14 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
             status = running.status()
             cut = running.stop()
             refusal, failures = running.incompatible(), running.failures()
-        except JVM_ERRORS:
-            if not running.lost:
+            lost = running.lost
+        except Exception:
+            lost = running.lost
+            if not lost:
                 raise
+        if lost:  # where a query has failed, that is why
             died = {"Spark": f"its JVM has ended: killed, or out of memory; see {setup.folder.log}"}
-            failures = {} if stop.asked else died  # `timeout` and systemd send a signal to the JVM, too
+            failures = {} if stop.signalled else died  # `timeout` and systemd send a signal to the JVM, too
             stop.ask("Spark has ended")
             status, cut, refusal = running.status(), [job.name for job in setup.jobs], None
         if refusal is not None:
@@ -285,7 +288,7 @@ def _show(running: ActiveRun, args: argparse.Namespace, stop: Stop) -> None:
             elif running.incompatible() is not None:
                 stop.ask("a job cannot read its state")
             elif running.over:
-                stop.ask("no query is running")
+                stop.ask("Spark has ended" if running.lost else "no query is running")
             elif running.caught_up():
                 stop.ask("caught up" if args.until_caught_up else "processed everything")
             elif now >= end:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # how long running batches may take to end; one that is cut off is repeated at the next start, and nothing is lost
 GRACE_SECONDS = 15.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REASONS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class Stop:
@@ -46,6 +46,11 @@ class Stop:
         """Whether the run was asked to end."""
         return self.reason is not None
 
+    @property
+    def signalled(self) -> bool:
+        """Whether a signal was the first to ask."""
+        return self.reason in REASONS.values()
+
     def wait(self, seconds: float) -> bool:
         """True as soon as the run is asked to end; False after `seconds`."""
         if self._unasked.acquire(timeout=max(0.0, seconds)):
@@ -59,7 +64,7 @@ class Stop:
     @contextmanager
     def on_signals(self) -> Iterator[None]:
         """Handles SIGINT and SIGTERM within the context; restores the earlier handlers after it. Main thread only."""
-        before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        before = {number: signal.signal(number, self._heard) for number in REASONS}
         try:
             yield
         finally:
@@ -69,11 +74,11 @@ class Stop:
     def calm(self) -> None:
         """From now on a signal ends the run in order. Spark installs a handler of its own: this takes its place."""
         self._calm = True
-        for number in SIGNALS:
+        for number in REASONS:
             signal.signal(number, self._heard)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
-        self.ask({signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[signal.Signals(number)])
+        self.ask(REASONS[signal.Signals(number)])
         if not self._calm:
             raise KeyboardInterrupt
 
