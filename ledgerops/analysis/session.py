@@ -91,7 +91,7 @@ class Investigation:
         self._begin()
 
     def _begin(self) -> None:
-        self.replay = Replay(brief=True, trigger_interval=self.trigger_interval)
+        self.replay = Replay(counts=False, trigger_interval=self.trigger_interval)
         self.finding_history = FindingHistory()
         self.tracks: dict[str, Track] = {}
         self._muted: dict[str, dict[str, Finding]] = {}  # by query and rule, the newest of each

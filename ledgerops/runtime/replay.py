@@ -22,17 +22,16 @@ MAX_SILENCE_SECONDS = 900.0
 class Replay:
     """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
 
-    A `brief` one keeps no running totals, and its verdicts along the way have findings, status and health only. What is
-    `muted`, and the objective `freshness` (seconds), are set before the first observation.
+    Without `counts` it keeps no running totals. What is `muted`, and the objective `freshness` (seconds), are set
+    before the first observation.
     """
 
-    def __init__(self, brief: bool = False, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
-        self.brief = brief
+    def __init__(self, counts: bool = True, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.muted = muted
         self.freshness = FRESHNESS_OBJECTIVE_SECONDS
         self.registry = QueryRegistry(
             lambda: Diagnoser(freshness=self.freshness, muted=self.muted),
-            counts=not brief,
+            counts=counts,
             trigger_interval=trigger_interval,
         )
         self.at: float | None = None
@@ -58,9 +57,15 @@ class Replay:
         return {name: state for name, state in queries.items() if query in (None, name)}
 
     def verdicts(
-        self, observations: Iterable[Observation], at: float | None = None, every: float | None = None
+        self,
+        observations: Iterable[Observation],
+        at: float | None = None,
+        every: float | None = None,
+        brief: bool = True,
     ) -> Iterator[Verdict]:
         """The verdict on the query that changed after each batch, up to the instant `at` (or to the end).
+
+        A `brief` one has findings, status and health only, which takes half the time.
 
         With `every`, all queries are also judged at each multiple of so many seconds, as by somebody who asks
         repeatedly: only what was observed before that moment is known then.
@@ -69,27 +74,27 @@ class Replay:
             if at is not None and seen.at > at:
                 break
             if every is not None:
-                yield from self._between(seen.at, every)
+                yield from self._between(seen.at, every, brief)
             state = self.take(seen)
             if state is not None and seen.kind in JUDGED:
                 assert self.at is not None
-                yield self.registry.judge(state, self.at, self.brief)
+                yield self.registry.judge(state, self.at, brief)
         if at is not None and every is not None:
-            yield from self._between(at, every)
+            yield from self._between(at, every, brief)
 
-    def _between(self, until: float, every: float) -> Iterator[Verdict]:
+    def _between(self, until: float, every: float, brief: bool) -> Iterator[Verdict]:
         if self.at is None or until <= self.at:
             return
         first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
             for state in self.registry.queries.values():
-                yield self.registry.judge(state, number * every, self.brief)
+                yield self.registry.judge(state, number * every, brief)
 
 
 def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:
-    """Goes through the observations, with a verdict at each batch, up to the instant `at` (or to the end).
+    """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end).
 
-    The last verdict on each query is as of `at`, or of the last observation.
+    The last verdict on each query is whole, and as of `at`, or of the last observation.
     """
     result = Replay()
     for _ in result.verdicts(observations, at):
@@ -102,5 +107,5 @@ def replay(observations: Iterable[Observation], at: float | None = None) -> Repl
 
 
 def verdicts(observations: Iterable[Observation], every: float | None = None) -> Iterator[Verdict]:
-    """All verdicts of a recording, oldest first: see `Replay.verdicts`."""
-    return Replay().verdicts(observations, every=every)
+    """All verdicts of a recording, whole, oldest first: see `Replay.verdicts`."""
+    return Replay().verdicts(observations, every=every, brief=False)

@@ -56,7 +56,7 @@ def by_worker(observations: Sequence[Observation]) -> Iterator[Verdict]:
 
 
 def every_second(observations: Sequence[Observation]) -> Iterator[Verdict]:
-    return Replay(brief=True).verdicts(observations, observations[-1].at + AFTERWARDS_SECONDS, every=1.0)
+    return Replay(counts=False).verdicts(observations, observations[-1].at + AFTERWARDS_SECONDS, every=1.0)
 
 
 def spans(verdicts: Iterable[Verdict]) -> Spans:

@@ -312,7 +312,7 @@ def test_the_stage_that_is_most_uneven_is_told():
 
 def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
     """Every batch of a recording or an event log, alone and as soon as its tasks are known."""
-    replay = Replay(brief=True)
+    replay = Replay(counts=False)
     for seen in open_source(str(place)).observations:
         state = replay.take(seen) if seen.kind in ("started", "plan", "progress", "tasks", "terminated") else None
         if state is not None and seen.kind == "progress" and state.history.last is not None:

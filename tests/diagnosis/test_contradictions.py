@@ -121,7 +121,7 @@ def wrong(found: Iterable[Verdict]) -> dict[str, str]:
 
 
 def replayed(place: Path) -> Iterable[Verdict]:
-    return Replay().verdicts(open_source(str(place)).observations)
+    return Replay().verdicts(open_source(str(place)).observations, brief=False)
 
 
 @pytest.mark.parametrize("name", NAMES)
