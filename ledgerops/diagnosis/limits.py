@@ -20,3 +20,7 @@ NEARLY_ALL = 0.8  # of a whole
 CLEAR_TIMES = 2.0  # the usual, or a limit: from there on a number is no longer a matter of chance
 VERY_FAR_TIMES = 10.0  # the usual: no burst, hiccup or warm-up makes it so long
 FAR_TIMES = 3.0  # the usual: a loaded machine, a garbage collection or a burst makes it twice as long, but not so long
+
+# of the time looked back on, how far a growth is drawn ahead: kubernetes-mixin's KubePersistentVolumeFillingUp looks 4
+# days ahead from 6 hours
+MAX_AHEAD_RATIO = 16.0

@@ -13,7 +13,7 @@ MIN_UNUSUAL_RATIO = 1.25  # of a value over what is usual, or of the usual over 
 NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?)")
 USUALLY = ("about", "~", "the usual")
 SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": ""}
-UNITS = {"seconds": " s", "bytes": " B"}  # of a number that is written out
+UNITS = {"seconds": " s", "bytes": " B", "bytes/s": " B/s"}  # of a number that is written out
 CONFIDENCE = ((0.85, "high"), (0.65, "medium"), (0.0, "low"))
 DIGITS = 6  # of evidence, after the point: enough to recompute it
 WORDS = {  # a name of evidence, or a part of a batch, in words; others are their own, without the unit
@@ -150,6 +150,8 @@ def amount(value: float, unit: str, expected: str = "") -> str:
             return f"{value:,.4g} s" if sign == "s" and _misleads(float(number), value, expected) else said
         case "bytes":
             return format.size(value)
+        case "bytes/s":
+            return f"{format.size(value)}/s"
         case "ratio":
             digits = 2
             while digits < DIGITS and _misleads(round(value, digits), value, expected):

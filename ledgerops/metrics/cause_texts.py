@@ -72,6 +72,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "Resources": {
         "gc-pressure": "Garbage collection stops the tasks.",
         "memory-spill": "Tasks spill to disk.",
+        "memory-leak": "Python's memory grows until it is full.",
         "cpu-saturated": "All cores that the driver may use are busy.",
         "noisy-neighbour": "Another query takes the cores.",
         "too-few-slots": "Tasks of a real-time query wait for cores.",

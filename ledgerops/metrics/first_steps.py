@@ -270,6 +270,15 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "persisted data holds the memory",
         ),
     },
+    "memory-leak": {
+        GENERAL: FirstStep(
+            "find what the program keeps from batch to batch: a list, a cache, results of collect() or toPandas()"
+        ),
+        "python_workers": FirstStep(
+            "find what the function keeps from call to call: a global, a cache without a limit, a library that leaks",
+            "the Python workers grow",
+        ),
+    },
     "cpu-saturated": {
         GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own"),
         "limit": FirstStep(

@@ -27,6 +27,7 @@ what `ledgerops diagnose` names, and `ledgerops rules SLUG` prints its page; the
 - A cause has the severity of the worst problem that it explains. A slow sink is a warning; once results are older than
   the objective because of it, it is critical.
 - The alert of a cause is info and pages nobody: it is listed beside the alert of its symptom, which names the cause.
+  Without a symptom it is as severe as the problem.
 - `QUERY` and `APP` stand for the labels `query` and `app` of the query: a message begins with "CRITICAL QUERY of APP".
   `INSTANCE` is the address of the driver, the label `instance` of `ledgerops_query_info{app="APP",query="QUERY"}`.
 - Commands need `pip install ledgerops`, and `LEDGEROPS_BEARER_TOKEN_FILE` where drivers ask for a token.
@@ -126,7 +127,7 @@ def _facts(problem: Problem) -> str:
     if rule:
         facts.append(f"Rule: `{rule.slug}`" + (f", explains {explained}" if explained else ""))
         facts.append("What it finds now: `ledgerops diagnose http://INSTANCE --query QUERY`")
-    beside = ", listed beside the alert of its symptom" if rule and alert.severity == "info" else ""
+    beside = ", listed beside the alert of its symptom" if rule and rule.explains and alert.severity == "info" else ""
     facts.append(f"Alert: `{alert.name}`, {alert.severity}{beside}")
     facts.append("[What the names in capitals stand for](README.md)")
     return " · ".join(facts) + "\n"

@@ -107,6 +107,6 @@ def test_what_no_drill_exercises_is_known():
 
 UNDRILLED = {
     "catching-up", "executor-lost", "falling-behind", "freshness-breach", "input-recomputed", "long-batches",
-    "many-small-files", "no-checkpoint", "partition-time-spread", "retention-risk", "rows-dropped", "too-few-slots",
-    "trigger-overrun",
+    "many-small-files", "memory-leak", "no-checkpoint", "partition-time-spread", "retention-risk", "rows-dropped",
+    "too-few-slots", "trigger-overrun",
 }  # fmt: skip

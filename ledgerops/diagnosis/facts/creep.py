@@ -19,7 +19,7 @@ from ledgerops.signals.rate_cap import cap_of
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
 WINDOW_PARTS = 5  # parts of a window, each of which must show the rise
-MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is a few percent
+MIN_RISE_SHARE = 0.15  # of what rises over the shortest window; the noise of an arrival is a few percent
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 MIN_FULLNESS = 0.88  # below it a third of the rise is still to come
 MAX_FORECAST_SECONDS = FAR_TIMES * WINDOWS[1] * TREND_SECONDS  # a forecast from five minutes does not reach further
@@ -70,12 +70,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Cre
         return None
     known = [(at, _heads(view, at)) for at in sampled_at]
     arrivals = [(after - before) / (until - since) for (since, before), (until, after) in pairwise(known)]
-    rise = arrivals[-1] - arrivals[0]
-    if rise < MIN_RISE_SHARE * arrivals[0] or arrivals[0] <= 0:
-        return None
-    if any(
-        not MIN_STEP_SHARE * rise <= later - earlier <= MAX_STEP_SHARE * rise for earlier, later in pairwise(arrivals)
-    ):
+    if arrivals[0] <= 0 or not rises_steadily(arrivals):
         return None
     fulls = []
     for part in parts:
@@ -89,6 +84,14 @@ def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Cre
     by = "the rows allowed per batch" if by_cap else BY_INTERVAL
     per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
     return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
+
+
+def rises_steadily(levels: Sequence[float]) -> bool:
+    """Whether these levels, one for each part of a window, rise by enough, in every step and in none by most of it."""
+    rise = levels[-1] - levels[0]
+    if rise < MIN_RISE_SHARE * levels[0]:
+        return False
+    return all(MIN_STEP_SHARE * rise <= later - earlier <= MAX_STEP_SHARE * rise for earlier, later in pairwise(levels))
 
 
 def _until_full(fulls: Sequence[float], apart: float) -> float | None:

@@ -33,14 +33,11 @@ from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_room import fills_little, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
-from ledgerops.diagnosis.limits import CLEAR_TIMES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, MAX_AHEAD_RATIO, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
-
-# kubernetes-mixin's KubePersistentVolumeFillingUp looks 4 days ahead from 6 hours: 16 times as far as it looks back
-MAX_AHEAD_RATIO = 16.0
 
 
 def check(view: QueryView) -> Iterator[Finding]:

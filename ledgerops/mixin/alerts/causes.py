@@ -1,4 +1,7 @@
-"""A ticket for each cause that the diagnosis names: information that goes with the page, never a page itself."""
+"""An alert for each cause that the diagnosis names, never a page: it goes with the page of its symptom, as information.
+
+A cause that explains nothing comes before any symptom, or without one: it is as severe as its rule.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def ticket(rule: Rule) -> Alert:
     text = text_of(rule.slug)
     return Alert(
         name=name_of(rule.slug),
-        severity="info",
+        severity="info" if rule.explains else rule.severity,
         expression=lambda site: of_rule(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
         summary=text.summary,

@@ -346,6 +346,20 @@ def _of_observer(value: Callable[[Json, Json], float]) -> Formula:
     return lambda tape: float(value(tape.observers[-1], _observed(tape)))
 
 
+def _processes(tape: Tape) -> list[tuple[Json, float]]:
+    """What was seen of the blamed processes in ten minutes, and when."""
+    role = "python_workers" if "workers" in tape.name else "driver_python"
+    return [(each, host["at"]) for host in tape.hosts[-60:] for each in host["processes"] if each["role"] == role]
+
+
+def _memory_growth(tape: Tape) -> float:
+    """Bytes a second by which the least that they hold has grown from the oldest fifth of that time to the newest."""
+    seen = _processes(tape)
+    held = [(each["memory_bytes"] / each["processes"], at) for each, at in seen]
+    (oldest, begin), (newest, end) = min(held[: len(held) // 5]), min(held[4 * len(held) // 5 :])
+    return float((newest - oldest) / (end - begin) * seen[-1][0]["processes"])
+
+
 FORMULAS: Mapping[str, Formula] = {
     # what is waited for
     "batch_files": lambda tape: (float(waits[-1][0]) for waits in _file_waits(tape)),
@@ -403,6 +417,11 @@ FORMULAS: Mapping[str, Formula] = {
     "cpu_busy_ratio": _busy,
     "cores_of_other_processes": _others,
     "cpu_pressure_ratio": _least("cpu_pressure_ratio"),
+    # memory
+    "ledgerops_process_memory_bytes": lambda tape: float(_processes(tape)[-1][0]["memory_bytes"]),
+    "memory_growth": _memory_growth,
+    "available_bytes": lambda tape: float(tape.hosts[-1]["memory_available_bytes"]),
+    "seconds_until_full": lambda tape: tape.told["available_bytes"] / tape.told["memory_growth"],
     # the observer
     "seconds_since_last_look": _unseen,
     "collector_errors": _collectors,

@@ -1,0 +1,111 @@
+"""Memory leak: the memory of the driver's Python process or of its Python workers grows steadily and will be used up.
+
+Meaning: what Python holds at its lowest rises from minute to minute, and at this rate fills the memory of the machine,
+    or of the container. The heap of the JVM has a limit of its own and is not meant here.
+Impact: when it is full, the kernel kills the process that takes most, or Kubernetes the container (OOMKilled, exit code
+    137), with all queries of the driver. A restart resumes from the checkpoint, and the growth begins again.
+Diagnosis: 1. `predict_linear(ledgerops_host_memory_available_bytes{instance="INSTANCE"}[10m], 3600)` is what will be
+    left in an hour.
+    2. `ledgerops_process_memory_bytes{instance="INSTANCE"}` by `kind` shows what grows. `driver_python`: the program
+    keeps something from batch to batch: a list or a dictionary that a `foreachBatch` function adds to, results of
+    `collect()` or `toPandas()`, a cache. `python_workers`: a function keeps something from call to call: a global, a
+    cache without a limit, a library that leaks.
+    3. `memray attach PID`, or two snapshots of `tracemalloc`, show the lines that allocate what stays.
+Mitigation: give a cache a limit (`functools.lru_cache(maxsize=...)`) and drop what a batch no longer needs. Until then
+    restart the driver before its memory is full. `spark.executor.pyspark.memory` makes a worker fail that takes too
+    much, instead of the container. `spark.python.worker.reuse=false` ends the growth of workers, but each task then
+    starts one, which takes seconds: only with long trigger intervals.
+Evidence:
+    ledgerops_process_memory_bytes: memory_bytes of the role in the newest record `host`
+    memory_growth: in each fifth of the records `host` of the last ten minutes, the least memory_bytes
+        of a process of the role; how much more that is in the newest fifth than in the oldest, for each second between
+        these two records and times the newest number of processes
+    available_bytes: memory_available_bytes of the newest record
+    seconds_until_full: available_bytes / memory_growth
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledgerops.common.format import duration, size
+from ledgerops.diagnosis.confidence import LIKELY
+from ledgerops.diagnosis.facts.creep import WINDOW_PARTS, rises_steadily
+from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, MAX_SAMPLE_AGE_SECONDS
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.records import Host, Process
+from ledgerops.signals.query_view import QueryView
+
+WORKERS = "python_workers"
+NAMES = {"driver_python": "the driver's Python process", WORKERS: "the Python workers"}
+
+
+class Growth(NamedTuple):
+    """How the memory of a role's processes grows: newest sample, bytes a second, since when, seconds looked back on."""
+
+    newest: Process
+    rate: float
+    since: float
+    seconds: float
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    room = view.hosts[-1].memory_available_bytes if view.hosts else None
+    if room is None:
+        return
+    for role, name in NAMES.items():
+        grown = _growth(view.hosts, role)
+        if grown is not None and room <= MAX_AHEAD_RATIO * grown.seconds * grown.rate:
+            yield _finding(role, name, grown, room, view.hosts[-1].at)
+
+
+def _growth(hosts: Sequence[Host], role: str) -> Growth | None:
+    """Growth of what is held at the least, between batches or after a collection; None where it comes to an end."""
+    newest, before = _held(hosts[-1], role), _held(hosts[0], role)
+    if newest is None or (before is not None and newest.memory_bytes <= before.memory_bytes):
+        return None  # which is soon seen: it is asked at every batch
+    samples = [(host.at, held) for host in hosts if (held := _held(host, role)) is not None]
+    (start, _), (end, _) = samples[0], samples[-1]
+    if len(samples) < 2 * WINDOW_PARTS or end - start < 2 * WINDOW_PARTS * MAX_SAMPLE_AGE_SECONDS:
+        return None  # a low of one sample says little
+    bounds = [len(samples) * part // WINDOW_PARTS for part in range(WINDOW_PARTS + 1)]
+    parts = [samples[first:last] for first, last in pairwise(bounds)]
+    lows = [min((each.memory_bytes / each.processes, at) for at, each in part) for part in parts]
+    if not rises_steadily([low for low, _ in lows]):
+        return None
+    (least, began), (most, ended) = lows[0], lows[-1]
+    return Growth(newest, (most - least) * newest.processes / (ended - began), began, end - start)
+
+
+def _held(host: Host, role: str) -> Process | None:
+    return next((each for each in host.processes if each.role == role), None)
+
+
+def _finding(role: str, name: str, grown: Growth, room: int, at: float) -> Finding:
+    left = room / grown.rate
+    return Finding(
+        f"{name} grow{'' if role == WORKERS else 's'} by {size(grown.rate)} per second to "
+        f"{size(grown.newest.memory_bytes)}: the memory will be full in {duration(left)}",
+        Component("host", name),
+        (
+            Evidence("ledgerops_process_memory_bytes", grown.newest.memory_bytes, "bytes", "a plateau", at),
+            Evidence("memory_growth", grown.rate, "bytes/s", "~ 0", at),
+            Evidence("available_bytes", room, "bytes", "enough", at),
+            Evidence("seconds_until_full", left, "seconds", "never", at),
+        ),
+        (
+            first_step("memory-leak", role if role == WORKERS else GENERAL, "the least that is held rises"),
+            Remedy(
+                f"restart the driver within {duration(left)}",
+                "it resumes from its checkpoints, and the growth begins anew",
+                safe=False,
+            ),
+        ),
+        confidence=LIKELY,
+        began=grown.since,
+    )
+
+
+RULE = Rule("memory-leak", "warning", check, __doc__, linger=30.0, at_rest=True)

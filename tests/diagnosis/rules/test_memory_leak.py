@@ -1,0 +1,85 @@
+import pytest
+
+from ledgerops.diagnosis.rules.memory_leak import RULE
+from ledgerops.model.records import Host, Process
+from ledgerops.signals.query_view import QueryView
+
+MIB = 2**20
+AVAILABLE = 2048 * MIB
+
+
+def found(history, held, role="driver_python", processes=1, available=AVAILABLE, apart=10.0):
+    """What the rule says when the processes of a role held so many MiB, in samples so many seconds apart."""
+    view = history(warm=0, seconds=[1] * 10)
+    hosts = [
+        Host(
+            view.now - apart * (len(held) - 1 - place),
+            2,
+            0.3,
+            8192 * MIB,
+            available,
+            None,
+            None,
+            (
+                Process("driver_jvm", 9.0, 900 * MIB, 80, None),
+                Process(role, 9.0, int(each * MIB), 9, None, processes(place) if callable(processes) else processes),
+            ),
+        )
+        for place, each in enumerate(held)
+    ]
+    return list(RULE.check(QueryView(view.history, view.now, hosts)))
+
+
+def rising(samples=30, step=5.0, start=200.0):
+    return [start + step * n for n in range(samples)]
+
+
+def test_a_driver_program_that_keeps_what_it_collects_is_found(history):
+    [finding] = found(history, rising())
+
+    assert finding.summary == (
+        "the driver's Python process grows by 524 kB per second to 362 MB: the memory will be full in 1 h 8 min"
+    )
+    assert finding.component.name == "the driver's Python process"
+    assert [each.value for each in finding.evidence] == pytest.approx(
+        [345 * MIB, 0.5 * MIB, AVAILABLE, 4096.0], rel=0.01
+    )
+    assert "from batch to batch" in finding.remedies[0].action
+    assert finding.remedies[1].action == "restart the driver within 1 h 8 min"
+
+
+def test_a_function_of_the_workers_that_keeps_what_it_computes_is_found(history):
+    [finding] = found(history, rising(), "python_workers", processes=3)
+
+    assert finding.summary.startswith("the Python workers grow by 524 kB per second to 362 MB")
+    assert "from call to call" in finding.remedies[0].action
+
+
+def test_what_is_freed_between_batches_does_not_hide_the_growth(history):
+    held = [each + (300.0 if place % 3 else 0.0) for place, each in enumerate(rising(samples=48))]
+    [finding] = found(history, held)
+
+    assert finding.evidence[1].value == pytest.approx(0.5 * MIB, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("held", "more"),
+    [
+        pytest.param([300.0] * 60, {}, id="it does not grow"),
+        pytest.param(rising(samples=15, step=30.0), {}, id="too early to tell"),
+        pytest.param(rising(samples=4, step=300.0), {"apart": 100.0}, id="too few samples"),
+        pytest.param(rising(samples=60, step=0.3), {"available": 100 * MIB}, id="too little to tell"),
+        pytest.param(rising(step=5.0), {"available": 3 * AVAILABLE}, id="there is room for hours"),
+        pytest.param([*rising(samples=20), *[300.0] * 20], {}, id="it grew at the start, as imports and buffers do"),
+        pytest.param([200 + 400 * (1 - 0.9**n) for n in range(40)], {}, id="a cache that fills"),
+        pytest.param([200 + 12.0 * (n % 12) for n in range(60)], {}, id="it is freed again and again"),
+        pytest.param([*rising(samples=30, step=10.0), *rising(samples=5)], {}, id="it was freed"),
+        pytest.param(
+            rising(step=15.0), {"role": "python_workers", "processes": lambda n: 2 + n // 4}, id="more workers"
+        ),
+        pytest.param(rising(), {"role": "driver_jvm"}, id="a heap has a limit of its own"),
+        pytest.param(rising(), {"available": None}, id="what is left is not known"),
+    ],
+)
+def test_it_is_silent(history, held, more):
+    assert found(history, held, **more) == []
