@@ -63,16 +63,6 @@ def test_versions_without_new_rows_are_no_files_to_read(table, log):
     assert left(table, at(6)) == TableRead(head=6, versions=1, files=0, bytes=0, since=T0 + 60)
 
 
-def test_while_nothing_is_new_there_is_one_question(table, files):
-    table.advance(5, T0)
-    files.questions()
-
-    table.advance(5, T0 + 10)
-    table.advance(5, T0 + 20)
-    assert table.head == 5
-    assert files.questions() == [f"{6:020}.json"] * 2
-
-
 def test_a_new_version_is_found_and_read_once(table, log, files):
     left(table, at(6))
     log.commit(6, 100)
@@ -201,12 +191,6 @@ def test_a_reader_whose_version_was_deleted_is_told_so(table, log):
     assert table.unread(at(2)).versions == 4
 
 
-def test_a_version_that_is_missing_in_the_middle_is_named(table, log):
-    (log.log / f"{3:020}.json").unlink()
-    with pytest.raises(FileError, match=r"^version 3 of the table is gone$"):
-        left(table, at(2))
-
-
 def test_a_table_that_was_dropped_and_created_again_is_followed_from_its_beginning(table, log):
     left(table, at(6))
     for version in range(6):
@@ -216,14 +200,3 @@ def test_a_table_that_was_dropped_and_created_again_is_followed_from_its_beginni
     table.advance(-1, T0 + SURVEY_SECONDS)
     table.read_commits(0, 0)
     assert table.unread(at(0)) == TableRead(head=0, versions=1, files=1, bytes=70, since=T0)
-
-
-def test_a_folder_without_a_table_is_an_error(tmp_path, files):
-    with pytest.raises(FileError, match=r"^there is no Delta table$"):
-        DeltaTable(files, str(tmp_path)).advance(-1, T0)
-
-
-def test_a_log_that_may_not_be_read_is_an_error(table, files):
-    files.broken.add("*")
-    with pytest.raises(FileError, match="Permission denied"):
-        table.advance(-1, T0)

@@ -130,14 +130,17 @@ def test_without_a_broker_the_reason_is_told():
 
 
 class Answering(BrokerProxy):
-    """Says of each topic what is asked."""
+    """Says of each topic what is asked; its settings are the next of these, if any are left."""
 
-    def __init__(self):
+    def __init__(self, *settings):
         super().__init__(lambda: KafkaClient("127.0.0.1:1"))
+        self.settings = list(settings)
 
-    def ask(self, question, **limits):
+    def ask(self, question, *args, **limits):
         ends = {topic: {str(partition): 9} for topic, partition in question["partitions"]}
         settings = {topic: {"cleanup.policy": "delete"} for topic in question["settings"]}
+        if self.settings and settings:
+            settings = dict.fromkeys(settings, self.settings.pop(0))
         return {"latest": ends, "earliest": ends, "refused": [], "reason": "", "settings": settings}
 
 
@@ -198,31 +201,16 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
 
 
 def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
-    settings = iter([{"cleanup.policy": "delete", "retention.ms": "60000"}, {}])
-
-    class Broker:
-        def ask(self, question, given_up):
-            found = {topic: next(settings) for topic in question["settings"]}
-            return {
-                "latest": {"t": {"0": 5}},
-                "earliest": {"t": {"0": 0}},
-                "refused": [],
-                "reason": "",
-                "settings": found,
-            }
-
-        def note_answer(self, whole):
-            pass
-
+    broker = Answering({"cleanup.policy": "delete", "retention.ms": "60000"}, {})
     queries, box = Queries(), queue()
     queries.read("a", {"t": {"0": 0}})
-    made = KafkaCollector(box, queries.runs, Broker())
+    made = KafkaCollector(box, queries.runs, broker)
     for _ in range(2):
         made.collect()
         made._settings = {topic: (0.0, known) for topic, (_, known) in made._settings.items()}  # due again
         assert told(box)["a"]["retention_seconds"] == {"t": 60.0}
 
-    assert next(settings, None) is None
+    assert broker.settings == []
 
 
 def test_an_answer_is_read_back_as_it_was_written():

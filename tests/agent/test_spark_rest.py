@@ -139,7 +139,9 @@ def test_an_answer_that_is_too_long_leaves_nothing_for_the_next(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.spark_rest.MAX_ANSWER_BYTES", 10)
 
     def long(handler):
-        send(handler, b"[" + b" " * 1000 + b"3]" if "stages" in handler.path else b"[1]")
+        send(
+            handler, b"[" + b" " * 1000 + b"3]" if "stages" in handler.path else b"[1]" + b" " * 7
+        )  # as long as it may be
 
     with server(long) as (rest, _):
         with pytest.raises(ValueError, match="more than 10 bytes"):

@@ -5,7 +5,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ledgerops.agent import spark_rest
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration, ran_seconds
 from ledgerops.model.observations import build
@@ -475,14 +474,3 @@ def test_older_spark_writes_the_description_with_line_break_tags():
 )
 def test_amounts_of_time_are_read(text, seconds):
     assert parse_duration(text) == seconds
-
-
-def test_an_answer_without_measure_is_not_read(spark, monkeypatch):
-    monkeypatch.setattr(spark_rest, "MAX_ANSWER_BYTES", 100)
-    monkeypatch.setattr(
-        spark, "answer", lambda target: (200, b"[" + b" " * 98 + (b"]" if "small" in target else b" ]"))
-    )
-
-    assert spark.rest.get("/small") == []
-    with pytest.raises(ValueError, match="the answer has more than 100 bytes"):
-        spark.rest.get("/large")

@@ -140,7 +140,7 @@ def test_what_is_held_for_a_query_that_vanished_is_let_go(up):
     session = FakeSession()
     bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
     bench.look_until(1)
-    session.queries, session.up = [], up
+    session.queries, session.up = [] if up else session.queries, up
     bench.look_until(40)
 
     assert session.let_go == ["run-1"]
@@ -153,15 +153,6 @@ def test_nothing_is_let_go_while_the_query_goes_on(sessions):
     bench.look_until(40)
 
     assert session.let_go == []
-
-
-def test_a_query_of_a_stopped_session_is_reported_as_ended():
-    session = FakeSession()
-    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
-    bench.look_until(1)
-    session.up = False
-
-    assert [kind for _, kind, _ in bench.look_until(22)] == ["terminated"]
 
 
 class Unreachable(FakeQuery):

@@ -21,10 +21,11 @@ from ledgerops.checkpoint.summary import Selection, summarize
 from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import dedup_transactions
+from ledgerops.ledger.plan.arrow import TRANSACTIONS
 from ledgerops.ledger.run.start import start, temporary_conf
 from ledgerops.ledger.sinks import ParquetSink
 from tests.checkpoint.made import BATCHES, MADE, ROCKSDB, ROWS, at, make
-from tests.ledger.jobs.feed import TRANSACTIONS, Feed, transaction
+from tests.ledger.jobs.feed import Feed, transaction
 from tests.programs import until
 
 pytestmark = pytest.mark.spark

@@ -131,11 +131,13 @@ def test_nonsense_is_refused_before_anything_starts(refused):
         "--slo 'fast': write a measure, a comparison and a value, such as 'p99 latency < 5s'"
     )
     assert refused("daily_counts", "--min", "1e300").startswith("--min 1e+300: too high a rate; give at most ")
+    assert refused("daily_counts", "--max", "2e7").startswith("--max 2e+07: too high a rate; give at most 10,000,000")
     assert refused("daily_counts", "--min", "9", "--max", "3") == "--min 9 is not below --max 3"
     assert refused("daily_counts", "--trial", "5s") == (
         "--trial 5s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     )
-    assert refused("daily_counts", "--precision", "7").startswith("--precision 7: give 0.01 to 1")
+    for precision in ("7", "0.0001"):
+        assert refused("daily_counts", "--precision", precision).startswith(f"--precision {precision}: give 0.01 to 1")
     assert "not a positive number" in refused("daily_counts", "--min", "-5")
 
 

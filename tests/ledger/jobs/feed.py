@@ -14,51 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.plan.arrow import TRANSACTIONS
 from ledgerops.ledger.plan.schemas import TABLES
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink, Sink
 from ledgerops.ledger.sinks.committed import committed_files
+from ledgerops.ledger.sources import ads
+from ledgerops.ledger.sources.customers import CUSTOMERS_ARROW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Rows = list[dict[str, Any]]
-TIMESTAMP = pa.timestamp("us", tz="UTC")
-TRANSACTIONS = pa.schema(
-    [
-        ("transaction_id", pa.string()),
-        ("account_id", pa.string()),
-        ("customer_id", pa.string()),
-        ("event_time", TIMESTAMP),
-        ("type", pa.string()),
-        ("operation", pa.string()),
-        ("amount", pa.decimal128(18, 2)),
-        ("balance", pa.decimal128(18, 2)),
-    ]
-)
-ARROW = {
-    "transactions": TRANSACTIONS,
-    "debits": TRANSACTIONS,
-    "credits": TRANSACTIONS,
-    "ad_events": pa.schema(
-        [
-            *((name, pa.string()) for name in ("user_id", "page_id", "ad_id", "ad_type", "event_type")),
-            ("event_time", TIMESTAMP),
-        ]
-    ),
-    "customers": pa.schema(
-        [
-            ("customer_id", pa.string()),
-            ("sex", pa.string()),
-            ("first", pa.string()),
-            ("last", pa.string()),
-            ("email", pa.string()),
-            ("city", pa.string()),
-            ("state", pa.string()),
-            ("district_id", pa.int32()),
-            ("updated_at", TIMESTAMP),
-        ]
-    ),
+ARROW = dict.fromkeys(("transactions", "debits", "credits"), TRANSACTIONS) | {
+    "ad_events": ads.SCHEMA,
+    "customers": CUSTOMERS_ARROW,
 }
 
 

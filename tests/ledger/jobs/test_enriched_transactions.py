@@ -14,7 +14,7 @@ WANTED = "transaction_id, last, enriched"
 
 def test_transactions_wait_for_their_customer_across_a_restart_and_are_written_once(feed):
     case = feed(PATIENT)
-    case.add([customer("C1", "Smith")], name="customers")
+    case.add([customer("C1", "Smith", "10:00"), customer("C1", "older", "09:00")], name="customers")
     case.add([transaction("t1", "10:00", "C1"), transaction("t2", "10:00:00.123456", "C2", operation='a "b" \\ ü')])
     case.add([transaction("t3", "10:02", "C2"), transaction("t4", "10:03", "C1")])
     case.run()
@@ -35,22 +35,6 @@ def test_transactions_wait_for_their_customer_across_a_restart_and_are_written_o
     assert case.rows("epoch_us(event_time), operation, amount::VARCHAR")[1] == (
         1_709_287_200_123_456, "a \"b\" \\ ü", "10.00"
     )  # fmt: skip
-
-
-def test_the_newest_version_of_the_customer_counts(feed):
-    case = feed(PATIENT)
-    case.add([customer("C1", "old", "09:00"), customer("C1", "new", "10:00")], name="customers")
-    case.add([transaction("t1", "10:00")])
-    case.run()
-    case.add([customer("C1", "older still", "08:00")], name="customers")
-    case.run()
-    case.add([transaction("t2", "10:00")])
-    case.run()
-    case.add([customer("C1", "newest", "11:00")], name="customers")
-    case.add([transaction("t3", "10:00")])
-    case.run()
-
-    assert case.rows(WANTED) == [("t1", "new", True), ("t2", "new", True), ("t3", "newest", True)]
 
 
 def test_what_has_waited_too_long_is_written_without_its_customer_and_only_once(feed):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator, account_ids, customer_ids
 from ledgerops.ledger.plan.partitioning import Layout
-from ledgerops.ledger.plan.plan import PLANS, load_plan, parse_plan
-from tests.ledger.plan.counted import counted
+from ledgerops.ledger.plan.plan import parse_plan
 
 ORIGIN = 1_700_000_000.0
 PLAN = """
@@ -65,34 +64,6 @@ def test_the_stream_of_a_seed_stays_as_it_is():
         ("T0000000003", "A00000018", "C00000018", "Credit", Decimal("3696.37")),
         ("T0000000004", "A00000003", "C00000003", "Debit", Decimal("786.99")),
     ]
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_the_counts_of_the_tests_are_what_counting_the_rows_gives(name):
-    plan = load_plan(name)
-    ranges = {p: (100, head) for p, head in enumerate(Layout(plan.partitions).heads(5000)) if head > 100}
-    found = [row for p, (low, high) in ranges.items() for row in rows(plan, p, low, high).to_pylist()]
-    once = {row["transaction_id"]: row for row in found}
-    late = delayed(plan)
-
-    facts = counted(plan, ranges)
-
-    assert facts.rows == len(found)
-    assert facts.distinct == len(once)
-    assert facts.late == sum(row["transaction_id"] in late for row in found)
-    for kind in ("Credit", "Debit"):
-        assert facts.amounts[kind] == sum(row["amount"] for row in found if row["type"] == kind)
-        assert facts.distinct_amounts[kind] == sum(row["amount"] for row in once.values() if row["type"] == kind)
-
-
-def delayed(plan):
-    """Ids of the transactions among the first 5,000 whose event time is before their due time."""
-    numbers = np.arange(5000)
-    generator = Generator(plan, 0.0)
-    due = np.rint(plan.schedule.due_time(numbers) * 1e6).astype(np.int64)
-    batch = generator.rows(numbers, numbers)
-    early = batch["event_time"].cast(pa.int64()).to_numpy() < due - 1
-    return set(np.array(batch["transaction_id"].to_pylist())[early])
 
 
 def test_a_duplicate_repeats_every_column_of_an_earlier_record():

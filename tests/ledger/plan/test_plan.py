@@ -171,30 +171,13 @@ def test_the_digest_is_that_of_the_meaning():
             "plan.yaml:4: phases[1].rate: expected a number >= 0, got 'fast'",
             id="a rate in words",
         ),
-        pytest.param(
-            phases("{shape: constant, rate: -1}"),
-            "plan.yaml:2: phases[0].rate: expected a number >= 0, got -1",
-            id="negative rate",
-        ),
-        pytest.param(
-            phases("{shape: constant, rate: .inf}"),
-            "plan.yaml:2: phases[0].rate: expected a number >= 0, got inf",
-            id="endless rate",
-        ),
-        pytest.param(
-            phases("{shape: constant, rate: .nan}"),
-            "plan.yaml:2: phases[0].rate: expected a number >= 0, got nan",
-            id="no number",
-        ),
-        pytest.param(
-            phases("{shape: constant, rate: true}"),
-            "plan.yaml:2: phases[0].rate: expected a number >= 0, got True",
-            id="a truth as rate",
-        ),
-        pytest.param(
-            phases("{shape: constant, rate: '10'}"),
-            "plan.yaml:2: phases[0].rate: expected a number >= 0, got '10'",
-            id="a quoted rate",
+        *(
+            pytest.param(
+                phases(f"{{shape: constant, rate: {text}}}"),
+                f"plan.yaml:2: phases[0].rate: expected a number >= 0, got {told}",
+                id=f"a rate of {text}",
+            )
+            for text, told in (("-1", "-1"), (".inf", "inf"), (".nan", "nan"), ("true", "True"), ("'10'", "'10'"))
         ),
         pytest.param(
             phases("{shape: constant, rate: 0}"),

@@ -9,15 +9,13 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ledgerops.ledger.plan.schemas import ACCOUNTS, CUSTOMERS
 from ledgerops.ledger.sources import customers
 from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
-from ledgerops.ledger.sources.spark_source import register
 from tests.ledger.sources.reference import write_reference
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 IDS = ["C3", "C1", "C2"]
 
@@ -121,30 +119,3 @@ def test_prepared_customers_are_generated_once(tmp_path: Path) -> None:
     assert customers.prepare_generated(IDS, tmp_path, 2).path != first.path
     table = pa.Table.from_batches(FileRows(first.path).batches(0, 0, first.rows))
     assert table.to_pylist() == customers.generate_customers(IDS, 1).to_pylist()
-
-
-@pytest.mark.spark
-def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    for arrow, contract in ((customers.CUSTOMERS_ARROW, CUSTOMERS), (customers.ACCOUNTS_ARROW, ACCOUNTS)):
-        assert from_arrow_schema(arrow).simpleString() == spark.createDataFrame([], contract).schema.simpleString()
-
-
-@pytest.mark.spark
-def test_customers_stream_once_each_in_limited_batches(spark: SparkSession, tmp_path: Path) -> None:
-    prepared = customers.prepare_generated([f"C{number}" for number in range(100)], tmp_path / "work")
-    register(spark)
-    query = (
-        spark.readStream.format("ledger")
-        .options(path=str(prepared.path), table="customers", maxRowsPerTrigger="40")
-        .load()
-        .writeStream.format("memory")
-        .queryName("customers_once")
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    assert [progress.numInputRows for progress in query.recentProgress] == [40, 40, 20]
-    got = [row.customer_id for row in spark.table("customers_once").collect()]
-    assert sorted(got) == sorted(f"C{number}" for number in range(100))

@@ -309,13 +309,19 @@ def written(folder: Path) -> list[str]:
 
 
 @pytest.mark.spark
-def test_the_columns_are_those_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from ledgerops.ledger.plan import arrow, schemas
+    from ledgerops.ledger.sources import customers
 
-    by_arrow = from_arrow_schema(arrow.TRANSACTIONS)
-    assert by_arrow.simpleString() == spark.createDataFrame([], schemas.TRANSACTIONS).schema.simpleString()
+    for by_arrow, contract in (
+        (arrow.TRANSACTIONS, schemas.TRANSACTIONS),
+        (customers.CUSTOMERS_ARROW, schemas.CUSTOMERS),
+        (customers.ACCOUNTS_ARROW, schemas.ACCOUNTS),
+    ):
+        columns = spark.createDataFrame([], contract).schema.simpleString()
+        assert from_arrow_schema(by_arrow).simpleString() == columns
 
 
 @pytest.mark.spark
@@ -330,13 +336,6 @@ def test_a_restart_from_the_checkpoint_neither_loses_nor_repeats(spark: SparkSes
     [source] = second[0]["sources"]
     assert source["latestOffset"] == {"transactions": {str(p): n for p, n in enumerate(prepared.counts)}}
     assert source["startOffset"]["transactions"] == first[-1]["sources"][0]["endOffset"]["transactions"]
-
-
-@pytest.mark.spark
-def test_a_limit_ends_the_stream_after_the_first_rows_of_the_file(spark: SparkSession, tmp_path: Path) -> None:
-    prepared = replay.prepare(csv_file(tmp_path, *many(100)), tmp_path / "work")
-    stream(spark, prepared, tmp_path, limit=30)
-    assert written(tmp_path) == [f"T{row}" for row in range(30)]
 
 
 @pytest.mark.spark
