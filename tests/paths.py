@@ -10,7 +10,7 @@ RECORDED = ROOT / "tests" / "recorded"
 OTHER_RECORDINGS = [  # beside those of the drills
     path
     for name in (
-        "cpu-limit*.jsonl", "key-skew.jsonl", "source-unreachable.jsonl", "delta.jsonl.zst", "skewed-app", "eventlog/*",
+        "cpu-limit*.jsonl", "key-skew.jsonl", "source-unreachable.jsonl", "*.jsonl.zst", "skewed-app", "eventlog/*",
         "spark-*.jsonl",
     )
     for path in sorted(RECORDED.glob(name))

@@ -74,3 +74,15 @@ def test_a_container_that_is_often_held_back_and_keeps_up_is_left_alone():
 
     assert len(verdicts) > 50
     assert {finding.rule for verdict in verdicts for finding in verdict.findings} == set()
+
+
+def test_a_driver_program_that_keeps_what_it_reads_is_named_before_the_memory_is_full(tmp_path):
+    """A `foreachBatch` function that appends 12.5 MB to a list every two seconds, for 340 s."""
+    recording = RECORDED / "memory-leak.jsonl.zst"
+    (tmp_path / "recording-000001.jsonl.zst").write_bytes(recording.read_bytes())
+    verdicts = list(every_verdict(recording))
+    found = [(verdict.at - verdicts[0].at, root.rule) for verdict in verdicts for root in verdict.root_causes]
+
+    assert 240 < found[0][0] < 280  # two samples in each part, and no sooner
+    assert {rule for _, rule in found} == {"memory-leak"}
+    assert wrong(list(compare(tmp_path, verdicts))) == ()
