@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +111,7 @@ class Process:
     def kill(self) -> None:
         """SIGKILL to it and its children, the parent first, so that it restarts none; returns when all are gone."""
         family = self._family()
-        for member in family:
-            _send(member, signal.SIGKILL)
+        send(family, signal.SIGKILL)
         self._process.wait()
         psutil.wait_procs(family, timeout=10)
         self._guard.release()
@@ -120,16 +119,14 @@ class Process:
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing is answered. Returns once every process has stopped."""
         family = self._family()
-        for member in family:
-            _send(member, signal.SIGSTOP)
+        send(family, signal.SIGSTOP)
         end = time.monotonic() + STOP_SECONDS
         while any(_runs(member) for member in family) and time.monotonic() < end:
             time.sleep(0.01)
 
     def resume(self) -> None:
         """SIGCONT, after `pause`; changes nothing otherwise."""
-        for member in self._family():
-            _send(member, signal.SIGCONT)
+        send(self._family(), signal.SIGCONT)
 
     def _family(self) -> list[psutil.Process]:
         if not self.alive:
@@ -211,8 +208,10 @@ def _runs(member: psutil.Process) -> bool:
         return False
 
 
-def _send(member: psutil.Process, what: signal.Signals) -> None:
-    try:
-        member.send_signal(what)
-    except psutil.NoSuchProcess:
-        pass
+def send(processes: Iterable[psutil.Process], what: signal.Signals) -> None:
+    """Sends a signal to those of the processes that have not ended."""
+    for process in processes:
+        try:
+            process.send_signal(what)
+        except psutil.NoSuchProcess:
+            continue

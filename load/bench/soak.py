@@ -11,7 +11,7 @@ Exit code: 0 when all is flat, 1 when something is not, 2 when it could not run.
 
 Examples:
     python -m load.bench.soak
-    python -m load.bench.soak --minutes 10 --page docs/performance.md
+    python -m load.bench.soak --duration 10m --page docs/performance.md
 """
 
 from __future__ import annotations
@@ -125,11 +125,9 @@ def _run(length: float, churn: Churn, scraper: Scraper, recording: Path, samples
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the soak and writes its samples. Returns 0, 1 if a figure grows, or 2 if the soak could not be judged."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    length = parser.add_mutually_exclusive_group()
-    length.add_argument(
+    parser.add_argument(
         "--duration", type=seconds, default=HOUR_SECONDS, metavar="TIME", help="90s, 10m, 1h (default 1h)"
     )
-    length.add_argument("--minutes", type=float, metavar="N", help="the same in minutes")
     parser.add_argument(
         "--out", type=Path, default=Path("runs") / "soak", metavar="FOLDER", help="samples.csv goes there"
     )
@@ -145,14 +143,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _soaked(args: argparse.Namespace) -> int:
-    wanted = args.duration if args.minutes is None else args.minutes * 60
-    if not MIN_SECONDS <= wanted < float("inf"):
-        raise UserError(f"a soak of {wanted:g} s is too short; give at least {MIN_SECONDS / 60:.1f} minutes")
+    if args.duration < MIN_SECONDS:
+        raise UserError(f"a soak of {args.duration:g} s is too short; give at least {MIN_SECONDS / 60:.1f} minutes")
     samples: list[Sample] = []
     done: Counter[str] = Counter()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     try:
-        soak(wanted, samples, done)
+        soak(args.duration, samples, done)
     except KeyboardInterrupt:
         say("ended early")
     finally:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.processes import send
+from ledgerops.servers.process import send
 
 EXECUTOR = "CoarseGrainedExecutorBackend"  # in the command line of an executor
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"

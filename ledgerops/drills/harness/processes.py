@@ -1,10 +1,7 @@
-"""Processes of a drill's driver: which there are, what they are called, and signals to them. A process that ended while
-it was looked at is no error."""
+"""Processes of a drill's driver: which there are, what they are called, and what they use. One that ended while it was
+looked at is no error."""
 
 from __future__ import annotations
-
-import signal
-from collections.abc import Iterable
 
 import psutil
 
@@ -23,15 +20,6 @@ def command_line(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
-
-
-def send(processes: Iterable[psutil.Process], what: signal.Signals) -> None:
-    """Sends a signal to those of the processes that have not ended."""
-    for process in processes:
-        try:
-            process.send_signal(what)
-        except psutil.Error:
-            continue
 
 
 def cpu_seconds(process: psutil.Process) -> float:

@@ -30,9 +30,10 @@ from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.polling import Polling
-from ledgerops.drills.harness.processes import descendants, send
+from ledgerops.drills.harness.processes import descendants
 from ledgerops.drills.harness.scraping import Scraping
 from ledgerops.errors import UserError
+from ledgerops.servers.process import send
 
 MAX_START_SECONDS = 600.0  # of Spark and the queries, on a machine that is busy with other things
 MAX_FIRST_BATCH_SECONDS = 20.0  # a fault from birth may be that it never ends

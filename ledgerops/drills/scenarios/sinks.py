@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, nothing_done_for
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.processes import send
 from ledgerops.drills.scenarios.plans import steady
+from ledgerops.servers.process import send
 
 SILENCE_SECONDS = 10.0  # without a result, where a reader expects one every two
 MASKED_SINK_PLAN = """

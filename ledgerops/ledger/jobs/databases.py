@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from ledgerops.errors import UserError
@@ -42,18 +42,6 @@ class Table:
     key: str
     columns: tuple[str, ...]
     dates: tuple[str, ...] = ()  # those of the columns that hold dates, which SQLite keeps as text
-
-
-class Database(Protocol):
-    """A table that answers by key."""
-
-    def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
-        """The rows of those keys that are there, in one question. Raises Unreachable."""
-        ...
-
-    def close(self) -> None:
-        """Closes the connection, if there is one. The next `fetch` opens a new one."""
-        ...
 
 
 class Sqlite:
@@ -131,6 +119,9 @@ class Postgres:
         )
         connection.execute(f"SET statement_timeout = {1000 * STATEMENT_SECONDS}")
         return connection
+
+
+Database = Sqlite | Postgres
 
 
 def check_table(url: str, table: Table) -> None:

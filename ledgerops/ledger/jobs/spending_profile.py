@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
+from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def profile(amounts: pa.Array, cash: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(
         [
             pa.array(payments, pa.int32()),
-            _decimals(total, 2),
-            _decimals((lower + upper) * 5, 3),  # half of cents, in tenths of a cent
-            _decimals(ordered[ends - 1], 2),
+            arrow.money(total),
+            arrow.money((lower + upper) * 5, scale=3),  # half of cents, in tenths of a cent
+            arrow.money(ordered[ends - 1]),
             pa.array(cash_share, pa.float64(), mask=total == 0),
         ],
         names=["payments", "total", "median", "largest", "cash_share"],
@@ -96,14 +97,6 @@ def _sums(cents: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.
     upto = np.concatenate([[0], np.cumsum(cents)])
     sums: NDArray[np.int64] = upto[ends] - upto[starts]
     return sums
-
-
-def _decimals(units: NDArray[np.int64], scale: int) -> pa.Array:
-    """Whole units of 10^-scale as DECIMAL(18, scale)."""
-    words = np.empty((len(units), 2), np.int64)
-    words[:, 0] = units
-    words[:, 1] = units >> 63
-    return pa.Array.from_buffers(pa.decimal128(18, scale), len(units), [None, pa.py_buffer(words)])
 
 
 JOB = Job(

@@ -68,12 +68,12 @@ def integers(numbers: NDArray[np.integer]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(content.dtype), len(content), [None, pa.py_buffer(content)])
 
 
-def money(cents: NDArray[np.int64]) -> pa.Array:
-    """DECIMAL(18,2) from whole cents: 128-bit little-endian, sign-extended."""
-    words = np.empty((len(cents), 2), np.int64)
-    words[:, 0] = cents
-    words[:, 1] = cents >> 63
-    return pa.Array.from_buffers(_MONEY, len(cents), [None, pa.py_buffer(words)])
+def money(units: NDArray[np.int64], scale: int = 2) -> pa.Array:
+    """DECIMAL(18, scale) from whole units, cents by default: 128-bit little-endian, sign-extended."""
+    words = np.empty((len(units), 2), np.int64)
+    words[:, 0] = units
+    words[:, 1] = units >> 63
+    return pa.Array.from_buffers(pa.decimal128(18, scale), len(units), [None, pa.py_buffer(words)])
 
 
 def timestamps(micros: NDArray[np.int64]) -> pa.Array:

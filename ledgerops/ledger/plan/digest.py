@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Hashes = NDArray[np.uint64]
+from ledgerops.ledger.plan.seeded_hash import Hashes, mixed
+
 Ints = NDArray[np.int64]
 
 ID = "transaction_id"
-_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # as in `seeded_hash`: SplitMix64
 _GOLDEN = 0x9E3779B97F4A7C15
 _NULL = np.uint64(0x6E756C6C)
 _CENTS = pa.decimal128(38, 2)
@@ -35,7 +35,7 @@ def row_hashes(rows: pa.RecordBatch | pa.Table) -> dict[str, Hashes]:
     for name in rows.schema.names:
         if name != ID and not pa.types.is_nested(rows.schema.field(name).type):
             # the place of a value counts: amount 5 and balance 7 is not amount 7 and balance 5
-            found[name] = _mix(hash_values(rows.column(name)) ^ (ids * np.uint64(_salt(name))))
+            found[name] = mixed(hash_values(rows.column(name)) ^ (ids * np.uint64(_salt(name))))
     return found
 
 
@@ -55,7 +55,7 @@ def hash_values(column: pa.Array | pa.ChunkedArray) -> Hashes:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
         found = _hash_texts(column.cast(pa.large_binary()))
     else:
-        found = _mix(whole_numbers(column).view(np.uint64) + np.uint64(_GOLDEN))
+        found = mixed(whole_numbers(column).view(np.uint64) + np.uint64(_GOLDEN))
     if nulls is not None:
         found[nulls] = _NULL
     return found
@@ -119,17 +119,8 @@ def _hash_bytes(rows: NDArray[np.uint8]) -> Hashes:
     padded[:, :width] = rows
     found = np.full(count, np.uint64(width))
     for word in padded.view("<u8").T:
-        found = _mix(found ^ word) + np.uint64(_GOLDEN)
-    return _mix(found)
-
-
-def _mix(x: Hashes) -> Hashes:
-    x = x ^ (x >> np.uint64(30))
-    x *= _A
-    x ^= x >> np.uint64(27)
-    x *= _B
-    x ^= x >> np.uint64(31)
-    return x
+        found = mixed(found ^ word) + np.uint64(_GOLDEN)
+    return mixed(found)
 
 
 def _salt(name: str) -> int:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -55,38 +55,6 @@ class Rows:
     def before(self, number: int) -> Rows:
         """The rows of records before record `number`."""
         return self.where(self.numbers < number)
-
-
-class Stream(Protocol):
-    """Records from 0 on."""
-
-    table: Table
-
-    @property
-    def partitions(self) -> int:
-        """Number of source partitions that the records are spread over."""
-        ...
-
-    @property
-    def total(self) -> int | None:
-        """How many records there are; None: as many as are asked for."""
-        ...
-
-    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
-        """For each record the index in REASONS of the poison that follows it, -1 for none; only `kinds` are made."""
-        ...
-
-    def due(self, seconds: float) -> int:
-        """How many records are due so many seconds after the beginning."""
-        ...
-
-    def due_time(self, records: Ints) -> NDArray[np.float64]:
-        """When each record is due, in seconds after the beginning."""
-        ...
-
-    def rows(self, start: int, end: int, step: int = 1) -> Rows:
-        """The rows of records [start, end), or of every `step`-th of them, those of another table left out."""
-        ...
 
 
 class PlanStream:
@@ -184,6 +152,9 @@ class ReplayStream:
             np.zeros(len(numbers), np.bool_),
         )
         return _of_table(found, self.table)
+
+
+Stream = PlanStream | ReplayStream
 
 
 def chunks(stream: Stream, end: int | None, start: int = 0, step: int = 1) -> Iterator[tuple[int, Rows]]:

@@ -19,6 +19,11 @@ def hashes(seed: int, purpose: int, index: NDArray[np.int64]) -> Hashes:
     x = index.astype(np.uint64)
     x *= np.uint64(_GOLDEN)
     x += np.uint64(_scramble(_scramble(seed) ^ _scramble(purpose * _GOLDEN & _MASK)))
+    return mixed(x)
+
+
+def mixed(x: Hashes) -> Hashes:
+    """The finalizer of SplitMix64, in place."""
     x ^= x >> np.uint64(30)
     x *= np.uint64(_MIX[0])
     x ^= x >> np.uint64(27)

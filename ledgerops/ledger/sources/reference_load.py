@@ -25,21 +25,7 @@ if TYPE_CHECKING:
 Advance = Callable[[int], None]
 DELIVERY_SECONDS = 60.0  # until the last record must be taken; 10,000 take one
 CHUNK_RECORDS = 500
-# table -> its columns in SQL, the first is the key
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "customers": {
-        "customer_id": "text",
-        "sex": "text",
-        "first": "text",
-        "last": "text",
-        "email": "text",
-        "city": "text",
-        "state": "text",
-        "district_id": "integer",
-        "updated_at": "timestamptz",
-    },
-    "accounts": {"account_id": "text", "district_id": "integer", "frequency": "text", "opened_on": "date"},
-}
+SQL = {pa.string(): "text", pa.int32(): "integer", pa.date32(): "date", pa.timestamp("us", tz="UTC"): "timestamptz"}
 
 
 def read_tables(folder: Path, work_dir: Path) -> dict[str, pa.Table]:
@@ -121,7 +107,7 @@ def to_postgres(url: str, tables: Mapping[str, pa.Table], advance: Advance) -> N
 
 
 def _upsert(connection: psycopg.Connection[Any], name: str, table: pa.Table, advance: Advance) -> None:
-    columns = COLUMNS[name]
+    columns = {field.name: SQL[field.type] for field in table.schema}  # the first is the key
     key, *others = columns
     defined = ", ".join(f"{column} {kind}" for column, kind in columns.items())
     names = ", ".join(columns)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,27 +22,6 @@ ANSWER_SECONDS = 10.0
 QUIET_SECONDS = 30.0  # in which a topic must give its next record
 _INSTANTS = ("_time", "_start", "_end", "_at", "timestamp")
 _MICROS = pa.timestamp("us", tz="UTC")
-
-
-class Output(Protocol):
-    """May be read several times."""
-
-    at_least_once: bool  # whether the sink may repeat rows
-    deleted: int  # rows that were there once, and of which no more is known
-
-    @property
-    def rows(self) -> int:
-        """How many it holds; an upper bound where that is all that can be had."""
-        ...
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Names of the columns found in the output, in its order."""
-        ...
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Those of `columns` that there are, in that order."""
-        ...
 
 
 class ParquetOutput:
@@ -191,6 +170,9 @@ class PostgresOutput:
                 while rows := cursor.fetchmany(BATCH_ROWS):
                     arrays = [pa.array(values) for values in zip(*rows, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, names=wanted)
+
+
+Output = ParquetOutput | KafkaOutput | PostgresOutput  # each may be read several times
 
 
 def postgres(url: str) -> Any:
