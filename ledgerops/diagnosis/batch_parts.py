@@ -253,7 +253,10 @@ def _even(stage: StageSummary, slots: int, facts: Facts) -> tuple[str, float]:
     if longest >= CLEAR_TIMES * others:
         return "uneven_task", max(others, (ran - longest + others) / slots)
     slow = _slow_executor(stage, facts)
-    return ("uneven_task", slow) if slow is not None else ("", longest)
+    if slow is None:
+        return "", longest
+    excess, others = slow
+    return "uneven_task", max(others, (ran - excess) / slots)
 
 
 def _busiest_seconds(stage: StageSummary, facts: Facts) -> float | None:
@@ -268,8 +271,9 @@ def _busiest_seconds(stage: StageSummary, facts: Facts) -> float | None:
     return stage.executors[name].run_seconds / facts.cores[name] if uneven else None
 
 
-def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
-    """Wall seconds of the stage if the slowest executor were as fast as the others, where it takes twice as long."""
+def _slow_executor(stage: StageSummary, facts: Facts) -> tuple[float, float] | None:
+    """Task seconds that the slowest executor takes beyond the others, and what a task takes of these; None where it is
+    not twice as slow."""
     known = {name: share for name, share in stage.executors.items() if share.tasks and name in facts.cores}
     if len(known) < 2:
         return None
@@ -278,8 +282,7 @@ def _slow_executor(stage: StageSummary, facts: Facts) -> float | None:
     others = sum(share.run_seconds for share in rest) / sum(share.tasks for share in rest)
     if known[slow].run_seconds < CLEAR_TIMES * others * known[slow].tasks:
         return None
-    excess = known[slow].run_seconds - known[slow].tasks * others
-    return stage.seconds_max - excess / facts.cores[slow]
+    return known[slow].run_seconds - known[slow].tasks * others, others
 
 
 def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], facts: Facts) -> dict[str, float]:

@@ -136,6 +136,7 @@ def history() -> MakeView:
         warm: int = 6,
         warm_rows: int = 1000,
         warm_seconds: float = 1.0,
+        per_offset: float = 1.0,
     ) -> QueryView:
         past = History("daily_counts")
         past.start(START, "id-1", "run-1")
@@ -153,7 +154,7 @@ def history() -> MakeView:
             n = warm_rows if quiet else each_rows[index]
             reads = [n // partitions] * partitions if quiet or read is None else list(read[index])
             begin = dict(enumerate(consumed))
-            consumed = [before + more for before, more in zip(consumed, reads, strict=True)]
+            consumed = [before + round(more / per_offset) for before, more in zip(consumed, reads, strict=True)]
             left = 0 if quiet or backlog is None else backlog[index]
             lefts = [left // partitions] * partitions if isinstance(left, int) else list(left)
             read_now = SourceProgress(

@@ -157,6 +157,7 @@ def uneven(records: list[int], seconds: list[float], wall: float | None = None, 
 
 FOUR = Facts({"driver": 4})
 LONE = [0.4, 0.4, 0.4, 4.0]
+IN_WAVES = {"1": ExecutorShare(6, 3.0, 3000), "2": ExecutorShare(3, 3.0, 1500)}
 ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
 
 
@@ -173,6 +174,12 @@ ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
             Facts({"1": 2, "2": 2}),
             {"uneven_task": 1.2},
             id="all tasks of one executor",
+        ),
+        pytest.param(
+            uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES),
+            Facts({"1": 1, "2": 1}),
+            {"uneven_task": 0.75},
+            id="all tasks of one executor, one after another",
         ),
         pytest.param(
             uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)}),

@@ -19,6 +19,7 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
 from ledgerops.signals.theil_sen import fit_line
 
+MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 MIN_GROWTH_RATIO = 1.2  # batch time over the time in which its rows arrived: the next batch will have more rows
 MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the machine also makes a few batches longer
 SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
@@ -254,3 +255,8 @@ def load(view: QueryView) -> Load | None:
     if arrival is None and not view.plan.rate_limits:
         arrival = read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
     return None if arrival is None else Load(arrival, sum(batch.rows for batch in latest) / spent)
+
+
+def least_ratio(view: QueryView) -> float:
+    """Of arrival over processing rate, from which more arrives: any more, for a query that was never quicker."""
+    return MIN_ARRIVAL_RATIO if view.baseline.usual else OVER_RATIO

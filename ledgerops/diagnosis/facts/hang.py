@@ -123,7 +123,8 @@ def _times_usual_rows(view: QueryView) -> float:
     rows, load = [batch.rows for batch in view.baseline.settled if batch.rows > 0], growth.load(view)
     if samples:
         newest = samples[-1].latest
-        left = float(sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items()))
+        offsets = sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
+        left = offsets * view.capacity.rows_per_offset
     else:
         left = load.arrival * view.batches[-1].duration if load is not None else 0.0
     return left / median(rows) if rows else 0.0

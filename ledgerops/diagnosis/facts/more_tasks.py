@@ -32,7 +32,7 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
     """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`. `dearer`: a
     row is more work than it used to be. Of a query that was too slow from its start, nobody sends more than usual."""
     made, cores, tasks = view.plan.rows_made, view.cluster.cores, _tasks(view)
-    always, in_function = not view.baseline.usual, _in_function(view)
+    in_function = _in_function(view)
     why = "no task runs for most of a batch, so more tasks do not help"
     more = first_step("input-overload", "driver", why) if in_function else more_tasks(view, batch_seconds)
     if made >= VERY_FAR_TIMES:
@@ -40,9 +40,9 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
         return first_step("input-overload", "expand", why, number=str(made)), more
     if dearer:
         return first_step("input-overload", "dearer", "more rows do not explain the work"), more
-    if always and in_function:
+    if in_function:
         return (more,)
-    if always and cores and tasks and tasks < cores:
+    if not view.baseline.usual and cores and tasks and tasks < cores:
         return first_step("input-overload", "few tasks", _few(tasks, cores)), more
     return first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"), more
 

@@ -74,7 +74,7 @@ def worst(found: Sequence[Risk]) -> Risk:
 
 
 def _keeps(view: QueryView, partition: Partition) -> float | None:
-    """Seconds that the topic keeps: its retention, else the length of the log over the rate at which it is deleted."""
+    """Seconds that the topic keeps: its retention, or less where the log is deleted sooner, by length and rate."""
     assert view.lag.heads is not None
     configured = view.lag.heads.retention_seconds.get(partition[0])
     offsets, times = view.history.earliest_times.get(partition, ((), ()))

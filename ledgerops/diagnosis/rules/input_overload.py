@@ -53,12 +53,11 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 from ledgerops.signals.rates import read_over
 
-MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
 
 
@@ -67,10 +66,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     grown, load = growth.growth(view), growth.load(view)
     ratio = (load.ratio if load is not None else None) or 0.0
-    least = MIN_ARRIVAL_RATIO if view.baseline.usual else OVER_RATIO
     lost = view.baseline.slowdown  # a query that would keep up if it took as long as it used to became slower
-    slower = lost is not None and ratio / lost.factor < MIN_ARRIVAL_RATIO
-    if view.last is None or grown is None or load is None or ratio < least or slower:
+    slower = lost is not None and ratio / lost.factor < growth.MIN_ARRIVAL_RATIO
+    if view.last is None or grown is None or load is None or ratio < growth.least_ratio(view) or slower:
         yield from _too_much_work(view)
         return
     at = view.last.ended
@@ -116,7 +114,8 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
         return
     share, dearer = work_on_rows(view, found)
-    if share < MOSTLY or view.last.rows < median(turn.batch.rows for turn in time.turns if turn.batch) / 2:
+    rows = [turn.batch.rows for turn in time.turns if turn.batch]
+    if share < MOSTLY or not rows or view.last.rows < median(rows) / 2:
         return
     at, seconds = view.last.ended, view.last.duration
     more_rows = "more rows arrive in an interval than the query can process in it"
@@ -142,7 +141,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
 
 def ruled_out(view: QueryView) -> str | None:
     load = growth.load(view)
-    if load is None or load.ratio is None or load.ratio >= MIN_ARRIVAL_RATIO:
+    if load is None or load.ratio is None or load.ratio >= growth.least_ratio(view):
         return None
     return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
 

@@ -90,9 +90,11 @@ def _stopped_others(view: QueryView, ended: Ended) -> str:
 
 def _vanished(view: QueryView, ended: Ended) -> Finding:
     """The run is gone, and nobody said that it stopped or failed."""
-    seen = view.history.last_progress or view.history.started_at or ended.at
+    batch = view.history.last_progress
+    seen = batch or view.history.started_at or ended.at
     return Finding(
-        f"the query vanished without a report of its end, {duration(ended.at - seen)} after its last batch",
+        f"the query vanished without a report of its end, {duration(ended.at - seen)} after its "
+        f"{'last batch' if batch else 'start'}",
         Component("query", view.query, "vanished"),
         (Evidence("seconds_without_a_sign", max(0.0, ended.at - seen), "seconds", "a report of its end", ended.at),),
         (first_step("query-failed", "vanished", "a server that is killed or runs out of memory reports nothing"),),

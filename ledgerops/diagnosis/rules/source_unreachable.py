@@ -28,6 +28,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -58,7 +59,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def ruled_out(view: QueryView) -> str | None:
     asked = view.lag.asked
-    if asked is None or asked.error is not None:
+    if asked is None or asked.error is not None or view.now - asked.at > WINDOW_SECONDS:
         return None
     return f"the broker answered ledgerops {duration(max(0.0, view.now - asked.at))} ago"
 

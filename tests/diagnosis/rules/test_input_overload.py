@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
+from ledgerops.diagnosis.harm import owed
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.retelling import retold
@@ -283,3 +284,20 @@ def test_work_on_rows_is_no_cause_where(history, case):
 
 def test_time_outside_the_tasks_is_not_work_on_rows(history):
     assert list(RULE.check(history(stages=[[stage(seconds=[0.2, 0.2], wall=0.2)]] * 20, **WORK))) == []
+
+
+def test_a_huge_batch_that_still_runs_says_nothing_of_its_rows(history):
+    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[1.6, 1.6], wall=1.6)
+    view = history(
+        warm=0,
+        rows=[125] * 30 + [1000] * 4,
+        seconds=[0.5] * 30 + [1.7] * 4,
+        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": 1.65}] * 4,
+        stages=[[quick]] * 30 + [[slow]] * 4,
+        cores=2,
+        running=30.0,
+        source="FileStreamSource[file:/in]",
+    )
+
+    assert owed(view) is not None
+    assert list(RULE.check(view)) == []

@@ -193,6 +193,14 @@ def test_a_run_that_vanished_has_a_finding_that_says_so(history):
     assert contradictions(verdict) == []
 
 
+def test_a_run_that_vanished_before_its_first_batch_is_counted_from_its_start(history):
+    view = history(warm=0)
+    view.history.end(view.now + 25, "run-1", None, None, lost=True)
+    [finding] = RULE.check(type(view)(view.history, view.now + 25, view.hosts))
+
+    assert finding.summary.endswith(" after its start")
+
+
 def test_a_query_that_was_stopped_has_none(history):
     assert list(RULE.check(history(seconds=[1.0] * 4, stopped=True))) == []
 

@@ -212,16 +212,17 @@ def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stu
 
 
 @pytest.mark.parametrize(
-    ("sent", "cap", "stuck"),
+    ("sent", "per_offset", "cap", "stuck"),
     [
-        pytest.param(120_000, {}, False, id="it reads them all"),
-        pytest.param(3_000, {}, True, id="they explain three seconds"),
-        pytest.param(120_000, {"maxOffsetsPerTrigger": "1000"}, True, id="it reads what a limit allows"),
+        pytest.param(120_000, 1.0, {}, False, id="it reads them all"),
+        pytest.param(3_000, 1.0, {}, True, id="they explain three seconds"),
+        pytest.param(120_000, 0.1, {}, True, id="most offsets are of transactions, or were compacted"),
+        pytest.param(120_000, 1.0, {"maxOffsetsPerTrigger": "1000"}, True, id="it reads what a limit allows"),
     ],
 )
-def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, cap, stuck):
+def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, per_offset, cap, stuck):
     """The broker was asked as it began: 40 times the usual rows take 40 times the usual second."""
-    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1, plan={"rate_limits": cap})
+    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1, plan={"rate_limits": cap}, per_offset=per_offset)
     consumed = next(iter(began.lag.consumed.values()))
     told = asked(began, latest=[consumed + sent])
     later = QueryView(told.history, told.now + 60, told.hosts, told.others)

@@ -66,6 +66,14 @@ def test_it_clears_with_the_first_answer(history):
     assert judge(asked(view, [6000], [0], later=5)).findings == ()
 
 
+@pytest.mark.parametrize(("seconds", "known"), [(5, True), (120, False)])
+def test_it_is_ruled_out_by_an_answer_of_the_last_minute(history, seconds, known):
+    view = asked(history(), [6000], [0])
+    later = QueryView(view.history, view.now + seconds, view.hosts)
+
+    assert (RULE.ruled_out(later) is not None) is known
+
+
 @pytest.mark.parametrize(
     "case",
     [

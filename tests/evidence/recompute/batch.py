@@ -146,7 +146,7 @@ def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, flo
         rest = [share for each, share in shares.items() if each != name]
         fair = own["tasks"] * total_of(rest, "run_seconds") / total_of(rest, "tasks")
         if own["run_seconds"] >= 2 * fair:
-            return "uneven_task", max(0.0, longest - (own["run_seconds"] - fair) / cores[name])
+            return "uneven_task", max(fair / own["tasks"], (ran - own["run_seconds"] + fair) / slots)
     return "", longest
 
 
