@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
-from ledgerops.diagnosis.facts.context import contexts
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import MIN_SECONDS, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
@@ -57,35 +56,10 @@ class Cost(NamedTuple):
         return min(1.0, self.saving / self.duration) if self.duration > 0 else 0.0
 
 
-def _always(view: QueryView, found: Profile) -> bool:
-    return True
-
-
-def _nothing(view: QueryView, found: Profile) -> Mapping[str, str]:
-    return {}
-
-
-def _no_more(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What a person reads of a cause: what happened, one safe step to do first, what is riskier, and why.
-
-    `first` and `then` hold for any query; where steps depend on its numbers, the cause has `remedies` instead.
-    `happened` may use {seconds}, {batch}, {held} (who has the cores), and what `details` of the cause gives. `first` is
-    by context: "source kafka", "sink foreach_batch", or ANY.
-    """
-
-    happened: str
-    first: Mapping[str, Remedy] = field(default_factory=dict)
-    then: tuple[Remedy, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of time.
+    """One cause of time. `happened` is said of it, with {seconds}, {batch}, {held} (who has the cores), and what
+    `details` gives; the first of its `remedies` is a safe step.
 
     `grown` are parts that count only beyond a known usual: without a past nothing tells whose they are. `born` are
     those that count only without one: what is there from the first batch does not grow by itself. `holds` is the
@@ -96,18 +70,18 @@ class Cause:
     slug: str
     runbook: str
     parts: tuple[str, ...]
-    words: Words
+    happened: str
     component: Callable[[QueryView, Profile], Component]
+    remedies: Callable[[QueryView, Profile], tuple[Remedy, ...]]
     explains: tuple[str, ...] = ("falling-behind", "trigger-overrun")
     grown: tuple[str, ...] = ()
     born: tuple[str, ...] = ()
     min_share: float | None = None
     normal: float = 0.0
-    holds: Callable[[QueryView, Profile], bool] = _always
-    details: Callable[[QueryView, Profile], Mapping[str, str]] = _nothing
-    more: Callable[[QueryView, Profile], tuple[Evidence, ...]] = _no_more
+    holds: Callable[[QueryView, Profile], bool] = lambda view, found: True
+    details: Callable[[QueryView, Profile], Mapping[str, str]] = lambda view, found: {}
+    more: Callable[[QueryView, Profile], tuple[Evidence, ...]] = lambda view, found: ()
     formulas: Mapping[str, str] = field(default_factory=dict)
-    remedies: Callable[[QueryView, Profile], tuple[Remedy, ...]] | None = field(default=None)
 
     def rule(self) -> Rule:
         """The cause as a rule of the catalogue."""
@@ -158,7 +132,7 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
         _happened(cause, view, found, taken),
         cause.component(view, found),
         (*_evidence(cause, found, taken, least), *cause.more(view, found)),
-        cause.remedies(view, found) if cause.remedies is not None else steps(cause.words, view),
+        cause.remedies(view, found),
         confidence=_confidence(found, taken),
         began=found.splits[0].batch.started,
         share=taken.share,
@@ -171,14 +145,16 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
 def ruled_out(cause: Cause, view: QueryView) -> str | None:
     """What the cause takes of a batch, where that is measured and too little; None otherwise."""
     found = profile(view)
-    if found is None or not any(name in found.parts for name in cause.parts):
+    names = _names(cause, found) if found is not None else ()
+    if found is None or not any(name in found.parts for name in names):
         return None
-    if any(name in (*DRIVER, *STAGES) for name in cause.parts) and not found.knows_tasks:
+    if any(name in (*DRIVER, *STAGES) for name in names) and not found.knows_tasks:
         return None
     taken = cost(cause, found)
     if taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS:
         return None  # a large number rules nothing out, whatever else the cause asks for
-    return f"{duration(taken.seconds)} of {duration(taken.duration)} ({taken.seconds / taken.duration:.0%})"
+    share = f"({taken.seconds / taken.duration:.0%})"
+    return f"{duration(taken.seconds)} of {duration(taken.duration)} {share}{_usually(taken)}"
 
 
 def _least(cause: Cause, found: Profile, harmed: bool) -> float:
@@ -194,8 +170,11 @@ def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str
     if part == whole:  # by rounding
         part, whole = f"{taken.seconds:.3g} s", f"{taken.duration:.3g} s"
     values = {"seconds": part, "batch": whole, "held": held}
-    usually = f"; usually {duration(taken.usual)}" if taken.usual is not None else ""
-    return cause.words.happened.format(**values, **cause.details(view, found)) + usually
+    return cause.happened.format(**values, **cause.details(view, found)) + _usually(taken)
+
+
+def _usually(taken: Cost) -> str:
+    return f"; usually {duration(taken.usual)}" if taken.usual is not None else ""
 
 
 def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterator[Evidence]:
@@ -214,11 +193,6 @@ def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterat
     yield from found.stretches
     if found.contention is not None and found.contention.part in cause.parts:
         yield from found.contention.evidence
-
-
-def steps(words: Words, view: QueryView) -> tuple[Remedy, ...]:
-    """The first step that fits the query's source or sink, then the riskier ones."""
-    return (next(words.first[context] for context in contexts(view) if context in words.first), *words.then)
 
 
 def _confidence(found: Profile, taken: Cost) -> float:

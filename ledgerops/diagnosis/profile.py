@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, STAGES, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
-from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, Contention, contention, cpu_use
+from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
@@ -267,7 +267,7 @@ def _python_computes(view: QueryView) -> bool:
     """Whether Python workers use the cores while Spark reports no Python time: tasks wait for them, not for a sink."""
     tasks = view.run.tasks
     use = cpu_use(view) if tasks is not None and not tasks.python_seconds else None
-    return use is not None and use.cores_by.get(ROLES["python_workers"], 0.0) >= MIN_PYTHON_CORES
+    return use is not None and use.cores_by.get("python_workers", 0.0) >= MIN_PYTHON_CORES
 
 
 def _source_is_slow(view: QueryView) -> bool:
@@ -354,7 +354,7 @@ def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence
     use, planned, taken = cpu_use(view), parts.get("query_planning"), sum(parts[name].now for name in OF_FUNCTION)
     if use is None:
         return planned is not None and taken > FAR_TIMES * planned.now
-    cores = sum(use.cores_by.get(ROLES[role], 0.0) for role in ("driver_jvm", "driver_python"))
+    cores = sum(use.cores_by.get(role, 0.0) for role in ("driver_jvm", "driver_python"))
     of_tasks = 0.0
     if view.cluster.is_local:
         of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits)

@@ -168,9 +168,9 @@ def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(
 
     assert use is not None and (use.cores, use.busy) == (4, pytest.approx(0.75))
     assert use.cores_by == {
-        "the driver's JVM": pytest.approx(1.0),
-        "Python workers": pytest.approx(0.5),
-        "the driver's Python": 0.0,
+        "driver_jvm": pytest.approx(1.0),
+        "python_workers": pytest.approx(0.5),
+        "driver_python": 0.0,
         "other processes": pytest.approx(1.5),
     }
     assert use.others_share == pytest.approx(1.5 / 4)

@@ -21,7 +21,7 @@ Mitigation: raise a limit that is used up (`spark.kubernetes.driver.limit.cores`
 import math
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -45,7 +45,7 @@ CAUSE = Cause(
     slug="cpu-saturated",
     runbook=__doc__,
     parts=("other_processes", "cpu_limit"),
-    words=Words(happened="{held}: that takes {seconds} of a batch of {batch}"),
+    happened="{held}: that takes {seconds} of a batch of {batch}",
     component=lambda view, found: Component("host", "the driver's machine", found.contention and found.contention.who),
     explains=(
         "falling-behind",

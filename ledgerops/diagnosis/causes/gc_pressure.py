@@ -17,8 +17,7 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
 
 from math import ceil
 
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -68,7 +67,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("gc",),
     min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
-    words=Words(happened="garbage collection takes {seconds} of a batch of {batch}", first={ANY: LOOK}),
+    happened="garbage collection takes {seconds} of a batch of {batch}",
     component=lambda view, found: Component("executor", "all", "heap"),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
     holds=lambda view, found: gc_goes_on(view),

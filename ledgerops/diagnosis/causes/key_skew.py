@@ -18,8 +18,7 @@ Mitigation: process a placeholder key separately, or filter it out. Otherwise sp
 
 from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
@@ -84,7 +83,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("uneven_keys",),
     min_share=0.15,  # it is measured row by row, and nothing else takes it
-    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}", first={ANY: LOOK}),
+    happened="{who}, which costs {seconds} of a batch of {batch}",
     component=_component,
     explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
     details=_details,

@@ -23,8 +23,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.common.format import size
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
@@ -100,10 +99,7 @@ CAUSE = Cause(
     slug="memory-spill",
     runbook=__doc__,
     parts=("spill",),
-    words=Words(
-        happened="tasks spill {size} per batch{cached}; {seconds} of a batch of {batch} pass in stages that do",
-        first={ANY: LOOK},
-    ),
+    happened="tasks spill {size} per batch{cached}; {seconds} of a batch of {batch} pass in stages that do",
     component=_component,
     details=_details,
     more=lambda view, found: tuple(_measured(view, found)),

@@ -16,7 +16,7 @@ Mitigation: stop the named query if it is less important. If it reads more rows 
 """
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -68,7 +68,7 @@ CAUSE = Cause(
     slug="noisy-neighbour",
     runbook=__doc__,
     parts=("other_queries",),
-    words=Words(happened="{held}: that takes {seconds} of a batch of {batch} of this query"),
+    happened="{held}: that takes {seconds} of a batch of {batch} of this query",
     component=lambda view, found: Component(
         "query", found.contention.who if found.contention else "another query", "shares the driver's cores"
     ),

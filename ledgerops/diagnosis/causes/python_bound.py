@@ -15,8 +15,8 @@ Mitigation: if the function calls a service, check that service first. Then load
     partitions than the query has cores.
 """
 
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.contention import ROLES, cpu_use
+from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
@@ -34,7 +34,6 @@ VECTORISE = Remedy(
     "rows sent to a Python worker are copied, converted and processed one at a time",
     safe=False,
 )
-WORKERS = ROLES["python_workers"]
 
 
 def _jvm_waits(view: QueryView, found: Profile) -> bool:
@@ -45,7 +44,7 @@ def _jvm_waits(view: QueryView, found: Profile) -> bool:
 
 def _workers_wait(view: QueryView) -> bool:
     use, at_once = cpu_use(view), tasks_at_once(view)
-    return use is not None and at_once is not None and use.cores_by.get(WORKERS, 0.0) < MOSTLY * at_once
+    return use is not None and at_once is not None and use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
@@ -59,7 +58,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("python",),
     min_share=0.45,  # a Python source that only passes rows on has less
-    words=Words(happened="Python workers take {seconds} of a batch of {batch}"),
+    happened="Python workers take {seconds} of a batch of {batch}",
     component=lambda view, found: Component("stage", "Python workers"),
     holds=_jvm_waits,
     remedies=_remedies,

@@ -22,7 +22,7 @@ from math import ceil, log2
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.batch_parts import STALL
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.delta_log import whole_number
@@ -95,7 +95,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("state_stall",),
     min_share=0.1,  # less is a flush now and then, as RocksDB means it to be
-    words=Words(happened="writes to the state stall for {seconds} of a batch of {batch}"),
+    happened="writes to the state stall for {seconds} of a batch of {batch}",
     component=_component,
     explains=("falling-behind", "trigger-overrun", "state-commit-slow"),
     more=lambda view, found: tuple(_written(view, found)),

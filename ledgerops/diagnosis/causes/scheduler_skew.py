@@ -17,7 +17,7 @@ Mitigation: restart the query from its checkpoint: a new run spreads its state o
 from collections import Counter
 from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -64,7 +64,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("uneven_executors",),
     min_share=0.2,  # it is measured task by task, and nothing else takes it
-    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}"),
+    happened="{who}, which costs {seconds} of a batch of {batch}",
     component=lambda view, found: Component("executor", _busiest(found)[0]),
     details=_details,
     remedies=_remedies,

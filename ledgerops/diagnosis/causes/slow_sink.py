@@ -17,8 +17,8 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 
 from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY, function_computes, function_place, sink_name
+from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
@@ -26,11 +26,16 @@ from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
+FIRST = {
+    "small files": COMPARE,
+    ANY: first_step("slow-sink", ANY, "more cores do not help while the write waits"),
+    "sink function": first_step(
+        "slow-sink", "sink function", "the driver's Python computes meanwhile, so it is the function and not the target"
+    ),
+    "sink kafka": first_step("slow-sink", "sink kafka", "a batch ends with its slowest send"),
+    "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),
+}
 LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
-
-IN_DRIVER = first_step(
-    "slow-sink", "sink function", "the driver's Python computes meanwhile, so it is the function and not the target"
-)
 
 
 def _holds(view: QueryView, found: Profile) -> bool:
@@ -53,18 +58,9 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
-    words=Words(
-        happened="{seconds} of a batch of {batch} pass in {place} while no task computes{files}",
-        first={
-            "small files": COMPARE,
-            ANY: first_step("slow-sink", ANY, "more cores do not help while the write waits"),
-            "sink function": IN_DRIVER,
-            "sink kafka": first_step("slow-sink", "sink kafka", "a batch ends with its slowest send"),
-            "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),
-        },
-        then=(LARGER,),
-    ),
+    happened="{seconds} of a batch of {batch} pass in {place} while no task computes{files}",
     component=lambda view, found: Component("sink", sink_name(view)),
     holds=_holds,
     details=_place,
+    remedies=lambda view, found: (fitting(FIRST, view), LARGER),
 )

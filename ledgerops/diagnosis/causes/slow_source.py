@@ -16,8 +16,8 @@ Mitigation: make the trigger interval longer if results may be that old: the que
     reduce the load on the source, raise the quota, or move the query closer to it. More cores do not help.
 """
 
-from ledgerops.diagnosis.cause import Cause, Words, steps
-from ledgerops.diagnosis.facts.context import ANY, source_names
+from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.facts.context import ANY, fitting, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.profile import Profile
@@ -25,21 +25,16 @@ from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Evidence
 from ledgerops.signals.query_view import QueryView
 
-WORDS = Words(
-    happened="{seconds} of a batch of {batch} pass waiting for the source",
-    first={
-        ANY: first_step("slow-source", ANY, "more cores do not help while the query waits for it"),
-        "source kafka": first_step(
-            "slow-source", "source kafka", "more cores do not help while the query waits for the source"
-        ),
-        "source files": first_step(
-            "slow-source",
-            "source files",
-            "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
-        ),
-        "source table": first_step("slow-source", "source table", "each batch reads the log of the table from there"),
-    },
-)
+FIRST = {
+    ANY: first_step("slow-source", ANY, "more cores do not help while the query waits for it"),
+    "source kafka": first_step("slow-source", "source kafka", "more cores do not help while the query waits for it"),
+    "source files": first_step(
+        "slow-source",
+        "source files",
+        "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
+    ),
+    "source table": first_step("slow-source", "source table", "each batch reads the log of the table from there"),
+}
 
 
 def _answers(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
@@ -58,12 +53,12 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("latest_offset", "get_batch"),
     grown=("source_wait",),
-    words=WORDS,
+    happened="{seconds} of a batch of {batch} pass waiting for the source",
     component=lambda view, found: Component("source", source_names(view)),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
     more=_answers,
     remedies=lambda view, found: (
-        *steps(WORDS, view),
+        fitting(FIRST, view),
         longer_interval(found.duration, "the query then sends fewer requests"),
     ),
     formulas={

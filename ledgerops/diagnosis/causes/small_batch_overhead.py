@@ -16,7 +16,7 @@ Mitigation: set a longer trigger interval: fewer, larger batches have less fixed
     does this work.
 """
 
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.limits import MIN_BATCHES, MOSTLY, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile
@@ -49,7 +49,7 @@ CAUSE = Cause(
     born=("driver_before",),
     min_share=WORTH_SHARE,
     holds=_is_fixed,
-    words=Words(happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks"),
+    happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks",
     component=lambda view, found: Component("query", view.query, max(FIXED, key=found.now)),
     explains=("trigger-overrun",),
     remedies=_remedies,

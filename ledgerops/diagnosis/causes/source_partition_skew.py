@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -108,7 +108,7 @@ CAUSE = Cause(
     slug="source-partition-skew",
     runbook=__doc__,
     parts=("uneven_source",),
-    words=Words(happened="{who}, which costs {seconds} of a batch of {batch}"),
+    happened="{who}, which costs {seconds} of a batch of {batch}",
     component=_component,
     holds=lambda view, found: _heaviest(found) is not None,
     details=_details,

@@ -18,8 +18,7 @@ Mitigation: stop other work that loads that storage. At the next restart of a qu
     the checkpoint fixes their number.
 """
 
-from ledgerops.diagnosis.cause import Cause, Words
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.state_cost import off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -47,7 +46,7 @@ CAUSE = Cause(
     slug="state-commit-slow",
     runbook=__doc__,
     parts=("state_commit",),
-    words=Words(happened="saving the state takes {seconds} of a batch of {batch}", first={ANY: PLACE}),
+    happened="saving the state takes {seconds} of a batch of {batch}",
     component=_component,
     remedies=lambda view, found: (PLACE, ONLY_CHANGES) if off_heap(view) else (PLACE,),
 )

@@ -20,7 +20,7 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
 from collections.abc import Mapping
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -86,7 +86,7 @@ CAUSE = Cause(
     slug="straggler",
     runbook=__doc__,
     parts=("uneven_task",),
-    words=Words(happened="{who}: the others wait {seconds} of a batch of {batch}"),
+    happened="{who}: the others wait {seconds} of a batch of {batch}",
     component=_component,
     details=_details,
     remedies=_remedies,

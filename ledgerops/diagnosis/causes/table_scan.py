@@ -19,8 +19,8 @@ Mitigation: a longer trigger interval reads the table less often. Then read less
 from statistics import median
 
 from ledgerops.diagnosis.batch_parts import scans
-from ledgerops.diagnosis.cause import Cause, Words, steps
-from ledgerops.diagnosis.facts.context import ANY
+from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.facts.context import ANY, fitting
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
@@ -47,22 +47,19 @@ def _own(found: Profile) -> float:
     return float(median(split.batch.rows for split in found.splits))
 
 
-WORDS = Words(
-    happened="{seconds} of a batch of {batch} are work on {scanned} rows that it reads beside the {own} of its sources",
-    first={context: first_step("table-scan", context, EACH_BATCH) for context in (ANY, "sink foreach_batch")},
-)
+FIRST = {context: first_step("table-scan", context, EACH_BATCH) for context in (ANY, "sink foreach_batch")}
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     longer = longer_interval(found.duration, "fewer batches read the table less often")
-    return (*steps(WORDS, view), longer, READ_LESS)
+    return (fitting(FIRST, view), longer, READ_LESS)
 
 
 CAUSE = Cause(
     slug="table-scan",
     runbook=__doc__,
     parts=("table_scan",),
-    words=WORDS,
+    happened="{seconds} of a batch of {batch} are work on {scanned} rows that it reads beside the {own} of its sources",
     component=lambda view, found: Component("query", view.query, "table"),
     details=lambda view, found: {"scanned": f"{_scanned(found):,.0f}", "own": f"{_own(found):,.0f}"},
     more=lambda view, found: (

@@ -27,7 +27,7 @@ from functools import partial
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
-from ledgerops.diagnosis.cause import Cause, Words
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.context import sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -127,7 +127,7 @@ CAUSE = Cause(
     slug="too-many-tasks",
     runbook=__doc__,
     parts=("many_tasks",),
-    words=Words(happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each"),
+    happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each",
     component=_component,
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
     holds=lambda view, found: bool(_tiny(found)),

@@ -16,7 +16,7 @@ from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour
 from ledgerops.diagnosis.harm import examined, harm, judged
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
-from ledgerops.model.records import Host, Progress
+from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -32,11 +32,9 @@ MIN_PYTHON_CORES = 0.3  # of Python that computes rather than waits
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 
 OTHER, LIMIT = "other processes", "CPU limit"
-ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
-FORMULAS: Mapping[
-    str, str
-] = {  # of its evidence; the newest batches are at most 5, of a query that owes time late ones
+# of its evidence; the newest batches are at most 5, of a query that owes time late ones
+FORMULAS: Mapping[str, str] = {
     "neighbour_cores": "cores that the tasks of the other query use while the newest batches of this one run: "
     "run_seconds divided by the seconds of the batches whose tasks were read, times the share of the time in which it "
     "has a batch",
@@ -114,21 +112,15 @@ def cpu_use(view: QueryView) -> CpuUse | None:
         return None
     seconds = newest.at - samples[base].at
     busy = sum((b.at - a.at) * (b.cpu_busy_ratio or 0.0) for a, b in pairwise(samples[base:])) / seconds
-    by = _by_role(samples[base], newest, seconds)
+    first = {process.role: process.cpu_seconds for process in samples[base].processes}
+    by: dict[str, float] = {
+        process.role: max(0.0, process.cpu_seconds - first.get(process.role, 0.0)) / seconds
+        for process in newest.processes
+    }
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
     before, after = samples[base].cpu_held_back_seconds, newest.cpu_held_back_seconds
     held_back = 0.0 if before is None or after is None else max(0.0, after - before)
     return CpuUse(newest.at, newest.cpu_count, busy, by, held_back / seconds)
-
-
-def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
-    first = {process.role: process.cpu_seconds for process in before.processes}
-    return {
-        name: max(0.0, process.cpu_seconds - first.get(role, 0.0)) / seconds
-        for role, name in ROLES.items()
-        for process in after.processes
-        if process.role == role
-    }
 
 
 @once

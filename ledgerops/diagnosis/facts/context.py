@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, ROLES, cpu_use
+from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
 from ledgerops.diagnosis.facts.small_files import small_files
+from ledgerops.model.finding import Remedy
 from ledgerops.model.records import SourceProgress
 from ledgerops.signals.query_view import QueryView
 
@@ -63,7 +64,7 @@ def source_names(view: QueryView) -> str:
 def function_computes(view: QueryView) -> bool:
     """Whether the function of `foreachBatch` computes in the driver's Python rather than waits for its target."""
     use = cpu_use(view) if sink_kind(view) == "foreach_batch" else None
-    return use is not None and use.cores_by.get(ROLES["driver_python"], 0.0) >= MIN_PYTHON_CORES
+    return use is not None and use.cores_by.get("driver_python", 0.0) >= MIN_PYTHON_CORES
 
 
 def function_place(view: QueryView, since: float) -> str | None:
@@ -82,3 +83,8 @@ def contexts(view: QueryView) -> tuple[str, ...]:
 def _kind(text: str, signs: Mapping[str, SinkKind]) -> SinkKind:
     lower = text.lower()
     return next((kind for sign, kind in signs.items() if sign in lower), "other")
+
+
+def fitting(steps: Mapping[str, Remedy], view: QueryView) -> Remedy:
+    """The step, of those by context, that fits the query's source or sink; ANY has one for all others."""
+    return next(steps[context] for context in contexts(view) if context in steps)
