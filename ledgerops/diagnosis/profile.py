@@ -18,6 +18,7 @@ from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.limits import (
+    CLEAR_TIMES,
     FAR_TIMES,
     LOOKBACK_BATCHES,
     MIN_BATCHES,
@@ -29,6 +30,7 @@ from ledgerops.diagnosis.limits import (
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
 from ledgerops.model.records import Progress, TaskSummary
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -134,10 +136,8 @@ def profile(view: QueryView) -> Profile | None:
         return None
     seconds, duration = _typical(splits)
     tasks = any(each.stages for each in splits)
-    usual_splits = _split(view, reversed(view.baseline.usual[-LOOKBACK_BATCHES:]), with_tasks=tasks)
-    known = len(usual_splits) >= MIN_BATCHES and (tasks or not _tasks(view))
-    if not known:
-        usual_splits = []
+    usual_splits = _usual(view, duration, with_tasks=tasks)
+    known = bool(usual_splits)
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
     more = _times_rows(splits, usual_splits) if known else 1.0
     if known:
@@ -171,6 +171,17 @@ def _chosen(view: QueryView) -> Sequence[Split]:
         return _split(view, reversed(newest), with_tasks=False)
     alone = [batch for batch in view.batches if batch.rows > 0 and batch.duration > VERY_LONG_SECONDS]
     return _split(view, alone, with_tasks=True) or _split(view, alone, with_tasks=False)
+
+
+def _usual(view: QueryView, duration: float, with_tasks: bool) -> Sequence[Split]:
+    """The batches of the healthy past, oldest first. Where the tasks of hardly any of these were read, those before the
+    latest that took less than half of the time of now, in time or not; none where there are too few."""
+    past = view.baseline.usual[-LOOKBACK_BATCHES:]
+    found = _split(view, reversed(past), with_tasks)
+    if past and with_tasks and len(found) < MIN_BATCHES:
+        older = [batch for batch in view.baseline.steady[-LOOKBACK_BATCHES : -RECENT_BATCHES - 1] if batch.rows > 0]
+        found = _split(view, (each for each in reversed(older) if CLEAR_TIMES * each.duration < duration), with_tasks)
+    return found if len(found) >= MIN_BATCHES and (with_tasks or not _tasks(view)) else []
 
 
 def _needed(view: QueryView) -> int:

@@ -226,3 +226,19 @@ def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, 
     seconds = {part.name: part.now for part in profile(view).parts.values()}
     assert seconds["few_rows"] == pytest.approx(few)
     assert seconds.get("cpu", 0.0) == pytest.approx(cpu)
+
+
+@pytest.mark.parametrize(("now", "usual"), [(6.6, 1.1), (1.6, None)], ids=["far longer", "hardly longer"])
+def test_a_past_whose_quick_batches_were_not_looked_at_is_that_of_the_others(history, now, usual):
+    """Tasks are read every few seconds: of two batches in turns it may always be the one just over the interval."""
+    looked_at, late = stage(seconds=[1.0, 1.0], wall=1.0), stage(seconds=[now - 0.2] * 2, wall=now - 0.2)
+    view = history(
+        warm=0,
+        interval=1.0,
+        seconds=[0.5, 1.1] * 15 + [now] * 6,
+        phases=[{"add_batch": 0.4}, {"add_batch": 1.05}] * 15 + [{"add_batch": now - 0.1}] * 6,
+        stages=[[], [looked_at]] * 15 + [[late]] * 6,
+    )
+
+    found = profile(view)
+    assert found is not None and found.usual_duration == (usual and pytest.approx(usual))
