@@ -8,10 +8,10 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.facts.dump import dump
 from ledgerops.diagnosis.limits import FAR_TIMES
-from ledgerops.diagnosis.profile import profile, shown
+from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.proof import in_words
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, ONE_LONG_BATCH, first_step
-from ledgerops.model.finding import Finding, Part, Remedy
+from ledgerops.model.finding import Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
@@ -27,19 +27,14 @@ NO_OTHER = "no batch before it took that long"
 LARGEST = "no other part of a batch takes as long"
 
 
-def largest_part(view: QueryView) -> Part | None:
-    """The part of a typical batch that takes most of it; None before there is a batch with rows."""
-    return max(shown(profile(view)), key=lambda part: part.seconds, default=None)
-
-
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     """A symptom without a cause, with the largest part of a batch and a remedy that fits it; others as they are."""
-    part = largest_part(view) if finding.rule in SYMPTOMS else None
-    if part is None:
+    found = profile(view) if finding.rule in SYMPTOMS else None
+    if found is None or not found.parts:
         return finding
-    interval, typical = view.interval, part.seconds / part.share if part.share else 0.0
-    step = _look(BY_LARGEST_PART[part.part], LARGEST)
-    where = f"the largest part of a batch is {in_words(part.part)}: {duration(part.seconds)} of {duration(typical)}"
+    part, interval, typical = max(found.parts.values(), key=lambda part: part.now), view.interval, found.duration
+    step = _look(BY_LARGEST_PART[part.name], LARGEST)
+    where = f"the largest part of a batch is {in_words(part.name)}: {duration(part.now)} of {duration(typical)}"
     running = view.run.unfinished_seconds or 0.0
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
     if longest > max(FAR_TIMES * typical, interval):

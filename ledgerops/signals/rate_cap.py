@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ledgerops.model.delta_log import whole_number
 from ledgerops.model.history import backlog
+from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 CAP_BATCHES = 5  # newest batches that must show it
 ROOM_SHARE = 0.7  # of the time: a query that needs more for its rows has no room for a burst
 MIN_ONE_SIZE_SHARE = 0.98  # smallest batch over the largest: Spark divides a cap among the partitions, and rounds
@@ -17,13 +16,15 @@ UNKNOWN_OPTION = "the limit of the source"
 
 @once
 def cap_of(view: QueryView) -> tuple[str, int] | None:
-    """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
-    caps = [
-        (most, option)
-        for option, value in view.plan.rate_limits.items()
-        if option.lower() in CAPS and (most := whole_number(value))
-    ]
-    return (min(caps)[1], min(caps)[0]) if caps else _seen_cap(view)
+    """The option that caps the offsets of a batch, with its value; the smallest where sources differ. A cap in bytes or
+    files, or on each partition, is none."""
+    known = [cap for cap in caps(view.plan.rate_limits) if cap.limit.unit == "rows" and cap.limit.per == "batch"]
+    return (known[0].option, known[0].value) if known else _seen_cap(view)
+
+
+def offsets_read(view: QueryView) -> list[int]:
+    """Offsets that each of the newest batches read."""
+    return [sum(read_by_partition(batch).values()) for batch in view.baseline.steady[-CAP_BATCHES:]]
 
 
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
@@ -31,5 +32,5 @@ def _seen_cap(view: QueryView) -> tuple[str, int] | None:
     latest = view.baseline.steady[-CAP_BATCHES:]
     if len(latest) < CAP_BATCHES or not all(backlog(batch) for batch in latest):
         return None
-    sizes = [sum(read_by_partition(batch).values()) for batch in latest]
+    sizes = offsets_read(view)
     return (UNKNOWN_OPTION, max(sizes)) if 0 < min(sizes) >= MIN_ONE_SIZE_SHARE * max(sizes) else None

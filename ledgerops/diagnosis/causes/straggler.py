@@ -29,9 +29,8 @@ from ledgerops.signals.query_view import QueryView
 
 
 def _slow(found: Profile) -> StageSummary | None:
-    return found.splits[-1].worst("uneven_task") or next(
-        (stage for split in reversed(found.splits) if (stage := split.worst("uneven_task")) is not None), None
-    )
+    stages = (split.worst("uneven_task") for split in reversed(found.splits))
+    return next((stage for stage in stages if stage is not None), None)
 
 
 def _executor(view: QueryView, found: Profile) -> str | None:

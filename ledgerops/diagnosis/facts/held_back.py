@@ -9,9 +9,8 @@ from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS
 from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.signals.memo import once
-from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, cap_of
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, cap_of, offsets_read
 
 MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
 SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
@@ -28,11 +27,6 @@ class Held(NamedTuple):
     needed: float  # offsets a batch with which it would keep up
     share: float  # of what arrives that the cap does not let in
     profile: Profile  # that `needed` rests on
-
-
-def offsets_read(view: QueryView) -> list[int]:
-    """Offsets that the newest batches read."""
-    return [sum(read_by_partition(batch).values()) for batch in view.baseline.steady[-CAP_BATCHES:]]
 
 
 @once

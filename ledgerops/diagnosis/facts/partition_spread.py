@@ -26,10 +26,7 @@ def partition_spread(view: QueryView) -> Spread | None:
     now = offsets_read_at(view.last)
     by_topic: dict[str, dict[Partition, float]] = {}
     for partition, until in view.lag.consumed_until.items():
-        times = by_topic.get(partition[0])
-        if times is None:
-            times = by_topic[partition[0]] = {}
-        times[partition] = until if until < now else now  # infinity: nothing was left then
+        by_topic.setdefault(partition[0], {})[partition] = min(until, now)  # infinity: nothing was left then
     found = []
     for times in by_topic.values():
         slowest = min(times, key=times.__getitem__)

@@ -17,13 +17,11 @@ from statistics import mean, stdev
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.limits import NOISE_SHARE
-from ledgerops.model.delta_log import whole_number
 from ledgerops.model.records import FilesRead, Progress
 from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-CAP = "maxfilespertrigger"
 MIN_LAG_SECONDS = 10.0  # of a growing backlog; a burst of 1.5 times the capacity for 20 s stays below it
 MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
 SERIES_BATCHES = (8, 16, 32)  # what arrives at random needs more batches as proof than what arrives evenly
@@ -57,17 +55,16 @@ def unread(view: QueryView) -> Wait | None:
 
 
 def _files(view: QueryView) -> Iterator[Wait]:
-    option = {name.lower(): name for name in view.plan.rate_limits}.get(CAP, "")
-    most = whole_number(view.plan.rate_limits.get(option))
-    if most is None or view.last is None or not view.baseline.steady:
+    cap = next((cap for cap in caps(view.plan.rate_limits) if cap.limit.unit == "files"), None)
+    if cap is None or view.last is None or not view.baseline.steady:
         return
     since = view.baseline.steady[0].started
     for name in view.lag.newest_files:
         known = [(batch, files.sources[name]) for batch, files in view.lag.files if name in files.sources]
         read = [(batch, files) for batch, files in known if batch.started >= since]
         ages = [(batch.started, batch.started - files.newest) for batch, files in read]
-        wait = partial(Wait, "files", name, option, most)
-        yield from _growing(view, wait, ages, partial(_at_cap, view, read, most))
+        wait = partial(Wait, "files", name, cap.option, cap.value)
+        yield from _growing(view, wait, ages, partial(_at_cap, view, read, cap.value))
 
 
 def _commits(view: QueryView) -> Iterator[Wait]:

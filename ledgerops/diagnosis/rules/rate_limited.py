@@ -41,14 +41,14 @@ from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.context import source_names
-from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back, offsets_read
+from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, offsets_read
 
 FILE_WORDS = "files now wait", FILE_AGE.name, "file_age_growth_seconds"
 COMMIT_WORDS = "the oldest unread commit now waits", "commit_wait_seconds", "commit_wait_growth_seconds"

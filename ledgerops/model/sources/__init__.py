@@ -22,7 +22,7 @@ NAMED: Mapping[str, SourceKind] = {kind.name: kind for kind in KINDS}
 LIMITS: Mapping[str, Limit] = {limit.option.lower(): limit for kind in KINDS for limit in kind.limits}
 # an option of a connector that is not among the kinds
 LIKE_A_LIMIT = re.compile(r"max\w*per(trigger|batch)", re.IGNORECASE)
-SIZE = re.compile(r"(\d+) *([kmgtp]?)b?", re.IGNORECASE)  # Spark's text of a size: 10g, 512 MB
+SIZE = re.compile(r"(\d{1,18}) *([kmgtp]?)b?", re.ASCII | re.IGNORECASE)  # Spark's text of a size: 10g, 512 MB
 SIZES = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}  # powers of two
 
 

@@ -21,14 +21,15 @@ def planned(planning):
     return held(seconds=[1.6] * 12, phases=[phases] * 12, stages=[work] * 12)
 
 
-def test_a_cap_that_holds_the_query_back_is_found(history):
-    [finding] = RULE.check(history(**held()))
+@pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "eventhubs.maxEventsPerTrigger"])
+def test_a_cap_that_holds_the_query_back_is_found(history, option):
+    [finding] = RULE.check(history(**held(plan={"rate_limits": {option: "1000"}})))
 
     assert finding.summary == (
-        "each of the last 5 batches read the 1,000 offsets that maxOffsetsPerTrigger allows, took 0.50 s of 2 "
-        "s, and left 14,000 behind"
+        f"each of the last 5 batches read the 1,000 offsets that {option} allows, took 0.50 s of 2 s, and left 14,000 "
+        "behind"
     )
-    assert finding.remedies[0].action == "raise maxOffsetsPerTrigger to about 2,900 and start the query again"
+    assert finding.remedies[0].action == f"raise {option} to about 2,900 and start the query again"
     assert finding.share == 0.5  # 2,000 come for each 1,000
 
 
@@ -99,6 +100,7 @@ def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
         pytest.param({}, id="an event log tells no option"),
         pytest.param({"maxFilesPerTrigger": "1000"}, id="a cap that counts files"),
         pytest.param({"maxOffsetsPerTrigger": "lots"}, id="a cap that is no number"),
+        pytest.param({"maxOffsetsPerTrigger": "9" * 5000}, id="a cap that nothing can count to"),
     ],
 )
 def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, limits):
