@@ -64,8 +64,8 @@ FOR_SLOTS = ("driver_before", "driver_between", "launch")  # a stage waits there
 
 
 class Part(NamedTuple):
-    """Wall seconds of a typical batch that one kind of work takes; `usual` where there is a healthy past, for as many
-    rows as a batch has now."""
+    """Wall seconds of a typical batch that one kind of work takes; `usual` where there is a healthy past, with what it
+    needs of the time that more rows may take."""
 
     name: str
     now: float
@@ -143,7 +143,7 @@ def profile(view: QueryView) -> Profile | None:
     if known:
         seconds = _with_heavy_rows(seconds, usual.get("few_rows", 0.0) + usual.get("cpu", 0.0) * more)
     parts = {
-        name: Part(name, seconds[name], usual.get(name, 0.0) * (1.0 if name in FIXED else more) if known else None)
+        name: Part(name, seconds[name], _allowed(name, seconds[name], usual.get(name, 0.0), more) if known else None)
         for name in PARTS
         if name in seconds
     }
@@ -308,6 +308,12 @@ def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
 def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
     now, before = (median(each.batch.rows for each in some) for some in (splits, usual))
     return max(1.0, now / before) if before > 0 else 1.0
+
+
+def _allowed(name: str, now: float, usual: float, more: float) -> float:
+    """The usual seconds of a part, for so many times the rows: as many times longer as far as it needs that. What it
+    does not need is no time that another part may take."""
+    return usual if name in FIXED else max(usual, min(now, usual * more))
 
 
 def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float]:

@@ -203,3 +203,17 @@ def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
 )
 def test_it_is_ruled_out_by_a_number_that_was_there(history, cause, case, because):
     assert ruled_out(cause, born(history, **case)) == because
+
+
+def test_what_more_rows_would_have_excused_in_one_part_is_no_credit_for_another(history):
+    """Twice the rows may take twice as long; what needs no longer leaves nothing that another part may take."""
+    view = history(
+        warm=0,
+        rows=[1000] * 14 + [2000] * 8,
+        seconds=[1.5] * 14 + [3.5] * 8,
+        phases=[{"latest_offset": 0.1, "add_batch": 1.4}] * 14 + [{"latest_offset": 2.0, "add_batch": 1.5}] * 8,
+        stages=[[stage(seconds=[1.3, 1.3], cpu=1.0)]] * 22,
+    )
+
+    [finding] = check(replace(CAUSE, parts=("latest_offset", "cpu")), view)
+    assert finding.saving_seconds == pytest.approx(1.9, abs=0.05)

@@ -242,7 +242,7 @@ def test_the_head_names_the_application_and_a_section_what_its_query_reads_and_w
     _, words = read(made(RECORDED / "drills" / "slow-sink" / "recording"))
 
     assert "Application ledgerops (Spark 4.2.0). As of 2026-11-21" in words
-    assert "health 79 of 100; reads transactions, writes to ForeachBatchSink. Ended" in words
+    assert "health 78 of 100; reads transactions, writes to ForeachBatchSink. Ended" in words
 
 
 def test_an_application_that_is_not_known_is_not_named():

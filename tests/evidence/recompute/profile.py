@@ -75,13 +75,13 @@ def profile(tape: Tape) -> Profile:
     with_tasks = all(tape.stages(batch) for batch in batches)
     now, before = _typical(tape, batches, known, with_tasks), None
     if usual:
-        rows = median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual)
-        before = {
-            name: seconds * (1.0 if name in FIXED else max(1.0, rows))
-            for name, seconds in _typical(tape, usual, known, with_tasks).items()
-        }
-        new = max(0.0, now["few_rows"] - before["few_rows"] - before["cpu"])  # work on rows, though these are few
+        rows = max(1.0, median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual))
+        plain = _typical(tape, usual, known, with_tasks)
+        most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
+        new = max(0.0, now["few_rows"] - most["few_rows"] - most["cpu"])  # work on rows, though these are few
         now = {**now, "few_rows": now["few_rows"] - new, "cpu": now["cpu"] + new}
+        # of the time that more rows may take only what a part takes of it: the rest is nobody's
+        before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
     duration = median_of(batch.seconds for batch in batches)
     return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration)))
 
