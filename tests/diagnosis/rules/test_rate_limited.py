@@ -21,7 +21,7 @@ def planned(planning):
     return held(seconds=[1.6] * 12, phases=[phases] * 12, stages=[work] * 12)
 
 
-@pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "eventhubs.maxEventsPerTrigger"])
+@pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "maxRowsPerTrigger"])
 def test_a_cap_that_holds_the_query_back_is_found(history, option):
     [finding] = RULE.check(history(**held(plan={"rate_limits": {option: "1000"}})))
 
@@ -99,6 +99,7 @@ def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
     [
         pytest.param({}, id="an event log tells no option"),
         pytest.param({"maxFilesPerTrigger": "1000"}, id="a cap that counts files"),
+        pytest.param({"streaming-max-rows-per-micro-batch": "1000"}, id="a cap on rows of a table"),
         pytest.param({"maxOffsetsPerTrigger": "lots"}, id="a cap that is no number"),
         pytest.param({"maxOffsetsPerTrigger": "9" * 5000}, id="a cap that nothing can count to"),
     ],
