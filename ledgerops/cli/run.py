@@ -247,12 +247,10 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
             status = running.status()
             cut = running.stop()
             refusal, failures = running.incompatible(), running.failures()
-            lost = running.lost
         except Exception:
-            lost = running.lost
-            if not lost:
+            if not running.lost:
                 raise
-        if lost:  # where a query has failed, that is why
+        if running.lost:  # where a query has failed, that is why
             died = {"Spark": f"its JVM has ended: killed, or out of memory; see {setup.folder.log}"}
             failures = {} if stop.signalled else died  # `timeout` and systemd send a signal to the JVM, too
             stop.ask("Spark has ended")
