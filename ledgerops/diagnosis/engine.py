@@ -242,7 +242,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "starting"
     if history.idle_since is not None:
         return "idle"
-    if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * view.interval) and falling.shrinks(view):
+    if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * view.interval) and view.lag.shrinks:
         return "catching_up"
     return "pressured" if any(finding.severity != "info" for finding in findings) else "healthy"
 

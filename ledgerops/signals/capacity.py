@@ -122,7 +122,10 @@ class Capacity:
 
     @kept
     def drain_seconds(self) -> float | None:
-        """Seconds until the backlog is gone at the present rates; None when unknown or never."""
+        """Seconds until the backlog is gone: as fast as it shrinks, else by what arrival leaves of the capacity. None
+        when unknown or never."""
+        if self._lag.shrinks and self._lag.backlog:
+            return self._lag.backlog / self._lag.falls_by
         left, arrival = self._lag.unread_offsets, self._rates.arrival
         if left is None or arrival is None or self.sustainable is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import inf
 
 from ledgerops.model import head_table
@@ -15,6 +16,13 @@ from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
 LATE_REPORT = 1.5  # batches without a report, after which a query in real-time mode counts as behind
 MAX_HEADS_APART = 1_000  # offsets between two readings of one partition within a batch: fewer arrive meanwhile
+PACE_BATCHES = 13  # newest batches that tell how fast a backlog falls
+SHRINKING_BATCHES = 4  # of which each leaves less than the one before it
+
+
+def lefts(batches: Sequence[Progress]) -> list[tuple[Progress, int]]:
+    """The batches that say what they left in their sources, with the offsets that they left."""
+    return [(batch, left) for batch in batches if (left := backlog(batch)) is not None]
 
 
 class Lag:
@@ -27,6 +35,21 @@ class Lag:
     def backlog(self) -> int | None:
         """Offsets not read yet, over all partitions, when the last batch began."""
         return backlog(self._run.last) if self._run.last else None
+
+    @kept
+    def shrinks(self) -> bool:
+        """Whether the backlog fell over each of the latest batches."""
+        latest = [left for _, left in lefts(self._run.batches[-SHRINKING_BATCHES:])]
+        return len(latest) == SHRINKING_BATCHES and all(later < earlier for earlier, later in pairwise(latest))
+
+    @kept
+    def falls_by(self) -> float:
+        """Offsets a second by which the backlog fell since it was highest in the latest batches; 0 where it did not."""
+        latest = lefts(self._run.batches)[-PACE_BATCHES:]
+        if len(latest) < 2:
+            return 0.0
+        (first, most), (last, left) = max(latest, key=lambda each: each[1]), latest[-1]
+        return (most - left) / (last.ended - first.ended) if left < most else 0.0
 
     @kept
     def backlog_by_partition(self) -> Mapping[Partition, int]:

@@ -178,12 +178,37 @@ def test_capacity_is_unknown_when_batches_are_of_one_size_and_there_is_room():
     )
 
 
-def test_drain_time_is_backlog_over_spare_capacity():
+def test_a_backlog_is_gone_as_soon_as_it_shrinks():
+    heads = [100_000 + 1000 * n for n in range(1, 21)]
+    batches = stream(heads, [3000 * n for n in range(1, 21)], duration=2.0)
+    shrinking = view(batches, plan={"trigger_interval": 2.0})
+    assert shrinking.lag.backlog == 60_000
+    assert shrinking.lag.falls_by == pytest.approx(1000)  # 2,000 offsets less in each batch of 2 s
+    assert shrinking.capacity.drain_seconds == pytest.approx(60)
+
+
+def test_a_burst_that_is_read_does_not_count_as_a_slow_fall():
+    lefts = [10, 10, 10, 90_000, 60_000, 30_000, 15_000]
+    ends = [1000 * n for n in range(1, 8)]
+    heads = [end + left for end, left in zip(ends, lefts, strict=True)]
+    burst = view(stream(heads, ends, duration=2.0), plan={"trigger_interval": 2.0})
+    assert burst.lag.falls_by == pytest.approx(75_000 / 6)  # since it was highest, not since the run began
+
+
+def test_a_backlog_that_only_fluctuates_is_not_said_to_be_gone():
+    ends = [1000 * n for n in range(1, 21)]
+    heads = [end + 20 + 10 * (n % 2) for n, end in enumerate(ends)]
+    steady = view(stream(heads, ends, duration=0.5), plan={"trigger_interval": 2.0})
+    assert not steady.lag.shrinks
+    assert steady.capacity.drain_seconds is None
+
+
+def test_a_backlog_that_does_not_shrink_is_never_gone_without_spare_capacity():
     ends = [900 * n for n in range(1, 21)]
     batches = stream([1000 * n for n in range(1, 21)], ends, duration=2.0)
-    shrinking = view(batches, plan={"trigger_interval": 2.0})
-    assert shrinking.capacity.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
-    assert shrinking.capacity.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
+    growing = view(batches, plan={"trigger_interval": 2.0})
+    assert growing.capacity.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
+    assert growing.capacity.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
 
 
 def test_what_was_just_worked_off_can_be_worked_off_whatever_the_fit_says():

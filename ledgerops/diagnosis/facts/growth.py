@@ -14,6 +14,7 @@ from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.lag import lefts
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
@@ -40,18 +41,6 @@ class Growth(NamedTuple):
     first: float  # offsets, seconds that a file waited, or seconds of batch duration
     last: float
     lag: float
-
-
-def lefts(batches: Sequence[Progress]) -> list[tuple[Progress, int]]:
-    """The batches that say what they left in their sources, with the offsets that they left."""
-    return [(batch, left) for batch in batches if (left := backlog(batch)) is not None]
-
-
-@once
-def shrinks(view: QueryView) -> bool:
-    """Whether the backlog fell over each of the latest batches."""
-    latest = [left for _, left in lefts(view.batches[-MIN_SERIES:])]
-    return len(latest) == MIN_SERIES and all(later < earlier for earlier, later in pairwise(latest))
 
 
 def piled_up_before(sizes: Sequence[int]) -> bool:

@@ -39,11 +39,10 @@ def held_back(view: QueryView) -> Held | None:
     if found is None or load is None or load.arrival <= 0:
         return None
     option, limit = cap
-    lefts = [left for _, left in growth.lefts(latest)]
-    if len(lefts) < CAP_BATCHES or min(offsets_read(view)) < MIN_CAP_SHARE * limit:
+    left, lag = view.lag.backlog, view.lag.seconds or 0.0
+    if left is None or min(offsets_read(view)) < MIN_CAP_SHARE * limit:
         return None
-    span, lag = latest[-1].started - latest[0].started, view.lag.seconds or 0.0
-    soon = 0 < lefts[-1] * span < SOON_SECONDS * (lefts[0] - lefts[-1])
+    soon = view.lag.shrinks and 0 < left < SOON_SECONDS * view.lag.falls_by
     if soon or lag < max(MIN_LAG_SECONDS, 2 * view.interval):
         return None
     arrival, seconds = load.arrival / view.capacity.rows_per_offset, median(batch.duration for batch in latest)
@@ -55,4 +54,4 @@ def held_back(view: QueryView) -> Held | None:
     if needed <= limit:
         return None
     share = max(0.0, 1 - load.processed / load.arrival)
-    return Held(option, limit, seconds, lefts[-1], lag, needed, share, found)
+    return Held(option, limit, seconds, left, lag, needed, share, found)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.unread import MIN_PEAK_SHARE
-from ledgerops.diagnosis.limits import MOSTLY, SHOWN_BATCHES
+from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.head_table import offsets_read_at
@@ -17,6 +17,7 @@ from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.lag import lefts
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
@@ -39,15 +40,11 @@ def too_old(view: QueryView, limit: float) -> Sequence[Age]:
 
 def catches_up(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
-    series = growth.lefts(view.batches)
-    sizes = [left for _, left in series]
+    sizes = [left for _, left in lefts(view.batches)]
     most = max(sizes, default=0)
     if most == 0 or sizes[-1] >= MIN_PEAK_SHARE * most or growth.growth(view) is not None:
         return False
-    if growth.piled_up_before(sizes):
-        return True
-    (first, before), (last, left) = series[-SHOWN_BATCHES:][0], series[-1]
-    return left * (last.ended - first.ended) <= limit * (before - left)
+    return growth.piled_up_before(sizes) or sizes[-1] <= limit * view.lag.falls_by
 
 
 def _waiting(view: QueryView) -> Age | None:

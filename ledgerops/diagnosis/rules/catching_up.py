@@ -14,9 +14,9 @@ Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{app="APP"
     wait is too long, give the query more cores, at most as many as the source has partitions.
 Evidence:
     ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
-    backlog_falls_by: decrease of that sum per second, from the twelfth batch before the newest (or the first of the
-        run) to the newest. Batches without a latestOffset, repeated after a crash, are skipped.
-    seconds_to_drain: the first divided by the second.
+    backlog_falls_by: decrease of that sum per second, from the batch of the newest 13 (of the run) where it is highest
+        to the newest. Batches without a latestOffset, repeated after a crash, are skipped.
+    ledgerops_backlog_drain_seconds: the first divided by the second.
     away_seconds: time between the end of the previous run (`terminated`) and the start of this run (`started`); absent
         for a first run.
 """
@@ -30,8 +30,10 @@ from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG
+from ledgerops.metrics.verdict import DRAIN
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.model.history import Ended, backlog
+from ledgerops.model.history import Ended
+from ledgerops.signals.lag import lefts
 from ledgerops.signals.query_view import QueryView
 
 # times interval plus batch without another batch: by then the query no longer processes anything
@@ -39,27 +41,22 @@ MAX_SILENT_INTERVALS = 3
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if not growth.shrinks(view) or not (left := backlog(view.batches[-1])):
+    if not view.lag.shrinks or not (left := view.lag.backlog):
         return
     last, interval = view.batches[-1], view.interval
     if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):
         return
-    series = growth.lefts(view.batches)
-    sizes = [each for _, each in series]
+    sizes = [each for _, each in lefts(view.batches)]
     if growth.growth(view) is not None or not growth.piled_up_before(sizes):
         return
     lag = view.lag.seconds or 0.0
     if lag <= max(MIN_CATCH_UP_SECONDS, 2 * interval):
         return
-    first, since = series[-growth.SERIES_BATCHES - 1 :][0]
-    pace = (since - left) / (series[-1][0].ended - first.ended)
-    if pace <= 0:
-        return
-    seconds = left / pace
+    pace, seconds = view.lag.falls_by, left / view.lag.falls_by
     evidence = [
         Evidence(BACKLOG.name, float(left), "offsets", "falling", last.ended),
         Evidence("backlog_falls_by", pace, "offsets", "the pace", last.ended),
-        Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
+        Evidence(DRAIN.name, seconds, "seconds", "falling", last.ended),
     ]
     why = ""
     away = _away(view)

@@ -405,7 +405,7 @@ FORMULAS: Mapping[str, Formula] = {
     "ledgerops_source_backlog_offsets": lambda tape: backlog(tape.newest),
     "backlog_offsets": lambda tape: backlog(tape.newest),
     "backlog_falls_by": lambda tape: (-each for each in change([b for b in tape.run if b.heads], backlog)),
-    "seconds_to_drain": lambda tape: backlog(tape.newest) / tape.told["backlog_falls_by"],
+    "ledgerops_backlog_drain_seconds": lambda tape: backlog(tape.newest) / tape.told["backlog_falls_by"],
     "ledgerops_source_lag_seconds": Tape.lag,
     "batch_seconds": lambda tape: [tape.newest.seconds, tape.running_seconds or tape.newest.seconds],
     "result_delay_seconds": _delays,
