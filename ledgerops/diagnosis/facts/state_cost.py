@@ -42,6 +42,11 @@ def has_no_timeout(view: QueryView, operator: StateOperator) -> bool:
     return operator.name.split("-")[0] in view.plan.without_timeout
 
 
+def watermark_bounds(view: QueryView, operator: StateOperator) -> bool:
+    """Whether a watermark can remove the operator's state: that of a function without a timeout it cannot."""
+    return has_watermark(view) and not has_no_timeout(view, operator)
+
+
 def has_no_time_in_keys(view: QueryView, operator: StateOperator) -> bool:
     """Whether `dropDuplicates` has keys of which none is the event time of a watermark, so that it never forgets one.
 

@@ -23,9 +23,9 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
     batches = view.baseline.steady
     if len(batches) < state_trend.MIN_STATE_BATCHES:
         return
-    any_of_them = _may_never_forget(view, batches)
+    came_far = _watermark_came_far(view, batches)
     for index, operator in enumerate(view.operators):
-        if not any_of_them and not _is_overdue(view, operator):
+        if state_cost.watermark_bounds(view, operator) and not came_far and not _is_overdue(view, operator):
             continue
         all_reported = state_cost.reports(batches, index)
         reported = state_trend.growing(all_reported)
@@ -33,10 +33,8 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
             yield operator, reported
 
 
-def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
-    """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not state_cost.has_watermark(view):
-        return True
+def _watermark_came_far(view: QueryView, batches: Sequence[Progress]) -> bool:
+    """Whether it has come so far that any window should have closed."""
     first = next((batch.watermark for batch in batches if batch.watermark is not None), None)
     last = next((batch.watermark for batch in reversed(batches) if batch.watermark is not None), None)
     if first is None or last is None:

@@ -80,7 +80,7 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
 def _towards(view: QueryView, reports: Reports) -> Finding | None:
     """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
     if (
-        state_cost.has_watermark(view)
+        state_cost.watermark_bounds(view, reports[-1][1])
         or state_cost.keeps_own_time(view, reports[-1][1])
         or state_trend.forgets(view, reports)
     ):

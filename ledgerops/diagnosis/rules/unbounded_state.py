@@ -57,7 +57,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     (first, begin), (last, end) = reported[0], reported[-1]
     seconds, grown, read = state_trend.grown(reported)
     no_timeout, no_time = state_cost.has_no_timeout(view, operator), state_cost.has_no_time_in_keys(view, operator)
-    planned, has_watermark = no_timeout or no_time, state_cost.has_watermark(view)
+    planned, watermark_bounds = no_timeout or no_time, state_cost.watermark_bounds(view, operator)
     daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, end.memory_bytes - begin.memory_bytes))
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
@@ -77,7 +77,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         why = "it has no timeout"
     elif no_time:
         why = "no column of its keys is the event time"
-    elif has_watermark:
+    elif watermark_bounds:
         why = "the watermark removes nothing"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} rows, to {end.rows:,}, in {duration(seconds)} and removed "
@@ -85,7 +85,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         Component("operator", operator.name),
         tuple(evidence),
         (SET_TIMEOUT, BOUND_STATE) if no_timeout else (HOW_LONG, BOUND_STATE),
-        confidence=0.7 if has_watermark and not no_time else 0.9,
+        confidence=0.7 if watermark_bounds and not no_time else 0.9,
         began=first.started,
         at_most=_severity(view, daily_bytes) if planned else "warning",
     )

@@ -33,6 +33,19 @@ def test_a_heap_that_will_be_full_soon_is_found(history):
     assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("plan", "found"),
+    [
+        pytest.param({"without_timeout": ("applyInPandasWithState",)}, 1, id="its watermark removes nothing"),
+        pytest.param({}, 0, id="its timeouts may follow the watermark"),
+    ],
+)
+def test_the_state_of_a_function_without_a_timeout_fills_the_heap_whatever_the_watermark(history, plan, found):
+    operators = growing(40, row=2000, name="applyInPandasWithState")
+    view = history(warm=0, seconds=[1] * 40, operators=operators, plan=plan | {"watermarks": {"event_time": 10.0}})
+    assert len(list(RULE.check(within(view)))) == found
+
+
 def test_a_disk_that_will_be_full_soon_is_found(history):
     operators = [
         each | {"custom": {"rocksdbSstFileSize": 1e6 * n}, "memory_bytes": 0} for n, each in enumerate(growing(40))

@@ -166,6 +166,9 @@ def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(hi
         pytest.param({"step": 10, "rows": 10}, "info", id="five new keys a second"),
         pytest.param({"row": 20_000}, "warning", id="a heap is full in less than a day"),
         pytest.param({"name": f"{SESSIONS}-2"}, "info", id="the second operator of a kind"),
+        pytest.param(
+            {"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, "info", id="a watermark ends nothing"
+        ),
     ],
 )
 def test_it_is_a_warning_where_the_memory_lasts_for_less_than_a_day(history, case, severity):
@@ -177,7 +180,7 @@ def test_it_is_a_warning_where_the_memory_lasts_for_less_than_a_day(history, cas
     [
         pytest.param({"plan": {}}, id="a timeout, or a plan that was not read"),
         pytest.param({"plan": {"without_timeout": ("flatMapGroupsWithState",)}}, id="another operator has none"),
-        pytest.param({"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, id="a watermark"),
+        pytest.param({"plan": {"watermarks": {"event_time": 10.0}}}, id="a watermark that its timeouts may follow"),
         pytest.param({"removed": 1}, id="the function removes rows"),
         pytest.param({"count": 14}, id="too early to tell"),
         pytest.param({"step": 2, "rows": 2}, id="one new key a second, so far"),
