@@ -21,6 +21,7 @@ import orjson
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_rest import SparkRest, rest_instant
+from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
@@ -256,14 +257,19 @@ def read_stage(rest: SparkRest, stage_id: int, few_tasks: bool) -> StageSummary 
     if stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
         return None
     tasks = (stage.get("tasks") or {}).values()
+    failed = [task for task in tasks if task.get("status") == "FAILED"]
     if not few_tasks and 1 < stage["numTasks"] <= MAX_SINGLE_TASKS:
         tasks = rest.get(f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={MAX_SINGLE_TASKS}")
     done = [task for task in tasks if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
-    return parse_stage(stage, done if stage["numTasks"] > 1 else [])
+    return parse_stage(stage, done if stage["numTasks"] > 1 else [], failed)
 
 
-def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> StageSummary:
-    """The summary of one stage attempt of `/stages/{id}`, and of its successful tasks where they were read."""
+def parse_stage(
+    stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]], failed: Sequence[Mapping[str, Any]] = ()
+) -> StageSummary:
+    """The summary of one stage attempt of `/stages/{id}`, of its successful tasks where they were read, and of its
+    `failed` ones."""
+    stage = _without(stage, failed) if failed else stage
     reads_shuffle = stage["shuffleReadRecords"] > 0
     shares = stage.get("executorSummary") or {}
     ran = ran_seconds(stage["executorRunTime"], sum(share["taskTime"] for share in shares.values()))
@@ -306,7 +312,34 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
         seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
         slowest_task=int(slowest.get("partitionId", slowest["index"])) if slowest else None,
         shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
+        failed_seconds=sum(task.get("duration") or 0 for task in failed) / 1000,
+        failure=_failure(failed) if failed else None,
     )
+
+
+def _failure(failed: Sequence[Mapping[str, Any]]) -> str:
+    """The exception of the newest of these tasks, masked."""
+    newest = max(failed, key=lambda task: str(task.get("launchTime")))
+    return short_exception(str(newest.get("errorMessage") or ""))
+
+
+def _without(stage: Mapping[str, Any], failed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A stage without what attempts that failed did: Spark adds that to its totals."""
+    whole = dict(stage)
+    shares = {name: dict(share) for name, share in (stage.get("executorSummary") or {}).items()}
+    for task in failed:
+        metrics, share = task.get("taskMetrics"), shares.get(str(task.get("executorId")), {"taskTime": 0})
+        share["taskTime"] = max(0, share["taskTime"] - (task.get("duration") or 0))
+        if not metrics:
+            continue
+        rows = {
+            "inputRecords": metrics["inputMetrics"]["recordsRead"],
+            "shuffleReadRecords": metrics["shuffleReadMetrics"]["recordsRead"],
+        }
+        times = {name: metrics.get(name, 0) for name in ("executorRunTime", "executorCpuTime", "jvmGcTime")}
+        for totals, lost in ((whole, rows | times), (share, rows)):
+            totals |= {name: max(0, totals.get(name, 0) - amount) for name, amount in lost.items()}
+    return whole | {"executorSummary": shares}
 
 
 def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool, ran: float) -> tuple[float, float, float, float]:

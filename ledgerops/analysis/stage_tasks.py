@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from ledgerops.agent.tasks import ran_seconds
+from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, StageSummary
 from ledgerops.signals.skew import skew_score
 
@@ -23,7 +24,7 @@ class StageTasks:
     """The tasks of one attempt of a stage that have ended."""
 
     def __init__(self) -> None:
-        self._ended = 0
+        self._failed_tasks = 0
         self._seconds = array("d")
         self._records = array("q")
         self._started = float("inf")  # epoch milliseconds
@@ -31,15 +32,21 @@ class StageTasks:
         self._shuffled = self._input_bytes = self._shuffle_read = self._shuffle_written = self._spilled = 0
         self._cpu = self._gc = self._shuffle_seconds = 0.0
         self._executors: dict[str, ExecutorShare] = {}
+        self._failed_seconds = 0.0
+        self._failure: Json | None = None  # why the newest failed
         self.python_seconds = 0.0  # in Python workers, of all tasks together
 
     def add(self, end: Json) -> None:
         """A `SparkListenerTaskEnd`. Raises KeyError, TypeError or ValueError when a field is missing or wrong."""
         info, metrics = end["Task Info"], end.get("Task Metrics")
-        self._ended += 1
-        self.python_seconds += _python_seconds(info)
-        if not metrics or info["Failed"]:
+        if info["Failed"]:
+            self._failed_tasks += 1
+            self._failed_seconds += max(0, info["Finish Time"] - info["Launch Time"]) / 1000
+            self._failure = end.get("Task End Reason")
+            self._started = min(self._started, info["Launch Time"])
+        if not metrics or info["Failed"] or info.get("Killed"):
             return
+        self.python_seconds += _python_seconds(info)
         read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
         seconds = ran_seconds(metrics["Executor Run Time"], info["Finish Time"] - info["Launch Time"])
         shuffled = read["Total Records Read"]
@@ -77,7 +84,7 @@ class StageTasks:
             stage_id=int(info["Stage ID"]),
             name=str(info["Stage Name"]),
             tasks=int(info["Number of Tasks"]),
-            failed_tasks=self._ended - len(seconds),
+            failed_tasks=self._failed_tasks,
             started=self._started / 1000,
             ended=ended / 1000 if ended else None,
             run_seconds=sum(seconds),
@@ -98,7 +105,15 @@ class StageTasks:
             seconds_score=skew_score(seconds) if len(seconds) > 1 else None,
             slowest_task=self._slowest[1],
             shuffle_seconds=self._shuffle_seconds,
+            failed_seconds=self._failed_seconds,
+            failure=_failure(self._failure) if self._failure else None,
         )
+
+
+def _failure(reason: Json) -> str:
+    """Why a task failed, as the REST interface has it: the stack of an exception, or what Spark says of its end."""
+    said = reason.get("Full Stack Trace") or reason.get("Loss Reason") or reason.get("Kill Reason")
+    return short_exception(str(said or reason.get("Reason")))
 
 
 def _python_seconds(info: Json) -> float:

@@ -161,7 +161,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """One stage of one batch: how its tasks shared the work.
+    """One stage of one batch: how its tasks shared the work, by the attempts that ended well.
 
     `records` are the rows that a task read (input or shuffle), `seconds` its run time.
     """
@@ -190,6 +190,8 @@ class StageSummary:
     seconds_score: float | None = None
     slowest_task: int | None = None  # index of the partition
     shuffle_seconds: float | None = None  # waiting for shuffle blocks and writing them, summed over tasks
+    failed_seconds: float = 0.0  # of the attempts that failed, each from its launch to its end
+    failure: str | None = None  # the exception of the newest of these
 
     @property
     def wall_seconds(self) -> float | None:

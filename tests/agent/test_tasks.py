@@ -8,7 +8,7 @@ import pytest
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration, ran_seconds
 from ledgerops.model.observations import build
-from ledgerops.model.records import TaskSummary
+from ledgerops.model.records import ExecutorShare, TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 from tests.serving import Background, Quiet
@@ -125,8 +125,9 @@ class FakeSpark:
                 if int(number) not in self.stages:
                     return 404, b"{}"
                 found = [dict(self.stages[int(number)])]
-                if "taskStatus" not in query:
-                    found[0]["tasks"] = {str(each["index"]): each for each in self.tasks[int(number)]}
+                asked = query.get("taskStatus")
+                ended = [each for each in self.tasks.get(int(number), ()) if asked in (None, each["status"])]
+                found[0]["tasks"] = {str(task_id): each for task_id, each in enumerate(ended)}
                 if "withSummaries" not in query:
                     del found[0]["taskMetricsDistributions"]
             case ["stages", number, _, "taskList"]:
@@ -273,6 +274,28 @@ def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, count
 @pytest.mark.parametrize(("lived", "seconds"), [(1500, 1.5), (4000, 3.0), (None, 3.0), (0, 3.0), (-60_000, 3.0)])
 def test_a_lifetime_is_no_limit_where_it_is_unknown_or_the_clock_was_set_back(lived, seconds):
     assert ran_seconds(3000, lived) == seconds
+
+
+@pytest.mark.parametrize("tasks", [4, 100])
+def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(spark, tasks):
+    one_batch(spark)
+    failed = task(2, 1.5, 30) | {
+        "status": "FAILED",
+        "duration": 1600,
+        "executorId": "driver",
+        "launchTime": "2027-01-15T08:00:01.000GMT",
+        "errorMessage": "java.io.IOException: no route\n\tat org.apache.Frame.run(Frame.java:7)\nCaused by: gone",
+    }
+    failed["taskMetrics"] |= {"executorCpuTime": 500_000_000, "jvmGcTime": 40}
+    spark.stages = {41: stage(41, tasks, numFailedTasks=1)}
+    spark.tasks[41].append(failed)
+    [data] = Bench(spark.rest).collect()
+
+    [found] = build(TaskSummary, data).stages
+    assert (found.failed_tasks, found.failed_seconds) == (1, 1.6)
+    assert found.failure == "java.io.IOException: no route\nCaused by: gone"  # as exceptions are: without its stack
+    assert (found.run_seconds, found.cpu_seconds, found.gc_seconds, found.records) == (1.5, 1.5, 0.06, 100)
+    assert found.executors["driver"] == ExecutorShare(tasks, 1.5, 100)
 
 
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):

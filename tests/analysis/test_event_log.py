@@ -89,6 +89,42 @@ def test_tasks_that_reserve_several_cores_ran_no_longer_than_they_lived(tmp_path
         assert stage.run_seconds <= stage.tasks * (stage.wall_seconds + 0.001)
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "failure"),
+    [
+        pytest.param(
+            {"Failed": True}, {"Reason": "ExceptionFailure", "Full Stack Trace": "IOException: a\n\tat B.c(B:1)"},
+            "IOException: a", id="an exception",
+        ),
+        pytest.param(
+            {"Failed": True}, {"Reason": "ExecutorLostFailure", "Loss Reason": "Container killed"},
+            "Container killed", id="its executor was lost",
+        ),
+        pytest.param({"Failed": True}, {"Reason": "TaskResultLost"}, "TaskResultLost", id="no more is told"),
+        pytest.param({"Killed": True}, {"Reason": "TaskKilled"}, None, id="another attempt was quicker"),
+    ],
+)  # fmt: skip
+def test_attempts_that_did_not_end_well_count_for_no_work_of_their_stage(tmp_path, state, reason, failure):
+    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    place, end = next(
+        (place, event)
+        for place, event in enumerate(events)
+        if event["Event"].endswith("TaskEnd") and event["Stage ID"] == 9
+    )
+    info = end["Task Info"] | state | {"Finish Time": end["Task Info"]["Launch Time"] + 1500}
+    events.insert(place, end | {"Task Info": info, "Task End Reason": reason})
+    log = tmp_path / "local-8"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in events))
+
+    def stages(path):
+        summaries = [each.data["stages"] for each in event_log.read(path) if each.kind == "tasks"]
+        return {stage["stage_id"]: stage for summary in summaries for stage in summary}
+
+    before, after = stages(PLAIN), stages(log)
+    failed = {"failed_tasks": 1, "failed_seconds": 1.5, "failure": failure} if failure else {}
+    assert after == before | {9: before[9] | failed}
+
+
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     lines = PLAIN.read_bytes().splitlines()
     added = {
