@@ -4,7 +4,7 @@
 
 A stage's wall time is its share of the time in which any stage is at work. On `slots` cores (at most its tasks) it
 needs its longest task, or (run - longest) / slots + longest where not all run at once; what it takes beyond that is
-`launch`.
+`launch`, or as far as attempts of tasks failed meanwhile `retries`.
 What it needs beyond an even split is uneven: by rows (`uneven_keys` behind a shuffle, `uneven_source` where the source
 is read: run / slots would do), by executor, or by one task without more rows (the others' pace would do).
 
@@ -26,7 +26,7 @@ PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_
 DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
-STAGES = ("launch", "many_tasks", "few_rows", "table_scan", "source_wait", *TASKS, "sink_wait", *UNEVEN)
+STAGES = ("launch", "retries", "many_tasks", "few_rows", "table_scan", "source_wait", *TASKS, "sink_wait", *UNEVEN)
 CONTENTION = ("other_queries", "other_processes", "cpu_limit")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
@@ -40,6 +40,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "wal_commit": "durationMs.walCommit: writing the offsets to the checkpoint before the batch",
     "commit_offsets": "durationMs.commitOffsets: writing to the checkpoint after it",
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
+    "retries": "what would be `launch`, up to the seconds in which attempts of tasks ran that failed: Spark runs these "
+    "tasks again",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
     "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer. With a "
     "past, no more than computing (`few_rows` and `cpu`) usually takes",
@@ -108,10 +110,12 @@ class Facts(NamedTuple):
 
 
 class StageSplit(NamedTuple):
-    """The wall seconds of one stage: beyond its tasks, for their number, uneven (with the part), and even."""
+    """The wall seconds of one stage: beyond its tasks, in attempts that failed, for the number of tasks, uneven (with
+    the part), and even."""
 
     stage: StageSummary
     launch: float
+    retries: float
     many: float
     uneven_part: str
     uneven: float
@@ -213,11 +217,11 @@ def _stages(tasks: TaskSummary, busy: float, facts: Facts) -> Iterator[StageSpli
 
 def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
     if facts.slots is None or stage.tasks < 1:
-        return StageSplit(stage, 0.0, 0.0, "", 0.0, wall)
+        return StageSplit(stage, 0.0, 0.0, 0.0, "", 0.0, wall)
     many = wall * (1 - ENOUGH_TASKS_PER_CORE * facts.slots / stage.tasks) if _tiny(stage, facts.slots) else 0.0
     wall -= many
     if many or wall <= 0:
-        return StageSplit(stage, 0.0, many, "", 0.0, wall)
+        return StageSplit(stage, 0.0, 0.0, many, "", 0.0, wall)
     slots = max(1, min(stage.tasks, facts.slots))
     ran, longest = stage.run_seconds, stage.seconds_max
     needed = longest if stage.tasks <= facts.slots else (ran - longest) / slots + longest
@@ -227,7 +231,8 @@ def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
         needed, part, even = busiest, "uneven_executors", max(longest, ran / facts.slots)
     needed = min(wall, needed)
     even = min(needed, even) if part else needed
-    return StageSplit(stage, wall - needed, 0.0, part, needed - even, even)
+    retries = min(stage.failed_seconds, wall - needed)
+    return StageSplit(stage, wall - needed - retries, retries, 0.0, part, needed - even, even)
 
 
 def _tiny(stage: StageSummary, slots: int) -> bool:
@@ -292,6 +297,7 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
     if facts.slots is not None:
         parts = dict.fromkeys(UNEVEN, 0.0)
         parts |= {"launch": sum(each.launch for each in stages), "many_tasks": sum(each.many for each in stages)}
+        parts["retries"] = sum(each.retries for each in stages)
         for each in stages:
             if each.uneven_part:
                 parts[each.uneven_part] += each.uneven

@@ -31,6 +31,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "wal_commit": "writing the offsets to the checkpoint",
     "commit_offsets": "writing the commit to the checkpoint",
     "launch": "starting tasks",
+    "retries": "tasks that fail and run again",
     "many_tasks": "far too many tasks",
     "few_rows": "tasks with hardly any rows",
     "table_scan": "work on rows of a table",

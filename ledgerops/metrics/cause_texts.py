@@ -50,6 +50,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "python-bound": "Python workers take most of the time.",
         "table-scan": "Each batch reads a table or files again.",
         "key-skew": "One key holds too many rows.",
+        "task-retries": "Tasks fail and are run again.",
         "straggler": "One task or executor is far slower.",
         "scheduler-skew": "One executor does most of the work.",
         "small-batch-overhead": "Fixed cost dominates each batch.",

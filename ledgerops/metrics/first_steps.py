@@ -36,6 +36,7 @@ _FILES_WRITTEN = FirstStep(
     "compare the files of a batch with the tasks that write and with the values of partitionBy", "a folder of files"
 )
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
+_FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
 
@@ -168,6 +169,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "check the machine of {executor}", "one executor is slow", {"executor": "the slow executor"}
         ),
     },
+    "task-retries": {GENERAL: FirstStep(_FAILED_TASKS)},
     "scheduler-skew": {GENERAL: FirstStep("compare the tasks and cores of the executors in the Spark UI")},
     "small-batch-overhead": {
         GENERAL: FirstStep(
@@ -355,6 +357,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "after_tasks": _WAITING_SINK,
     "source_wait": "time one read of the source",
     "sink_wait": _WAITING_SINK,
+    "retries": _FAILED_TASKS,
     "many_tasks": "compare the number of tasks of a batch with the cores",
     "few_rows": "compare the number of tasks of a batch with its rows",
     "table_scan": "see in the Spark UI, page SQL, which scan of a batch reads most rows",

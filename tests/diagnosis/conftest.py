@@ -41,9 +41,11 @@ def stage(
     executors: Mapping[str, tuple[int, float]] | None = None,
     gc: float = 0.0,
     spill: int = 0,
+    failed: tuple[int, float, str | None] = (0, 0.0, None),
 ) -> Mapping[str, Any]:
     """A stage by what each of its tasks read and took; `began` seconds into add_batch, `cpu` a share of run time,
-    `executors` the tasks and run seconds of each, `gc` a share of run time, `spill` in bytes."""
+    `executors` the tasks and run seconds of each, `gc` a share of run time, `spill` in bytes, `failed` the attempts
+    that failed, their seconds and the exception."""
     return {
         "name": name,
         "records": records,
@@ -54,6 +56,7 @@ def stage(
         "cpu": cpu,
         "gc": gc,
         "spill": spill,
+        "failed": failed,
         "executors": executors or {"driver": (len(records), sum(seconds))},
     }
 
@@ -65,7 +68,9 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
         stage_id=number,
         name=what["name"],
         tasks=len(records),
-        failed_tasks=0,
+        failed_tasks=what["failed"][0],
+        failed_seconds=what["failed"][1],
+        failure=what["failed"][2],
         started=began,
         ended=began + what["wall"],
         run_seconds=sum(seconds),

@@ -227,6 +227,21 @@ def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran
     assert found.get("many_tasks", 0.0) == pytest.approx(many)
 
 
+@pytest.mark.parametrize(
+    ("failed", "launch", "retries"),
+    [
+        pytest.param(0.4, 0.1, 0.4, id="less than what no task needs"),
+        pytest.param(2.0, 0.0, 0.5, id="beside tasks that went on"),
+        pytest.param(0.0, 0.5, 0.0, id="none failed"),
+    ],
+)
+def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(failed, launch, retries):
+    found = parts(tasks(stage(0.0, 3.0, 5.0, failed_seconds=failed)), TWO)
+
+    assert found.get("launch", 0.0) == pytest.approx(launch, abs=0.02)
+    assert found.get("retries", 0.0) == pytest.approx(retries, abs=0.02)
+
+
 READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
 
 

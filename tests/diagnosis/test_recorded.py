@@ -76,6 +76,18 @@ def test_a_container_that_is_often_held_back_and_keeps_up_is_left_alone():
     assert {finding.rule for verdict in verdicts for finding in verdict.findings} == set()
 
 
+def test_tasks_that_fail_and_are_run_again_are_the_only_cause(tmp_path):
+    """`local[2,4]`, batches of 0.3 s: after a minute the first attempt of one of two tasks raises after 2.2 s."""
+    recording = RECORDED / "task-retries.jsonl.zst"
+    (tmp_path / "recording-000001.jsonl.zst").write_bytes(recording.read_bytes())
+    verdicts = list(every_verdict(recording))
+    found = [(verdict.at - verdicts[0].at, root.rule) for verdict in verdicts for root in verdict.root_causes]
+
+    assert 60 < found[0][0] < 90
+    assert {rule for _, rule in found} == {"task-retries"}
+    assert wrong(list(compare(tmp_path, verdicts))) == ()
+
+
 def test_a_driver_program_that_keeps_what_it_reads_is_named_before_the_memory_is_full(tmp_path):
     """A `foreachBatch` function that appends 12.5 MB to a list every two seconds, for 340 s."""
     recording = RECORDED / "memory-leak.jsonl.zst"

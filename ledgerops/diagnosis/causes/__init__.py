@@ -17,6 +17,7 @@ from ledgerops.diagnosis.causes import (
     state_commit_slow,
     straggler,
     table_scan,
+    task_retries,
     too_many_tasks,
 )
 
@@ -26,6 +27,7 @@ CAUSES = (
     python_bound.CAUSE,
     table_scan.CAUSE,
     key_skew.CAUSE,
+    task_retries.CAUSE,
     straggler.CAUSE,
     scheduler_skew.CAUSE,
     too_many_tasks.CAUSE,

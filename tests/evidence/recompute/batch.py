@@ -126,7 +126,8 @@ def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str
             name, even, needs = "uneven_executors", max(longest, ran / width), own["run_seconds"] / cores[most]
     needs = min(wall, needs)
     even = min(needs, even) if name else needs
-    return {"launch": wall - needs, name or "even": needs - even} | {"even": even}
+    again = min(wall - needs, stage.get("failed_seconds", 0.0))
+    return {"launch": wall - needs - again, "retries": again, name or "even": needs - even} | {"even": even}
 
 
 def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, float]:

@@ -17,7 +17,7 @@ FIXED = {
     "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
     "many_tasks", "few_rows", "table_scan",
 }  # fmt: skip
-WAIT = {"latest_offset", "get_batch", "after_tasks", "gc", "unattributed", "tasks_unknown"}  # for no core
+WAIT = {"latest_offset", "get_batch", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown"}  # for no core
 UNTIL_TASKS = {"driver_before", "driver_between", "launch"}  # a stage waits there for slots
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
 COMPUTE = ("cpu", "few_rows", "table_scan")
@@ -43,6 +43,7 @@ OWNED: Mapping[str, Sequence[str]] = {
     "scheduler-skew": ("uneven_executors",),
     "source-partition-skew": ("uneven_source",),
     "too-many-tasks": ("many_tasks",),
+    "task-retries": ("retries",),
     "small-batch-overhead": ("query_planning", "launch", "few_rows"),
     "checkpoint-slow": ("wal_commit", "commit_offsets"),
     "state-commit-slow": ("state_commit",),
@@ -153,12 +154,20 @@ def _waiting(tape: Tape, found: Profile) -> Profile:
     return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
 
 
-def idle_share(tape: Tape, batch: Batch, usual: float, adding: float) -> float:
-    """Of the seconds of a batch beyond the usual, the share in which no task computes; of one without tasks that by
-    which addBatch takes longer than `adding`."""
+def idle_shares(tape: Tape, batches: Sequence[Batch], usual: float, adding: float) -> Mapping[int, float]:
+    """Of the seconds of each batch beyond the usual, the share in which no task computes, by id; of one without tasks
+    as the others, and where none has any that by which addBatch takes longer than `adding`."""
+    found = {batch.id: _idle_share(tape, batch, usual) for batch in batches}
+    known = [share for share in found.values() if share is not None]
+    if known:
+        return {number: median_of(known) if share is None else share for number, share in found.items()}
+    return {each.id: min(1.0, (each.phase("addBatch") - adding) / (each.seconds - usual)) for each in batches}
+
+
+def _idle_share(tape: Tape, batch: Batch, usual: float) -> float | None:
     parts, excess = parts_of(tape, batch, ground(tape)), batch.seconds - usual
     if "driver_before" not in parts:
-        return min(1.0, (batch.phase("addBatch") - adding) / excess)
+        return None
     idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
     return min(1.0, idle / excess) - min(1.0, sum(parts[name] for name in UNEVEN) / excess)
 
@@ -199,6 +208,7 @@ FORMULAS: Mapping[str, Formula] = {
     "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
+    "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
     "scanned_rows": lambda tape: median_of(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),

@@ -35,6 +35,7 @@ MAPPING = (
     _part("source_wait|latest_offset|get_batch", "slow-source"),
     _part("query_planning|driver_before|driver_between", "small-batch-overhead"),
     _part("many_tasks|launch", "too-many-tasks", "small-batch-overhead"),
+    _part("retries", "task-retries"),
     _part("few_rows", "small-batch-overhead", "too-many-tasks"),
     _part("table_scan", "table-scan"),
     _part("uneven_keys", "key-skew"),

@@ -1,0 +1,55 @@
+import pytest
+
+from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.causes.task_retries import CAUSE
+from tests.diagnosis.conftest import stage
+
+EXCEPTION = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/srv/app.py", line 12, in score
+    raise ConnectionResetError("connection reset by peer")
+ConnectionResetError: connection reset by peer
+"""
+
+
+def failing(seconds=4.0, tasks=1, failure=EXCEPTION, ran=0.4):
+    return [stage("foreach", seconds=[ran, ran], wall=4.5, failed=(tasks, seconds, failure))]
+
+
+def late(history, ran, **more):
+    told = {"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": 2}
+    return history(**told | more)
+
+
+def test_what_failed_attempts_take_is_told_with_the_exception_and_its_place(history):
+    [finding] = check(CAUSE, late(history, failing()))
+
+    assert finding.summary == (
+        "4.0 s of a batch of 5.0 s go to tasks that fail and are run again (5 tasks in 5 batches): "
+        "ConnectionResetError: connection reset by peer, at /srv/app.py:12 in score"
+    )
+    assert (finding.component.kind, finding.component.name) == ("stage", "foreach")
+    assert finding.remedies[0].action.startswith("see what the exception blames")
+
+
+def test_without_a_text_of_the_exception_it_says_so(history):
+    [finding] = check(CAUSE, late(history, failing(failure=None)))
+
+    assert finding.summary.endswith("run again (5 tasks in 5 batches): no exception is known")
+
+
+@pytest.mark.parametrize(
+    ("stages", "more"),
+    [
+        pytest.param(failing(seconds=0.0, tasks=0), {}, id="no task fails: it is their start"),
+        pytest.param(failing(seconds=0.6, tasks=9), {}, id="they fail at once"),
+        pytest.param(failing(ran=4.4), {}, id="while other tasks go on"),
+        pytest.param(failing(), {"interval": 10.0}, id="the query has the time"),
+        pytest.param(failing(), {"cores": None}, id="cores unknown"),
+    ],
+)  # fmt: skip
+def test_others_are_not(history, stages, more):
+    assert list(check(CAUSE, late(history, stages, **more))) == []
+
+
+def test_it_is_ruled_out_by_what_it_takes(history):
+    assert ruled_out(CAUSE, late(history, failing(seconds=0.0, tasks=0))) == "0 s of 5.0 s (0%)"
