@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 from typing import NamedTuple
@@ -113,7 +113,7 @@ def _split(view: QueryView, batches: Sequence[Progress]) -> Stalls:
     rows = max(1.0, median([batch.rows for batch in batches]))
     far = [place for place in long if _seconds_for(batches[place], rows) > CLEAR_TIMES * usual]
     written = median([batch.phases.get("add_batch", 0.0) for batch in batches])
-    shares = {place: _waiting_share(view, batches[place], usual, written) for place in far}
+    shares = _waiting_shares(view, {place: batches[place] for place in far}, usual, written)
     waited = [place for place in far if shares[place] >= MOSTLY]
     if 2 * len(waited) <= len(far):  # something else does more
         return Stalls(batches, usual, [], [], 0.0)
@@ -131,12 +131,25 @@ def _seconds_for(batch: Progress, rows: float) -> float:
     return batch.duration / max(1.0, batch.rows / rows)
 
 
-def _waiting_share(view: QueryView, batch: Progress, usual: float, written: float) -> float:
-    """The share of what a batch takes beyond the usual in which no task computes. Where its tasks are not known, that
-    by which the writing takes longer than the usual `written` seconds."""
+def _waiting_shares(
+    view: QueryView, batches: Mapping[int, Progress], usual: float, written: float
+) -> Mapping[int, float]:
+    """The share of what each batch takes beyond the usual in which no task computes. One whose tasks are not known is
+    like the others; where none are known, the share by which writing takes longer than the usual `written` seconds."""
+    shares = {place: _known_share(view, batch, usual) for place, batch in batches.items()}
+    known = {place: share for place, share in shares.items() if share is not None}
+    if known:
+        return dict.fromkeys(batches, median(known.values())) | known
+    return {
+        place: min(1.0, (batch.phases.get("add_batch", 0.0) - written) / (batch.duration - usual))
+        for place, batch in batches.items()
+    }
+
+
+def _known_share(view: QueryView, batch: Progress, usual: float) -> float | None:
     known, excess = split_of(view, batch), batch.duration - usual
     if known is None or not known.stages:
-        return min(1.0, (batch.phases.get("add_batch", 0.0) - written) / excess)
+        return None
     waiting, uneven = (
         min(1.0, sum(known.seconds.get(part, 0.0) for part in parts) / excess)
         for parts in ((*DRIVER, "sink_wait", "waiting"), UNEVEN)

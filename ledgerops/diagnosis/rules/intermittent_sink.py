@@ -26,8 +26,8 @@ Evidence:
         directly
     waiting_share_of_excess: median over the slow batches of what no task computes in (driver_before, driver_between,
         after_tasks, sink_wait and waiting of the parts of a batch, less its uneven parts), divided by (duration -
-        usual_batch_seconds); of a batch whose tasks are not known: (durationMs.addBatch / 1000 - its median over W) in
-        its place
+        usual_batch_seconds); of a batch whose tasks are not known the median of the others, and where none are known:
+        (durationMs.addBatch / 1000 - its median over W) in its place
 """
 
 from collections.abc import Iterator

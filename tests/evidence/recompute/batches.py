@@ -16,7 +16,7 @@ from tests.evidence.recompute.numbers import (
     of_each,
     offsets_read,
 )
-from tests.evidence.recompute.profile import idle_share
+from tests.evidence.recompute.profile import idle_shares
 from tests.evidence.tape import Batch, Json, Tape, instant
 
 # seconds: the bounds of latency_le_0 and so on
@@ -121,7 +121,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
         least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
         adding = median_of(batch.phase("addBatch") for batch in window)
         long = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
-        idle = {batch.id: idle_share(tape, batch, usual, adding) for batch in long}
+        idle = idle_shares(tape, long, usual, adding)
         slow = [batch for batch in long if idle[batch.id] >= 0.5]
         firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in slow]
         if len(firsts) > 1:
