@@ -21,6 +21,7 @@ from ledgerops.agent.plan_text import (
     parse_trigger,
     parse_watermarks,
     rows_made,
+    without_event_time,
     without_timeout,
 )
 from ledgerops.agent.queue import EventQueue
@@ -101,6 +102,7 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
+        yield "without_event_time", without_event_time(physical)
         yield "rows_made", rows_made(physical)
 
 
@@ -140,6 +142,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
         yield "keys", parse_keys(physical)
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
+        yield "without_event_time", without_event_time(physical)
         yield "rows_made", rows_made(physical)
 
 

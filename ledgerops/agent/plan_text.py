@@ -22,6 +22,14 @@ STATEFUL = re.compile(
 )
 # a function's state as the plan calls it, and as Spark's progress does
 GROUPS_STATE = re.compile(r"\bFlatMapGroups(InPandas)?WithState\b[^\n]*?\b(No|ProcessingTime|EventTime)Timeout\b")
+KEYED_STATE = re.compile(r"\b(StateStoreSave|StreamingDeduplicate) \[([^\]\n]+)\]")
+JOINED_STATE = re.compile(r"\b(StreamingSymmetricHashJoin)\b[^\n]*\bstate cleanup \[([^\]\n]+)\]")
+STATE_NAMES = {
+    "StateStoreSave": "stateStoreSave",
+    "StreamingDeduplicate": "dedupe",
+    "StreamingSymmetricHashJoin": "symmetricHashJoin",
+}
+EVENT_TIME = re.compile(r"-T\d+ms\b")  # of a column with a watermark, after its id
 NOT_SHOWN = re.compile(r"\.\.\. (\d+) more fields")  # at the end of a list that Spark cuts
 GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 
@@ -93,6 +101,20 @@ def without_timeout(plan: str) -> tuple[str, ...]:
     for kind, timeout in GROUPS_STATE.findall(plan):
         found.setdefault(GROUPS_NAMES[kind or None], set()).add(timeout)
     return tuple(sorted(name for name, timeouts in found.items() if timeouts == {"No"}))
+
+
+def without_event_time(plan: str) -> tuple[str, ...]:
+    """Operators of a physical plan's text of which no watermark ever removes all rows, by their names in progress: no
+    key is an event time, or a join bounds the time of only one side, or of none.
+
+    Only where none of that name is bounded. A list of keys that Spark cuts may hold one.
+    """
+    found: dict[str, set[bool]] = {}
+    for kind, keys in KEYED_STATE.findall(plan):
+        found.setdefault(kind, set()).add(EVENT_TIME.search(keys) is not None or NOT_SHOWN.search(keys) is not None)
+    for kind, cleanup in JOINED_STATE.findall(plan):
+        found.setdefault(kind, set()).add("= null" not in cleanup)
+    return tuple(sorted(STATE_NAMES[kind] for kind, bounded in found.items() if bounded == {False}))
 
 
 def rows_made(plan: str) -> int:

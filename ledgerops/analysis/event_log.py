@@ -17,7 +17,14 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
-from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks, rows_made, without_timeout
+from ledgerops.agent.plan_text import (
+    is_stateful,
+    parse_keys,
+    parse_watermarks,
+    rows_made,
+    without_event_time,
+    without_timeout,
+)
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import numbered_lines
@@ -47,6 +54,7 @@ WANTED = {
     "SparkListenerApplicationStart",
     "SparkListenerApplicationEnd",
     "SparkListenerEnvironmentUpdate",
+    "SparkListenerBlockManagerAdded",
     "SparkListenerExecutorAdded",
     "SparkListenerExecutorRemoved",
     "SparkListenerJobStart",
@@ -91,7 +99,9 @@ class Log:
         self._settings: dict[str, Any] = {}
         self._properties: Mapping[str, Any] = {}  # of Spark, as the application set them at its start
         self._task_cpus = 1  # cores that Spark reserves for each task
+        self._application_ended: float | None = None
         self._executors: dict[str, int] = {}  # id -> cores
+        self._memory: dict[str, int] = {}  # id -> bytes of its heap for storage and execution
         self._changed = 0.0  # when they last changed, in milliseconds
         self._hosts: dict[str, str] = {}  # the same executors' machines
         self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
@@ -119,7 +129,7 @@ class Log:
                 case "SparkListenerApplicationStart":
                     self._settings |= {"app_id": _text(event, "App ID"), "app_name": _text(event, "App Name")}
                 case "SparkListenerApplicationEnd":
-                    yield from self._end(event["Timestamp"] / 1000)
+                    self._application_ended = event["Timestamp"] / 1000
                 case "SparkListenerLogStart":
                     self._settings["spark_version"] = _text(event, "Spark Version")
                 case "SparkListenerEnvironmentUpdate":
@@ -133,6 +143,11 @@ class Log:
                     if isinstance(host := info.get("Host"), str) and host:
                         self._hosts[executor] = host[:MAX_HOST_LENGTH]
                     yield from self._host(event["Timestamp"])
+                case "SparkListenerBlockManagerAdded":
+                    executor = str(_object(event, "Block Manager ID")["Executor ID"])
+                    self._memory[executor] = int(event.get("Maximum Onheap Memory") or event["Maximum Memory"])
+                    if executor in self._executors:
+                        yield from self._host(max(self._changed, event["Timestamp"]))
                 case "SparkListenerExecutorRemoved":
                     self._removed.append(self._removal(event))
                     yield from self._host(event["Timestamp"])
@@ -150,15 +165,6 @@ class Log:
                     yield from self._streaming(name.removeprefix(LISTENER), event)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return  # an event of a version that writes it differently is skipped; the others are read
-
-    def _end(self, at: float) -> Iterator[Observation]:
-        """The end of the runs that the application took with it: Spark reports none when it is stopped by a signal."""
-        for run_id, query_id in list(self._active.items()):
-            yield from self._unfinished(run_id)
-            data = {"id": query_id, "runId": run_id, "exception": None, "with_application": True}
-            yield self._seen("terminated", at, run_id, data)
-            self._forget(run_id)
-        self._active.clear()
 
     def _streaming(self, name: str, event: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(event.get("runId"))
@@ -212,9 +218,14 @@ class Log:
         return Observation(self._now if at is None else at, kind, self._names.get(run_id), data)
 
     def unfinished(self) -> Iterator[Observation]:
-        """The batches that are running where the log ends, of runs whose end it does not report."""
+        """The batches that are running where the log ends, of runs whose end it does not report; and the end of those
+        that the application took with it. Spark reports none when it is stopped by a signal, and one that an exception
+        ended after that of the application."""
         for run_id in list(self._begun):
             yield from self._unfinished(run_id)
+        for run_id, query_id in self._active.items() if self._application_ended is not None else ():
+            data = {"id": query_id, "runId": run_id, "exception": None, "with_application": True}
+            yield self._seen("terminated", self._application_ended, run_id, data)
 
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         batch, since = self._begun.pop(run_id, (-1, 0.0))
@@ -265,6 +276,7 @@ class Log:
             keys=parse_keys(text),
             stateful=is_stateful(text),
             without_timeout=without_timeout(text),
+            without_event_time=without_event_time(text),
             rows_made=rows_made(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
             state_settings=state_settings(properties.get),
@@ -287,10 +299,10 @@ class Log:
         )
 
     def _host(self, milliseconds: float) -> Iterator[Observation]:
-        """The executors' slots: how many tasks run at once decides what skew costs."""
+        """The executors' slots and memory: they decide what skew costs, and when state fills the heap."""
         self._changed = milliseconds
         executors = tuple(
-            Executor(name, True, cores // self._task_cpus, 0, 0, 0, 0.0, 0.0, 0, 0)
+            Executor(name, True, cores // self._task_cpus, 0, 0, 0, 0.0, 0.0, 0, self._memory.get(name, 0))
             for name, cores in self._executors.items()
         )
         host = Host(milliseconds / 1000, None, None, None, None, None, None, (), executors, tuple(self._removed))

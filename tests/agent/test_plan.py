@@ -8,6 +8,7 @@ from ledgerops.agent.plan_text import (
     parse_trigger,
     parse_watermarks,
     rows_made,
+    without_event_time,
     without_timeout,
 )
 from ledgerops.agent.queue import EventQueue
@@ -126,6 +127,52 @@ def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
         counts.append(len(taken(box)))
 
     assert counts == [1, 0, 1, 0, 0]
+
+
+INFO = "state info [ checkpoint = file:/x/state, opId = 0 ] stateStoreCkptIds = None"
+SAVE = "+- StateStoreSave [{}], " + INFO + ", Append, 0, 0, 2\n"
+DEDUPE = "+- StreamingDeduplicate [{}], " + INFO + ", 0, 0\n"
+JOIN = (
+    "+- StreamingSymmetricHashJoin [o#3L], [p#7L], Inner, condition = [ leftOnly = null, both = null ], "
+    + INFO
+    + ", 0, 0, state cleanup [ {} ], 2, Append\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("plan", "names"),
+    [
+        pytest.param(SAVE.format("session_id#4"), ("stateStoreSave",), id="a group by an id"),
+        pytest.param(SAVE.format("window#27-T10000ms, country#21L"), (), id="a group by a window"),
+        pytest.param(SAVE.format("at#9-T0ms"), (), id="a group by the event time, without a delay"),
+        pytest.param(SAVE.format("day#3-T86400ms") + SAVE.format("id#4"), (), id="one of two groups"),
+        pytest.param(SAVE.format("a#1, ... 26 more fields"), (), id="keys that are not all shown"),
+        pytest.param(SAVE.format(""), (), id="one group for all rows"),
+        pytest.param(
+            SAVE.format("window#27-T10000ms") + DEDUPE.format("browser_window_id#28"), ("dedupe",),
+            id="duplicates by an id, before windows",
+        ),
+        pytest.param(DEDUPE.format("id#20, at#22-T10000ms"), (), id="duplicates by id and event time"),
+        pytest.param(
+            DEDUPE.format("id#20").replace("Deduplicate", "DeduplicateWithinWatermark"), (), id="within the watermark"
+        ),
+        pytest.param(
+            SAVE.format("gateway#3L").replace("StateStoreSave", "SessionWindowStateStoreSave"), (), id="sessions"
+        ),
+        pytest.param(JOIN.format("left = null, right = null"), ("symmetricHashJoin",), id="a join on ids"),
+        pytest.param(
+            JOIN.format("left = null, right value predicate: (b#2-T10000ms <= -1000)"), ("symmetricHashJoin",),
+            id="a join that bounds one side",
+        ),
+        pytest.param(
+            JOIN.format("left value predicate: (a#1-T10ms <= -4), right value predicate: (b#2-T10ms <= -1)"), (),
+            id="a join that bounds both",
+        ),
+    ],
+)  # fmt: skip
+def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, names):
+    assert without_event_time(plan) == names
+    assert is_stateful(plan)
 
 
 IN_PANDAS = """WriteToDataSourceV2 MicroBatchWrite[epoch: 26, writer: NoopStreamingWrite]

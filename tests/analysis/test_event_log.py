@@ -357,6 +357,35 @@ def test_of_batches_that_finished_none_is_reported_as_at_work():
     assert running <= {"crashes"}
 
 
+def test_a_failure_that_is_written_after_the_end_of_the_application_is_one(tmp_path):
+    listener = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+    run = {"id": "i", "runId": "r", "name": "q"}
+    events = [
+        {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b", "Timestamp": 1_700_000_000_000},
+        {"Event": f"{listener}QueryStartedEvent", **run, "timestamp": "2023-11-14T22:13:21.000Z"},
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000},
+        {"Event": f"{listener}QueryTerminatedEvent", **run, "exception": "java.lang.OutOfMemoryError: Java heap space"},
+    ]
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in events))
+    [found] = Investigation(str(log)).diagnose()["queries"]
+
+    assert (found["status"], [cause["rule"] for cause in found["root_causes"]]) == ("failed", ["query-failed"])
+
+
+@pytest.mark.parametrize("first", ["memory", "cores"])
+def test_the_memory_of_executors_is_known_from_their_block_managers(tmp_path, first):
+    added = {"Event": "SparkListenerExecutorAdded", "Executor ID": "1", "Executor Info": {"Total Cores": 2}}
+    memory = {"Event": "SparkListenerBlockManagerAdded", "Block Manager ID": {"Executor ID": "1"}}
+    memory |= {"Maximum Memory": 700, "Maximum Onheap Memory": 600, "Timestamp": 1_700_000_000_000}
+    events = [memory, added | {"Timestamp": 1_700_000_000_000}]
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in (events if first == "memory" else events[::-1])))
+    *_, host = [each.data for each in event_log.read(log) if each.kind == "host"]
+
+    assert [(each["cores"], each["memory_max_bytes"]) for each in host["executors"]] == [(2, 600)]
+
+
 @pytest.mark.parametrize(("ended", "status"), [(True, "stopped"), (False, "starting")])
 def test_the_end_of_an_application_ends_its_queries(tmp_path, ended, status):
     query = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"

@@ -42,23 +42,27 @@ def has_no_timeout(view: QueryView, operator: StateOperator) -> bool:
     return operator.name.split("-")[0] in view.plan.without_timeout
 
 
+def has_no_time(view: QueryView, operator: StateOperator) -> bool:
+    """Whether the plan says that the query's watermark does not reach the operator: none of its keys is an event time,
+    or a join does not bound the time of its rows."""
+    return has_watermark(view) and operator.name.split("-")[0] in view.plan.without_event_time
+
+
 def watermark_bounds(view: QueryView, operator: StateOperator) -> bool:
-    """Whether a watermark can remove the operator's state: that of a function without a timeout it cannot."""
-    return has_watermark(view) and not has_no_timeout(view, operator)
+    """Whether a watermark may remove the operator's state."""
+    if not has_watermark(view) or has_no_timeout(view, operator) or has_no_time(view, operator):
+        return False
+    return keeps_own_time(view, operator) or not is_function(operator)
 
 
-def has_no_time_in_keys(view: QueryView, operator: StateOperator) -> bool:
-    """Whether `dropDuplicates` has keys of which none is the event time of a watermark, so that it never forgets one.
-
-    A window, whose name is not that of its column, is one of them, too.
-    """
-    keys = view.plan.keys if operator.name.split("-")[0] == "dedupe" and view.plan.watermarks else ()
-    return bool(keys) and not any(key in view.plan.watermarks or "window" in key.lower() for key in keys)
+def is_function(operator: StateOperator) -> bool:
+    """Whether a function of the user's keeps the state, and says itself when a row of it ends."""
+    return operator.name.startswith(OWN_TIME_OPERATORS)
 
 
 def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
     """Whether an operator can forget by timers, timeouts or a time to live, if its metrics do not deny it."""
-    if not operator.name.startswith(OWN_TIME_OPERATORS) or has_no_timeout(view, operator):
+    if not is_function(operator) or has_no_timeout(view, operator):
         return False
     timers = [value for name, value in operator.custom.items() if "Timers" in name]
     lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]

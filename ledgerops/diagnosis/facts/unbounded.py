@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ledgerops.diagnosis.facts import state_cost, state_trend
-from ledgerops.diagnosis.limits import CLEAR_TIMES, SHOWN_BATCHES
+from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -25,7 +25,7 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
         return
     came_far = _watermark_came_far(view, batches)
     for index, operator in enumerate(view.operators):
-        if state_cost.watermark_bounds(view, operator) and not came_far and not _is_overdue(view, operator):
+        if state_cost.watermark_bounds(view, operator) and not came_far:
             continue
         all_reported = state_cost.reports(batches, index)
         reported = state_trend.growing(all_reported)
@@ -40,14 +40,6 @@ def _watermark_came_far(view: QueryView, batches: Sequence[Progress]) -> bool:
     if first is None or last is None:
         return False
     return last - first >= MIN_WATERMARK_ADVANCE_SECONDS + (view.plan.lateness or 0.0)
-
-
-def _is_overdue(view: QueryView, operator: StateOperator) -> bool:
-    """Of an operator that by the plan has no event time in its keys: whether it would have removed rows if it had one
-    under another name. They go as soon as the watermark has come as far as it is behind the newest event."""
-    mark = view.history.watermark
-    overdue = mark is not None and mark.value - mark.first >= CLEAR_TIMES * (view.plan.lateness or 0.0) > 0
-    return overdue and state_cost.has_no_time_in_keys(view, operator)
 
 
 def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:

@@ -43,6 +43,11 @@ BOUND_STATE = Remedy(
     settings=(Setting(DELAY_SECONDS, None),),
 )
 HOW_LONG = first_step("unbounded-state", GENERAL, "that is the bound it needs, and the time that is left to set it")
+SET_TIME = Remedy(
+    "give the function a timeout, timers or a time to live",
+    "a key is then removed some time after its last row; a watermark alone removes none of them",
+    safe=False,
+)
 SET_TIMEOUT = first_step(
     "unbounded-state", "no timeout", "nothing else removes them: the operator was started without a timeout"
 )
@@ -56,8 +61,9 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Reports) -> Finding:
     (first, begin), (last, end) = reported[0], reported[-1]
     seconds, grown, read = state_trend.grown(reported)
-    no_timeout, no_time = state_cost.has_no_timeout(view, operator), state_cost.has_no_time_in_keys(view, operator)
+    no_timeout, no_time = state_cost.has_no_timeout(view, operator), state_cost.has_no_time(view, operator)
     planned, watermark_bounds = no_timeout or no_time, state_cost.watermark_bounds(view, operator)
+    own_time = state_cost.is_function(operator)
     daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, end.memory_bytes - begin.memory_bytes))
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
@@ -72,19 +78,21 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     if daily_bytes > 0:
         evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
     ahead = [f"{daily_rows:,.0f} rows"] * planned + [size(daily_bytes)] * (daily_bytes > 0)
-    why = "there is no watermark"
+    why = "the watermark removes nothing" if watermark_bounds else "there is no watermark"
     if no_timeout:
         why = "it has no timeout"
+    elif own_time:
+        why = "no timer, timeout or time to live ended a key of it"
+    elif no_time and operator.name.startswith("symmetricHashJoin"):
+        why = "the join does not bound the time between its rows"
     elif no_time:
         why = "no column of its keys is the event time"
-    elif watermark_bounds:
-        why = "the watermark removes nothing"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} rows, to {end.rows:,}, in {duration(seconds)} and removed "
         f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
-        (SET_TIMEOUT, BOUND_STATE) if no_timeout else (HOW_LONG, BOUND_STATE),
+        (SET_TIMEOUT if no_timeout else HOW_LONG, SET_TIME if own_time else BOUND_STATE),
         confidence=0.7 if watermark_bounds and not no_time else 0.9,
         began=first.started,
         at_most=_severity(view, daily_bytes) if planned else "warning",

@@ -60,10 +60,10 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
     assert "the watermark removes nothing" in finding.summary
 
 
-BY_ID = {"watermarks": {"event_time": 10.0}, "keys": ("id",)}
+WATERMARK = {"watermarks": {"event_time": 10.0}}
 
 
-def deduplicated(history, plan, name="dedupe"):
+def beside_a_watermark(history, plan, name="dedupe"):
     """Found in a minute in which the watermark advances with the clock."""
     marks = [1.79e9 + 2.0 * n for n in range(30)]
     return list(
@@ -71,27 +71,42 @@ def deduplicated(history, plan, name="dedupe"):
     )
 
 
-def test_duplicates_by_an_id_alone_are_remembered_for_ever_whatever_the_watermark(history):
-    [finding] = deduplicated(history, BY_ID)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("dedupe", "no column of its keys is the event time"),
+        ("stateStoreSave-1", "no column of its keys is the event time"),
+        ("symmetricHashJoin", "the join does not bound the time between its rows"),
+    ],
+)
+def test_state_that_the_watermark_does_not_reach_is_kept_for_ever(history, name, why):
+    [finding] = beside_a_watermark(history, WATERMARK | {"without_event_time": (name.split("-")[0],)}, name)
 
-    assert "removed none: no column of its keys is the event time; at this rate it grows by 43,200,000 rows and" in (
-        finding.summary
-    )
+    assert f"removed none: {why}; at this rate it grows by 43,200,000 rows and" in finding.summary
     assert finding.confidence == 0.9
+    assert finding.remedies[1].action.startswith("bound the state with withWatermark and the event time in the keys")
+
+
+def test_a_function_that_sets_no_time_is_told_what_it_lacks_and_not_a_watermark(history):
+    none = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
+    operators = [each | {"custom": none} for each in growing(30, name="transformWithStateInPySparkExec")]
+    marks = [1.79e9 + 2.0 * n for n in range(30)]
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=operators, watermark=marks, plan=WATERMARK))
+
+    assert "removed none: no timer, timeout or time to live ended a key of it" in finding.summary
+    assert finding.remedies[1].action == "give the function a timeout, timers or a time to live"
 
 
 @pytest.mark.parametrize(
-    ("plan", "name"),
+    ("without", "name"),
     [
-        pytest.param(BY_ID | {"keys": ("id", "event_time")}, "dedupe", id="the event time is in the keys"),
-        pytest.param(BY_ID | {"keys": ("id", "window")}, "dedupe", id="a window is"),
-        pytest.param(BY_ID | {"keys": ()}, "dedupe", id="the keys are not known"),
-        pytest.param(BY_ID, "dedupeWithinWatermark", id="within the watermark"),
-        pytest.param(BY_ID | {"watermarks": {"event_time": 600.0}}, "dedupe", id="by now it had to remove nothing"),
+        pytest.param((), "dedupe", id="the event time is in the keys, or the plan was not read"),
+        pytest.param(("symmetricHashJoin",), "dedupe", id="it does not reach another operator"),
+        pytest.param(("dedupe",), "dedupeWithinWatermark", id="within the watermark"),
     ],
 )
-def test_with_the_event_time_in_the_keys_or_a_watermark_that_has_not_come_far_nothing_is_said(history, plan, name):
-    assert deduplicated(history, plan, name) == []
+def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, name):
+    assert beside_a_watermark(history, WATERMARK | {"without_event_time": without}, name) == []
 
 
 @pytest.mark.parametrize(
