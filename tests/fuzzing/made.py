@@ -17,7 +17,7 @@ OPERATORS = (
     "dedupeWithinWatermark",
     "symmetricHashJoin",
     "transformWithStateInPandas",
-    "sessionWindowStateStoreSave",
+    "sessionWindowStateStoreSaveExec",
 )
 CUSTOM = (
     "rocksdbBytesCopied", "rocksdbCommitCompactLatency", "rocksdbCommitFlushLatency", "rocksdbGetLatency",

@@ -18,7 +18,7 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause
-from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_name
+from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
@@ -39,6 +39,8 @@ LARGER = Remedy("write larger batches from the executors", "each round trip from
 
 
 def _holds(view: QueryView, found: Profile) -> bool:
+    if sink_kind(view) == "none":
+        return False  # it keeps nothing: what passes in the driver is something else
     unknown = found.parts.get("tasks_unknown")
     return found.knows_tasks or unknown is None or unknown.excess >= MOSTLY * found.duration
 

@@ -17,7 +17,7 @@ from ledgerops.signals.run import WINDOW_SECONDS
 MIN_ROWS = 50  # in the last minute; fewer are stragglers after a rebalance or a restart
 MIN_DROPPED_SHARE = 0.001  # of the rows read in that time; as in the alert on dropped rows
 CLEARED_SECONDS = 20.0  # without another dropped row, and three trigger intervals: then it is over
-AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSave")  # they see groups, after partial aggregation
+AGGREGATING = ("stateStoreSave", "sessionWindowStateStoreSaveExec")  # they see groups, after partial aggregation
 
 
 class Dropped(NamedTuple):

@@ -143,6 +143,7 @@ def test_of_tasks_that_read_and_write_the_kind_of_both_tells_for_which_they_wait
     [
         pytest.param({"stages": [[stage(seconds=[4.4, 4.4], began=0.1)]] * 8}, id="tasks compute"),
         pytest.param({"stages": [[WRITES]] * 8, "plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing"),
+        pytest.param({"plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing, and time in the driver"),
         pytest.param({"stages": None}, id="tasks unknown"),
         pytest.param({"seconds": [1, 1, 5, 1] * 2}, id="one slow write in four"),
         pytest.param(

@@ -19,11 +19,12 @@ def test_dropped_rows_are_found(history):
     )
 
 
-def test_an_aggregation_says_at_least(history):
-    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, "stateStoreSave")] * 5))
+@pytest.mark.parametrize("name", ["stateStoreSave", "sessionWindowStateStoreSaveExec"])
+def test_an_aggregation_says_at_least(history, name):
+    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, name)] * 5))
 
     assert finding.summary == (
-        "at least 1,000 rows were dropped as late by stateStoreSave in the last minute; "
+        f"at least 1,000 rows were dropped as late by {name} in the last minute; "
         "Spark counts groups after partial aggregation, so the share is unknown"
     )
     assert "dropped_share" not in [each.name for each in finding.evidence]
