@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -27,9 +27,14 @@ class Dropped(NamedTuple):
     rows: int  # by that operator: rows, or groups of rows
     total: int  # by all operators
     read: int  # rows read in the same time
-    since: float  # when the first of the last minute's batches that dropped began
+    batches: Sequence[Progress]  # that dropped some in that time, oldest first
     at: float  # end of the newest batch
     seconds: float  # over which it is counted
+
+    @property
+    def since(self) -> float:
+        """When the first of these batches began."""
+        return self.batches[0].started
 
     @property
     def share(self) -> float | None:
@@ -87,8 +92,8 @@ def dropped(view: QueryView) -> Dropped | None:
         for operator in batch.operators:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
-    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[-1].started, view.last.ended, window)
-    return found if found.total >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
+    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[::-1], view.last.ended, window)
+    return found if found.rows >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
 
 
 def _newest_first(view: QueryView, seconds: float) -> Iterator[Progress]:

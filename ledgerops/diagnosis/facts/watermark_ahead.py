@@ -30,12 +30,15 @@ class Jump(NamedTuple):
     usual: float | None  # the same in earlier batches
     over: float  # the watermark before the rows of the newest batch that are on time
     misread: Misread | None  # where the row's time is probably none
+    clock: float | None = None  # by which the watermark is ahead of the clock now, where no jump of it is known
 
     @property
     def because(self) -> str:
         """Why rows that are dropped behind this watermark are not late."""
         if self.misread is not None:
             return f"the watermark is {self.misread.question} The dropped rows arrived on time"
+        if self.clock is not None:
+            return f"the watermark is {duration(self.clock)} ahead of the clock: the dropped rows arrived on time"
         ahead = duration(self.seconds or 0.0)
         return f"the watermark jumped {ahead} ahead of the clock: the dropped rows arrived on time"
 
@@ -51,7 +54,7 @@ def jump(view: QueryView) -> Jump | None:
     if over <= 0:
         return None
     batches = list(view.history.batches)
-    return _far_ahead(batches, last, over) or _leap(batches, over)
+    return _far_ahead(batches, last, over) or _ahead_of_clock(batches, newest, last, over) or _leap(batches, over)
 
 
 def _on_time(batch: Progress) -> float:
@@ -87,6 +90,18 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         if ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH * usual) or not _stands_out(read, batches[place:]):
             return None
         return Jump(read, leapt, ahead, usual, over, None)
+    return None
+
+
+def _ahead_of_clock(batches: Sequence[Progress], newest: Progress, last: Progress, over: float) -> Jump | None:
+    """A watermark that is ahead of the clock while rows are behind it, however it came there: with the first batch, in
+    small steps, or by a batch of such rows only. The newest batch whose rows hold it there."""
+    mark = last.watermark or 0.0
+    if mark - last.ended < MIN_LEAP_SECONDS or (newest.event_time_avg or 0.0) >= mark:
+        return None
+    for batch in reversed(batches):
+        if batch.event_time_max is not None and batch.event_time_max >= mark:
+            return Jump(batch, None, batch.event_time_max - batch.ended, None, over, None, mark - last.ended)
     return None
 
 

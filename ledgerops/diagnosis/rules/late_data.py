@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.dropped import dropped, dropped_by_all
+from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import jump
 from ledgerops.diagnosis.limits import NOISE_SHARE
@@ -41,8 +41,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if found is None or jump(view) is not None:
         return
     delay = view.plan.lateness
-    batches = [batch for batch in view.run.recent if dropped_by_all(batch)]
-    lateness, wrong = _lateness(batches), _wrong(batches)
+    lateness, wrong = _lateness(found.batches), _wrong(found.batches)
     evidence = list(found.evidence)
     behind = ""
     if wrong is not None:
@@ -65,15 +64,14 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _lateness(batches: Sequence[Progress]) -> float | None:
-    """Seconds by which the oldest row of a batch with dropped rows was behind that batch's watermark."""
-    return max(
-        (
-            batch.watermark - batch.event_time_min
-            for batch in batches
-            if batch.watermark is not None and batch.event_time_min is not None
-        ),
-        default=None,
+    """Seconds by which the oldest row of a batch with dropped rows was behind that batch's watermark; None where none
+    is known to be."""
+    behind = (
+        batch.watermark - batch.event_time_min
+        for batch in batches
+        if batch.watermark is not None and batch.event_time_min is not None
     )
+    return max((seconds for seconds in behind if seconds > 0), default=None)
 
 
 def _wrong(batches: Sequence[Progress]) -> Misread | None:
@@ -111,4 +109,6 @@ def ruled_out(view: QueryView) -> str | None:
     return found.because if found is not None else None
 
 
-RULE = Rule("late-data", "warning", check, __doc__, ("rows-dropped",), ruled_out, linger=10.0, at_rest=True)
+RULE = Rule(
+    "late-data", "warning", check, __doc__, ("rows-dropped", "freshness-breach"), ruled_out, linger=10.0, at_rest=True
+)

@@ -21,7 +21,10 @@ Evidence:
     event_time_max_usually_ahead_seconds: the same, median over up to 10 earlier batches with rows
     watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch - eventTime.avg of the newest with rows, or
         its end if that is earlier
-    jump_batch_id: batchId of the batch that read the row
+    watermark_ahead_of_clock_seconds: eventTime.watermark of the newest batch - its end
+    event_time_ahead_of_clock_seconds: eventTime.max of that batch - its end
+    jump_batch_id: batchId of the batch that read the row; where no jump is known, of the newest with eventTime.max at
+        or above the watermark
     newest_event_time_seconds: eventTime.max of that batch, or eventTime.watermark, where it is probably no time
 """
 
@@ -49,7 +52,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("source", ", ".join(source.name for source in view.last.sources), _place(found.batch)),
         tuple(_evidence(found, view.last)),
         _remedies(found, view.plan.lateness or 0.0),
-        confidence=CLEAR if found.misread is not None else confidence(found.ahead or 0.0, limit),
+        confidence=CLEAR if found.misread is not None else confidence(found.clock or found.ahead or 0.0, limit),
         began=found.batch.started if found.batch is not None else None,
     )
 
@@ -58,6 +61,11 @@ def _summary(found: Jump) -> str:
     row = "a row" if found.batch is None else f"a row of batch {found.batch.batch_id}"
     if found.misread is not None:
         return f"the newest event time is {found.misread.question} It is that of {row}, and the watermark follows it"
+    if found.clock is not None:
+        return (
+            f"rows dated up to {duration(found.ahead)} ahead of the clock hold the watermark {duration(found.clock)} "
+            f"ahead of it; rows on time are {duration(found.over)} behind the watermark"
+        )
     return (
         f"{row} dated {duration(found.ahead)} ahead of the rest pushed the watermark {duration(found.seconds)} "
         f"forward; rows on time are {duration(found.over)} behind it"
@@ -86,6 +94,11 @@ def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:
         yield Evidence("watermark_jump_seconds", found.seconds, "seconds", f"< {MIN_LEAP_SECONDS:g}", at)
     if found.misread is not None:
         yield Evidence("newest_event_time_seconds", found.misread.at, "seconds", f"<= {at:.0f}", at)
+    elif found.clock is not None and found.ahead is not None:
+        yield Evidence(
+            "watermark_ahead_of_clock_seconds", found.clock, "seconds", f"< {MIN_LEAP_SECONDS:g}", last.ended
+        )
+        yield Evidence("event_time_ahead_of_clock_seconds", found.ahead, "seconds", "<= 0", at)
     elif found.ahead is not None and found.usual is not None:
         yield Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", at)
         yield Evidence("event_time_max_usually_ahead_seconds", found.usual, "seconds", "the usual", at)
@@ -115,7 +128,7 @@ def _remedies(found: Jump, delay: float) -> tuple[Remedy, ...]:
             safe=False,
         ),
         Remedy(
-            f"wait {duration(found.over + delay)}, or run again {before} with fresh state",
+            f"wait {duration(found.over + delay)} from the last such row on, or run again {before} with fresh state",
             "the watermark is in the checkpoint and never goes back; more allowed lateness no longer helps",
             safe=False,
         ),

@@ -34,6 +34,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
+from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.silent_input import Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
 from ledgerops.diagnosis.rule import Rule
@@ -52,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     silent = silent_input(view, stopped) if stopped is not None else None
     if stopped is not None and silent is not None:
         yield _by_input(stopped, silent)
-    elif clock is not None:
+    elif clock is not None and not (clock.older and dropped(view)):  # rows that came late are no clock that stands
         yield _by_clock(view, clock)
 
 

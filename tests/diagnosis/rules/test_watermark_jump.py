@@ -35,8 +35,8 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
     [finding] = RULE.check(live(history, future=3600.0))
 
     assert finding.summary == (
-        "a row of batch 20 dated 1 h ahead of the rest pushed the watermark 1 h forward; "
-        "rows on time are 59 min 41 s behind it"
+        "rows dated up to 59 min 59 s ahead of the clock hold the watermark 59 min 39 s ahead of it; "
+        "rows on time are 59 min 41 s behind the watermark"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
 
@@ -52,12 +52,17 @@ def test_it_explains_the_rows_that_are_dropped_and_late_producers_are_ruled_out(
 
     assert (root.rule, root.explains) == ("watermark-jump", ("rows-dropped",))
     assert [each.because for each in root.ruled_out if each.rule == "late-data"] == [
-        "the watermark jumped 1 h ahead of the clock: the dropped rows arrived on time"
+        "the watermark is 59 min 39 s ahead of the clock: the dropped rows arrived on time"
     ]
 
 
 def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
-    assert len(list(RULE.check(live(history, future=90_000.0, step=600.0, width=300.0, count=26)))) == 1
+    [finding] = RULE.check(live(history, future=90_000.0, step=600.0, width=300.0, count=26))
+
+    assert finding.summary == (
+        "a row of batch 20 dated 25 h 5 min ahead of the rest pushed the watermark 25 h 10 min forward; "
+        "rows on time are 24 h 15 min behind it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,6 +71,8 @@ def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
         pytest.param({"future": 50.0}, id="a minute"),
         pytest.param({"future": 900.0, "width": 100.0}, id="batches that are a ninth as wide"),
         pytest.param({"future": 3600.0, "goes_on": True}, id="a producer whose clock is ahead"),
+        pytest.param({"future": 3600.0, "goes_on": True, "at": 0}, id="that was ahead from the first batch on"),
+        pytest.param({"future": 250.0, "width": 100.0}, id="batches half as wide, ahead of the clock"),
     ],
 )
 def test_smaller_jumps_are_found_too(history, case):
@@ -78,17 +85,28 @@ def test_smaller_jumps_are_found_too(history, case):
         pytest.param({}, id="healthy"),
         pytest.param({"future": 8.0}, id="a row ahead by less than the allowed lateness"),
         pytest.param({"future": 25.0}, id="clocks that differ"),
-        pytest.param({"future": 250.0, "width": 100.0}, id="batches as wide as that"),
+        pytest.param({"future": 250.0, "width": 100.0, "step": 2.0}, id="batches of a replay as wide as that"),
         pytest.param({"future": 3600.0, "step": 2.0, "goes_on": True}, id="a partition of a replay that is ahead"),
         pytest.param({"future": 600.0, "behind": 600.0, "goes_on": True}, id="a partition that is up to date"),
         pytest.param({"shift": 600.0, "drops": 900}, id="all rows are late"),
         pytest.param({"step": 3600.0, "width": 1800.0}, id="a replay of hours in each batch"),
         pytest.param({"future": 3600.0, "at": 25}, id="the row has just been read"),
-        pytest.param({"future": 3600.0, "at": 2}, id="nothing to compare with"),
+        pytest.param({"future": 3600.0, "at": 2, "step": 2.0}, id="a replay with nothing to compare with"),
+        pytest.param({"behind": -3600.0, "width": 5.0}, id="all rows are dated ahead, and none is behind"),
     ],
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(live(history, **case))) == []
+
+
+def test_a_clock_that_gains_little_by_little_is_found(history):
+    view = live(history, drops=900)
+    told = {"event_time_max": lambda n: 6.0 * n, "watermark": lambda n: 6.0 * (n - 1) - DELAY}
+    drifts = retold(view, lambda n, batch: {name: batch.started + ahead(n) for name, ahead in told.items()})
+    [root] = Diagnoser()(drifts).root_causes
+
+    assert root.rule == "watermark-jump"
+    assert root.summary.startswith("rows dated up to 2 min 29 s ahead of the clock hold the watermark 2 min 13 s ahead")
 
 
 def test_late_rows_are_not_blamed_on_it(history):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_stalled import RULE
 from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
@@ -164,12 +165,12 @@ def test_a_watermark_that_need_not_be_there_yet_is_not_missed(history, case):
     assert list(RULE.check(joined(history, **case))) == []
 
 
-def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stray=0.0, null=False, **case):
+def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stray=0.0, null=False, dropped=0, **case):
     """One input whose newest event time is `when(instant)` of each batch, up to batch `stands`, then that of this one
     less up to `stray` seconds; `null`: then it is missing. `rows` may be a function of the batch's number."""
     view = history(
         seconds=[0.5] * (count - 6),
-        operators=[{"rows": 20}] * (count - 6),
+        operators=[{"rows": 20, "dropped_rows": dropped}] * (count - 6),
         plan={"watermarks": {"event_time": DELAY}},
         **case,
     )
@@ -210,6 +211,13 @@ def test_where_only_older_rows_arrive_it_says_so(history):
 
     assert finding.summary.endswith("so no window closes: only older rows arrive")
     assert finding.remedies[0].action.startswith("find the producer that sent the newest rows")
+
+
+def test_where_the_older_rows_are_dropped_it_is_late_data_and_no_clock(history):
+    view = clocked(history, stray=600.0, dropped=400)
+
+    assert list(RULE.check(view)) == []
+    assert {"rows-dropped", "freshness-breach"} <= set(LATE_DATA.explains) and list(LATE_DATA.check(view))
 
 
 def minute(at):

@@ -469,6 +469,8 @@ FORMULAS: Mapping[str, Formula] = {
     "event_time_max_ahead_seconds": lambda tape: _ahead(_jump(tape)),
     "event_time_max_usually_ahead_seconds": _usually_ahead,
     "watermark_ahead_of_rows_seconds": _watermark_ahead,
+    "watermark_ahead_of_clock_seconds": lambda tape: tape.run[-1].event["watermark"] - tape.run[-1].end,
+    "event_time_ahead_of_clock_seconds": lambda tape: _jump(tape).event["max"] - _jump(tape).end,
     "newest_event_time_seconds": lambda tape: (
         _jump(tape).event["max"] if "jump_batch_id" in tape.told else tape.run[-1].event["watermark"]
     ),
