@@ -41,7 +41,7 @@ DURATION = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
 UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took that long is read instead
 FAR_LONGER_SECONDS = 1.0  # more; a hiccup of a quick batch means nothing
-MAX_PYTHON_TRIES = 2  # batches without Python time after which a run is assumed to have none
+MAX_PYTHON_TRIES = 2  # batches without Python time after which only one that takes far longer is asked for it
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class TaskCollector:
         self._interval, self._clock = interval, clock
         self._offset, self._first = 0, 0  # where the next page begins, and the id of the execution that was there
         self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
-        self._no_python: dict[str, int] = {}
+        self._no_python: dict[str, tuple[int, float]] = {}  # batches asked for in vain, seconds of the longest
         self._failures = 0
         self._paused_until = 0.0
 
@@ -102,7 +102,7 @@ class TaskCollector:
         self._failures = 0
         active = {run.run_id for run in self._runs.runs()}
         self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in active}
-        self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in active}
+        self._no_python = {run_id: vain for run_id, vain in self._no_python.items() if run_id in active}
         self._pass_over(page, active)
         if problem is not None:
             raise problem
@@ -166,10 +166,13 @@ class TaskCollector:
 
     def _read(self, rest: SparkRest, run_id: str, found: Execution) -> TaskSummary:
         (stages, whole), python = _newest_stages(rest, found), None
-        if self._no_python.get(run_id, 0) < MAX_PYTHON_TRIES:
+        tries, longest = self._no_python.get(run_id, (0, 0.0))
+        if tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest):
             python = sum(python_seconds(rest, execution) for execution in found.executions[-2:]) or None
             if python is None:
-                self._no_python[run_id] = self._no_python.get(run_id, 0) + 1
+                self._no_python[run_id] = tries + 1, max(longest, found.seconds)
+            else:
+                self._no_python.pop(run_id, None)
         return TaskSummary(run_id, found.batch_id, stages, python, whole)
 
 
@@ -235,8 +238,12 @@ def batches_to_read(
 def _most_useful(done: Sequence[Execution]) -> Execution:
     """The newest batch, or one before it that took far longer; of several of these the newest."""
     newest = max(done, key=lambda each: each.batch_id)
-    least = max(FAR_LONGER_RATIO * newest.seconds, newest.seconds + FAR_LONGER_SECONDS)
-    return max((each for each in done if each.seconds >= least), key=lambda each: each.batch_id, default=newest)
+    longer = (each for each in done if _is_far_longer(each.seconds, newest.seconds))
+    return max(longer, key=lambda each: each.batch_id, default=newest)
+
+
+def _is_far_longer(seconds: float, than: float) -> bool:
+    return seconds >= max(FAR_LONGER_RATIO * than, than + FAR_LONGER_SECONDS)
 
 
 def read_stage(rest: SparkRest, stage_id: int, few_tasks: bool) -> StageSummary | None:

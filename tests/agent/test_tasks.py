@@ -395,6 +395,21 @@ def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark):
     assert sum(path.startswith("/sql/") for path in spark.asked) == 3
 
 
+def test_a_batch_that_takes_far_longer_is_asked_for_python_again(spark):
+    bench = Bench(spark.rest)
+    for number, seconds in enumerate((1.0, 1.2, 1.5, 4.0)):
+        one_batch(spark, batch=5 + number)
+        for each in spark.executions:
+            each["duration"] = seconds * 500
+        spark.nodes = [{"metrics": [{"name": "time to run Python workers", "value": "3.1 s"}]}] if seconds > 2 else []
+        bench.run.last_batch = 5 + number
+        bench.now += 6
+        [data] = bench.collect()
+        assert data["python_seconds"] == (3.1 if seconds > 2 else None)
+
+    assert sum(path.startswith("/sql/") for path in spark.asked) == 3
+
+
 def test_without_an_interface_nothing_happens():
     assert Bench(None).collect() == []
 
