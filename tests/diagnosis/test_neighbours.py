@@ -1,5 +1,7 @@
 """Another query of the driver that has the cores, told from one that merely runs beside."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.facts.neighbours import neighbour, slots_taken
@@ -118,6 +120,21 @@ def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
 
 WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
 EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
+
+
+@pytest.mark.parametrize(("ran", "found"), [(1.5, True), (0.3, False)], ids=["by the totals too", "by the totals none"])
+def test_samples_between_two_batches_of_the_other_tell_nothing_of_the_slots(history, ran, found):
+    """Executors are sampled every ten seconds; so is the trigger of a neighbour."""
+    view = history(**EVERY_OTHER)
+    hog = crowd.neighbour(view, 999)
+    hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
+    seen = looked_at(beside(view, hog), active=0)
+    seen.hosts = [
+        replace(host, executors=tuple(replace(each, run_seconds=ran * host.at) for each in host.executors))
+        for host in seen.hosts
+    ]
+
+    assert (neighbour(seen) is not None) is found
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,14 @@ def _full_slots(view: QueryView) -> list[bool]:
     return [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
 
 
+def _tasks_at_once(view: QueryView) -> float:
+    """How many tasks ran on average since the oldest of the newest samples, by the executors' totals: a query with the
+    rhythm of the samples may always be between two batches when these are taken."""
+    first, *_, last = list(view.hosts)[-NEWEST_SAMPLES:]
+    ran = sum(each.run_seconds for each in last.executors) - sum(each.run_seconds for each in first.executors)
+    return ran / (last.at - first.at) if last.at > first.at else 0.0
+
+
 @once
 def crowd(view: QueryView) -> Sequence[History]:
     """The other queries of the driver that outlast their interval and use the cores.
@@ -160,7 +168,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
 def _holder(view: QueryView) -> str | None:
     """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
     width, slots = view.cluster.cores, _full_slots(view)
-    if not width or (len(slots) == NEWEST_SAMPLES and not any(slots)):
+    if not width or (len(slots) == NEWEST_SAMPLES and not any(slots) and _tasks_at_once(view) < MOSTLY * width):
         return None
     waits = _waits(view)
     if len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
