@@ -165,6 +165,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
     "straggler": {
         GENERAL: FirstStep("find out on which executor and for which partition it happens"),
+        "one executor": FirstStep(
+            "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)",
+            "there is one executor",
+        ),
         "executor": FirstStep(
             "check the machine of {executor}", "one executor is slow", {"executor": "the slow executor"}
         ),

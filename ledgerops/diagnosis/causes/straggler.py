@@ -29,8 +29,10 @@ from ledgerops.signals.query_view import QueryView
 
 
 def _slow(found: Profile) -> StageSummary | None:
-    stages = (split.worst("uneven_task") for split in reversed(found.splits))
-    return next((stage for stage in stages if stage is not None), None)
+    """The stage with the slow task, of the batch in which the others waited for the median time."""
+    by_wait = sorted(found.splits, key=lambda split: split.seconds.get("uneven_task", 0.0))
+    stages = [stage for split in by_wait if (stage := split.worst("uneven_task")) is not None]
+    return stages[len(stages) // 2] if stages else None
 
 
 def _executor(view: QueryView, found: Profile) -> str | None:
@@ -60,16 +62,18 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
         return {"who": "one task"}
     which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
     where = f" on executor {executor}" if executor else ""
+    others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
     return {
-        "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, the median task "
-        f"{duration(stage.seconds_median)} for as many records"
+        "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, another "
+        f"{duration(others)} for as many records"
     }
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     executor, why = _executor(view, found), "a stage ends only with its slowest task"
     if executor is None:
-        return (first_step("straggler", GENERAL, why),)
+        single = len([each for each in view.cluster.executors if each.cores]) == 1
+        return (first_step("straggler", "one executor" if single else GENERAL, why),)
     return (
         first_step("straggler", "executor", why, executor=f"executor {executor}"),
         Remedy(

@@ -21,10 +21,17 @@ def test_one_slow_task_is_told_with_what_the_others_wait(history):
     [finding] = check(CAUSE, late(history, LONE))
 
     assert finding.summary == (
-        "one task of stage 0 takes 4.0 s, the median task 0.40 s for as many records: the others wait 3.6 s of a batch "
-        "of 5.0 s"
+        "one task of stage 0 takes 4.0 s, another 0.40 s for as many records: the others wait 3.6 s of a batch of 5.0 s"
     )
     assert (finding.component.kind, finding.component.name) == ("stage", "join")
+    assert finding.remedies[0].action == (
+        "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)"
+    )
+
+
+def test_of_several_executors_it_is_asked_on_which_it_happens(history):
+    [finding] = check(CAUSE, late(history, LONE, cores=TWO))
+
     assert finding.remedies[0].action == "find out on which executor and for which partition it happens"
 
 
