@@ -21,7 +21,7 @@ from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
-from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.profile import Profile, python_computes
 from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -42,7 +42,9 @@ def _holds(view: QueryView, found: Profile) -> bool:
     if sink_kind(view) == "none":
         return False  # it keeps nothing: what passes in the driver is something else
     unknown = found.parts.get("tasks_unknown")
-    return found.knows_tasks or unknown is None or unknown.excess >= MOSTLY * found.duration
+    if found.knows_tasks or unknown is None:
+        return True
+    return unknown.excess >= MOSTLY * found.duration and not python_computes(view)
 
 
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
@@ -51,6 +53,7 @@ def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
     files = small_files(view)
     return {
         "place": f"{where} (mostly at {line})" if line else where,
+        "tasks": " while no task computes" if found.knows_tasks else "; what its tasks do is not known",
         "files": f"; each batch adds {files.summary}: files bound the write, not rows" if files else "",
     }
 
@@ -60,7 +63,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
-    happened="{seconds} of a batch of {batch} pass in {place} while no task computes{files}",
+    happened="{seconds} of a batch of {batch} pass in {place}{tasks}{files}",
     component=lambda view, found: Component("sink", sink_name(view)),
     holds=_holds,
     details=_place,

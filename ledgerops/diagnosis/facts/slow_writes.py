@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DRIVER, UNEVEN
 from ledgerops.diagnosis.facts.contention import contention
+from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.harm import MIN_LATE_SHARE, WINDOW_SECONDS
 from ledgerops.diagnosis.limits import (
     CLEAR_TIMES,
@@ -158,8 +159,10 @@ def _known_share(view: QueryView, batch: Progress, usual: float) -> float | None
 
 
 def explained(view: QueryView, found: Stalls) -> bool:
-    """Whether something else makes them slow: Spark tidies up, collects garbage, saves or removes state, or has no
-    cores."""
+    """Whether something else makes them slow: the sink keeps nothing, or Spark tidies up, collects garbage, saves or
+    removes state, or has no cores."""
+    if sink_kind(view) == "none":
+        return True
     tidies = view.run.stateful and len({each.batch_id % COMPACTION_BATCHES for each in found.events}) == 1
     return tidies or _collected(view, found) or _by_state(found) or contention(view) is not None
 

@@ -35,7 +35,7 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.facts.context import sink_name
+from ledgerops.diagnosis.facts.context import function_place, sink_name
 from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes
 from ledgerops.diagnosis.limits import LONG_SECONDS, MOSTLY
 from ledgerops.diagnosis.rule import Rule
@@ -48,10 +48,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     found = slow_writes(view)
     if found is None or explained(view, found):
         return
-    at = found.batches[-1].ended
+    at, line = found.batches[-1].ended, function_place(view, since=found.events[0].started)
     yield Finding(
         f"{len(found.slow)} of the last {len(found.batches)} batches waited about {duration(found.excess)} for the "
-        f"sink, {found.rhythm}; a usual batch takes {duration(found.usual)}",
+        f"sink{f' (mostly at {line})' if line else ''}, {found.rhythm}; a usual batch takes {duration(found.usual)}",
         Component("sink", sink_name(view), "periodic" if found.regular else "irregular"),
         (
             Evidence("slow_batches", float(len(found.slow)), "count", "0", at),

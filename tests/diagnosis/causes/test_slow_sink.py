@@ -104,6 +104,17 @@ def test_without_a_sample_of_the_driver_the_planning_of_the_query_tells_whether_
     assert bool(list(check(CAUSE, late))) is told
 
 
+@pytest.mark.parametrize(("workers", "told"), [(0.1, True), (0.7, False)], ids=["idle workers", "workers compute"])
+def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_workers_use(history, workers, told):
+    view = history(
+        seconds=[5] * 8, warm=14, phases=[{"add_batch": 4.8}] * 8, stages=None, plan={"sink": "ForeachBatchSink"}
+    )
+    found = list(check(CAUSE, looked_at(view, busy=0.5, python_workers=workers)))
+
+    assert bool(found) is told
+    assert all("pass in the sink; what its tasks do is not known" in each.summary for each in found)
+
+
 @pytest.mark.parametrize(
     ("sink", "first"),
     [

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.diagnosis.rules.intermittent_sink import RULE
+from ledgerops.model.records import DriverCode
 from tests.diagnosis.conftest import stage
 
 QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
@@ -21,6 +22,14 @@ def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(histo
         "4 of the last 21 batches waited about 5.0 s for the sink, every 12 s; a usual batch takes 1.0 s"
     )
     assert finding.component.kind == "sink" and finding.component.detail == "periodic"
+
+
+def test_the_line_of_the_function_that_waits_is_told(history):
+    view = history(seconds=STALLS, phases=phases(STALLS), plan={"sink": "ForeachBatchSink"})
+    view.history.driver_code = DriverCode(view.now, "run-1", 10, 9, "/srv/app.py", 42, "settle")
+    [finding] = RULE.check(view)
+
+    assert "for the sink (mostly at app.py:42 in settle), every" in finding.summary
 
 
 def test_stalls_from_the_first_seconds_on_count_where_too_few_came_later(history):
@@ -113,6 +122,7 @@ def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
     "case",
     [
         pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": STALLS, "plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing"),
         pytest.param({"seconds": [1, 1, 6, 1, 1, 1, 1, 1]}, id="one hiccup"),
         pytest.param({"seconds": [1, 1, 6, 6, 6, 1, 1, 1]}, id="one pause of the machine over three batches"),
         pytest.param({"seconds": [1, 6, 1, 1, 1, 6, 1, 1]}, id="twice is a coincidence"),
