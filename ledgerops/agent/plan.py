@@ -15,6 +15,7 @@ import orjson
 
 from ledgerops.agent import connect_plan
 from ledgerops.agent.plan_text import (
+    has_python,
     is_stateful,
     parse_keys,
     parse_sink,
@@ -103,6 +104,7 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
         yield "without_event_time", without_event_time(physical)
+        yield "python", has_python(physical)
         yield "rows_made", rows_made(physical)
 
 
@@ -143,6 +145,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
         yield "stateful", is_stateful(physical)
         yield "without_timeout", without_timeout(physical)
         yield "without_event_time", without_event_time(physical)
+        yield "python", has_python(physical)
         yield "rows_made", rows_made(physical)
 
 

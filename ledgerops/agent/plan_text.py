@@ -30,6 +30,7 @@ STATE_NAMES = {
     "StreamingSymmetricHashJoin": "symmetricHashJoin",
 }
 EVENT_TIME = re.compile(r"-T\d+ms\b")  # of a column with a watermark, after its id
+PYTHON = re.compile(r"\b\w*(?:EvalPython|InPandas|InArrow|InPySpark|WindowPython|AggregatePython)")
 NOT_SHOWN = re.compile(r"\.\.\. (\d+) more fields")  # at the end of a list that Spark cuts
 GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 
@@ -90,6 +91,11 @@ def _output_names(plan: str) -> dict[str, str]:
 def is_stateful(plan: str) -> bool:
     """Whether an operator of a physical plan's text keeps state."""
     return STATEFUL.search(plan) is not None
+
+
+def has_python(plan: str) -> bool:
+    """Whether an operator of a physical plan's text runs a function in Python workers."""
+    return PYTHON.search(plan) is not None
 
 
 def without_timeout(plan: str) -> tuple[str, ...]:

@@ -54,7 +54,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "little CPU to compute in half of that time; where that is not known, over 3 times as long as `query_planning`",
     "after_tasks": "of durationMs.addBatch, what passes after the last stage",
     # tasks
-    "python": "the time that Spark reports of Python workers",
+    "python": "the time that Spark reports of Python workers; where it reports none of those in the plan, as behind "
+    "`foreachBatch`, waits of tasks that are no known source's and not the sink's",
     "gc": "garbage collection of the tasks; in local mode at least the share that the executors' totals show",
     "state_commit": "commitTimeMs of the state operators: saving the state",
     "state_stall": "rocksdbWriterStallLatencyMs of the state operators, in nanoseconds: stalled writes of RocksDB",
@@ -97,10 +98,13 @@ MAX_EVEN_RATIO = 1.5  # of the largest task's rows over the others' mean, or of 
 
 class Facts(NamedTuple):
     """What is known of the query beside its batches: `cores` by executor; `alone` is what tasks wait for that both read
-    the source and write: `source_wait`, `sink_wait`, or `waiting` where nothing tells."""
+    the source and write: `source_wait`, `sink_wait`, or `waiting` where nothing tells; `reading` what those wait for
+    that only read. `python`: where Spark reports no time of the plan's Python workers, tasks wait for these."""
 
     cores: Mapping[str, int]
     alone: str = "waiting"
+    reading: str = "source_wait"
+    python: bool = False
     sink_waits: bool = True  # False for a sink that keeps nothing
 
     @property
@@ -351,7 +355,9 @@ def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Itera
         share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
         yield "few_rows" if _few(stage) else "cpu", stage.stage_id, cpu * share
         reads, writes = not stage.reads_shuffle and stage.records > 0, stage is last
-        part = facts.alone if reads and writes else "source_wait" if reads else "sink_wait" if writes else "waiting"
+        part = facts.alone if reads and writes else facts.reading if reads else "sink_wait" if writes else "waiting"
+        if facts.python and tasks.python_seconds is None and part in ("source_wait", "waiting"):
+            part = "python"
         if part == "sink_wait" and not facts.sink_waits:
             part = "waiting"
         yield part, stage.stage_id, waiting * (idle[stage.stage_id] / total if total > 0 else 1 / len(tasks.stages))

@@ -38,17 +38,18 @@ FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
 
 
 class Cost(NamedTuple):
-    """What a cause takes of a typical batch, in seconds; `usual` is None without a healthy past."""
+    """What a cause takes of a typical batch, in seconds; `usual` is None without a healthy past. `allowed` is what its
+    parts may take with so many rows: the usual, or without a past what they take of any query's batch."""
 
     seconds: float
     usual: float | None
+    allowed: float
     duration: float
-    normal: float  # that its parts take of any query's batch
 
     @property
     def saving(self) -> float:
         """Seconds that a batch would take less without the cause."""
-        return max(0.0, self.seconds - (self.normal if self.usual is None else self.usual))
+        return max(0.0, self.seconds - self.allowed)
 
     @property
     def share(self) -> float:
@@ -113,7 +114,8 @@ def cost(cause: Cause, found: Profile) -> Cost:
     """What the cause takes of the profile's batch."""
     parts = [found.parts[name] for name in _names(cause, found) if name in found.parts]
     usual = sum(part.usual or 0.0 for part in parts) if found.has_past else None
-    return Cost(sum(part.now for part in parts), usual, found.duration, cause.normal)
+    allowed = cause.normal if usual is None else sum(part.allowed for part in parts)
+    return Cost(sum(part.now for part in parts), usual, allowed, found.duration)
 
 
 def _names(cause: Cause, found: Profile) -> tuple[str, ...]:

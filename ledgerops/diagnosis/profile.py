@@ -64,17 +64,23 @@ FOR_SLOTS = ("driver_before", "driver_between", "launch")  # a stage waits there
 
 
 class Part(NamedTuple):
-    """Wall seconds of a typical batch that one kind of work takes; `usual` where there is a healthy past, with what it
-    needs of the time that more rows may take."""
+    """Wall seconds of a typical batch that one kind of work takes; `usual` where there is a healthy past, and `more`
+    that it needs of the time that more rows may take."""
 
     name: str
     now: float
     usual: float | None
+    more: float = 0.0
+
+    @property
+    def allowed(self) -> float:
+        """Seconds that are as usual for so many rows; 0 without a past."""
+        return (self.usual or 0.0) + self.more
 
     @property
     def excess(self) -> float:
-        """Seconds beyond the usual; all of them without a past."""
-        return max(0.0, self.now - (self.usual or 0.0))
+        """Seconds beyond that."""
+        return max(0.0, self.now - self.allowed)
 
 
 class Profile(NamedTuple):
@@ -143,7 +149,7 @@ def profile(view: QueryView) -> Profile | None:
     if known:
         seconds = _with_heavy_rows(seconds, usual.get("few_rows", 0.0) + usual.get("cpu", 0.0) * more)
     parts = {
-        name: Part(name, seconds[name], _allowed(name, seconds[name], usual.get(name, 0.0), more) if known else None)
+        name: _part(name, seconds[name], usual.get(name, 0.0), more) if known else Part(name, seconds[name], None)
         for name in PARTS
         if name in seconds
     }
@@ -271,13 +277,15 @@ def _facts(view: QueryView) -> Facts:
         alone = "sink_wait"
     elif sink == "none" or _source_is_slow(view):
         alone = "source_wait"
-    return Facts(cores, alone, sink_waits=sink != "none" and not _python_computes(view))
+    reading = "waiting" if source == "rate" else "source_wait"  # it makes its rows itself
+    python = view.plan.python and not _source_is_slow(view)
+    return Facts(cores, alone, reading, python, sink_waits=sink != "none" and not python_computes(view))
 
 
-def _python_computes(view: QueryView) -> bool:
+def python_computes(view: QueryView) -> bool:
     """Whether Python workers use the cores while Spark reports no Python time: tasks wait for them, not for a sink."""
     tasks = view.run.tasks
-    use = cpu_use(view) if tasks is not None and not tasks.python_seconds else None
+    use = cpu_use(view) if tasks is None or not tasks.python_seconds else None
     return use is not None and use.cores_by.get("python_workers", 0.0) >= MIN_PYTHON_CORES
 
 
@@ -310,10 +318,10 @@ def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
     return max(1.0, now / before) if before > 0 else 1.0
 
 
-def _allowed(name: str, now: float, usual: float, more: float) -> float:
-    """The usual seconds of a part, for so many times the rows: as many times longer as far as it needs that. What it
-    does not need is no time that another part may take."""
-    return usual if name in FIXED else max(usual, min(now, usual * more))
+def _part(name: str, now: float, usual: float, times: float) -> Part:
+    """A part with its usual seconds, and for so many times the rows as many times more, at most what it takes now: what
+    it does not need is no credit for other parts."""
+    return Part(name, now, usual, 0.0 if name in FIXED else max(0.0, min(now, usual * times) - usual))
 
 
 def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float]:
@@ -333,9 +341,9 @@ def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict
     if missing <= 0 or total <= 0:
         return parts
     taken = min(1.0, missing / total)
-    moved = {p.name: Part(p.name, p.now * (1 - taken), p.usual) for p in from_parts}
+    moved = {p.name: p._replace(now=p.now * (1 - taken)) for p in from_parts}
     gc = parts.get("gc", Part("gc", 0.0, 0.0 if from_parts[0].usual is not None else None))
-    return parts | moved | {"gc": Part("gc", gc.now + taken * total, gc.usual)}
+    return parts | moved | {"gc": gc._replace(now=gc.now + taken * total)}
 
 
 def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
@@ -354,10 +362,10 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
         elif held.part == "other_queries" and part.name in FOR_SLOTS:
             taken[part.name] = part.excess
         elif part.usual and not measured:
-            taken[part.name] = min(part.excess, part.usual * more)
+            taken[part.name] = min(part.excess, part.allowed * more)
         else:
             taken[part.name] = 0.0 if part.name in WAITS else part.now * more / held.stretch
-    rest = {name: Part(name, part.now - taken[name], part.usual) for name, part in parts.items()}
+    rest = {name: part._replace(now=part.now - taken[name]) for name, part in parts.items()}
     past = 0.0 if any(part.usual is not None for part in parts.values()) else None
     return rest | {held.part: Part(held.part, sum(taken.values()), past)}
 

@@ -253,12 +253,19 @@ READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
         pytest.param([READS], PAIR, {"sink_wait": 4.0}, id="both, and the sink is known to wait"),
         pytest.param([WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}, id="between two shuffles"),
         pytest.param([WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}, id="a sink that keeps nothing"),
+        pytest.param(
+            [READS, WRITES], TWO._replace(reading="waiting"), {"waiting": 2.0, "sink_wait": 2.0},
+            id="a source that makes its rows itself",
+        ),
+        pytest.param(
+            [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}, id="Python that is not told"
+        ),
         pytest.param([READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}, id="computes"),
         pytest.param([READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}, id="for a hundred rows"),
         pytest.param([WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}, id="spills"),
         pytest.param([WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}, id="spills a little"),
     ],
-)
+)  # fmt: skip
 def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(stages, facts, expected):
     each = 4.0 / len(stages)
     ran = [stage(each * n, each * (n + 1), 2 * each, **{"records": 9000} | told) for n, told in enumerate(stages)]
@@ -266,6 +273,17 @@ def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(st
     whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),))
 
     assert parts(tasks(*ran), facts, whole) == {name: pytest.approx(seconds) for name, seconds in expected.items()}
+
+
+def test_where_the_time_of_python_workers_is_told_tasks_wait_for_the_rest():
+    ran, whole = (
+        stage(0.0, 4.0, 4.0, reads_shuffle=False, cpu_seconds=0.0, records=9000),
+        batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),)),
+    )
+    told, untold = (parts(tasks(ran, python=each), TWO._replace(python=True), whole) for each in (1.0, None))
+
+    assert (told["python"], told["waiting"]) == (0.5, 1.5)
+    assert untold["python"] == 2.0 and "waiting" not in untold
 
 
 JOIN = WRITES | {"records": 10_100}

@@ -120,7 +120,8 @@ def test_for_more_rows_only_what_grows_with_them_may_take_longer(history):
 
     assert found is not None
     assert found.parts["query_planning"].usual == pytest.approx(0.2)
-    assert found.parts["cpu"].usual == pytest.approx(3 * 0.36)
+    assert found.parts["cpu"].usual == pytest.approx(0.36)
+    assert found.parts["cpu"].allowed == pytest.approx(3 * 0.36)
     assert found.parts["query_planning"].excess == pytest.approx(0.1)
 
 
@@ -181,7 +182,7 @@ def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(his
 
     assert found is not None
     assert found.parts["other_queries"].now > 3.5
-    assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].usual or 0.0, abs=0.1)
+    assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].allowed, abs=0.1)
 
 
 def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_no_work_is_stretched():

@@ -28,6 +28,8 @@ class Ground(NamedTuple):
     cores: Mapping[str, int]
     alone: str
     sink_waits: bool
+    reading: str  # what a stage waits for that only reads
+    python: bool  # the plan has functions in Python workers, and the source is not known to be slow
 
 
 def ground(tape: Tape) -> Ground:
@@ -42,7 +44,9 @@ def ground(tape: Tape) -> Ground:
     elif keeps_nothing or _answers_slowly(tape) or _asks_long(tape):
         alone = "source_wait"
     cores = {each["executor_id"]: each["cores"] for each in tape.executors if each["cores"]}
-    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)))
+    reading = "waiting" if rates else "source_wait"
+    python = bool(tape.plan.get("python")) and not (_answers_slowly(tape) or _asks_long(tape))
+    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)), reading, python)
 
 
 def _answers_slowly(tape: Tape) -> bool:
@@ -154,6 +158,7 @@ def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, flo
 def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -> Iterator[tuple[str, float]]:
     """Task seconds by part: first what is measured, then computing, and what is left waits."""
     left, cpu = total_of(stages, "run_seconds"), total_of(stages, "cpu_seconds")
+    unreported = tape.tasks[batch.run, batch.id].get("python_seconds") is None
     python = min(tape.tasks[batch.run, batch.id].get("python_seconds") or 0.0, left)
     operators = batch.operators
     update = sum(each.get("allUpdatesTimeMs", 0) + each.get("allRemovalsTimeMs", 0) for each in operators) / 1000
@@ -179,6 +184,8 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -
     scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
         computed, waits = _roles(stage, place == len(stages) - 1, known)
+        if known.python and unreported and waits in ("source_wait", "waiting"):
+            waits = "python"
         if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
             computed = waits = "table_scan"
         elif spills and stage["spill_bytes"]:
@@ -200,7 +207,7 @@ def _reads_more(batch: Batch, stage: Json) -> bool:
 def _roles(stage: Json, last: bool, known: Ground) -> tuple[str, str]:
     """The parts to which the computing and the waiting of a stage belong."""
     reads = stage["records"] > 0 and not stage["reads_shuffle"]
-    waits = "source_wait" if reads else "waiting"
+    waits = known.reading if reads else "waiting"
     if last:
         waits = known.alone if reads else "sink_wait"
     if waits == "sink_wait" and not known.sink_waits:
