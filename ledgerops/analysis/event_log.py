@@ -130,6 +130,7 @@ class Log:
                     self._settings |= {"app_id": _text(event, "App ID"), "app_name": _text(event, "App Name")}
                 case "SparkListenerApplicationEnd":
                     self._application_ended = event["Timestamp"] / 1000
+                    self._now = max(self._now, self._application_ended)
                 case "SparkListenerLogStart":
                     self._settings["spark_version"] = _text(event, "Spark Version")
                 case "SparkListenerEnvironmentUpdate":

@@ -371,6 +371,7 @@ def test_a_failure_that_is_written_after_the_end_of_the_application_is_one(tmp_p
     [found] = Investigation(str(log)).diagnose()["queries"]
 
     assert (found["status"], [cause["rule"] for cause in found["root_causes"]]) == ("failed", ["query-failed"])
+    assert [each.at for each in event_log.read(log) if each.kind == "terminated"] == [1_700_000_005.0]
 
 
 @pytest.mark.parametrize("first", ["memory", "cores"])
