@@ -243,27 +243,28 @@ class SessionWatch(Watch):
     @property
     def url(self) -> str | None:
         """Address of the exporter, such as http://127.0.0.1:9464; None once the watch is closed."""
-        return self._hub.exporter.url if self._hub else None
+        hub = self._hub  # another thread may close it meanwhile
+        return hub.exporter.url if hub else None
 
     @property
     def port(self) -> int | None:
         """TCP port of the exporter; None once the watch is closed."""
-        return self._hub.exporter.port if self._hub else None
+        hub = self._hub
+        return hub.exporter.port if hub else None
 
     def diagnose(self) -> dict[str, Any]:
         """The diagnosis document of all sessions of this driver, without queries once the watch is closed."""
-        if self._hub is None:
+        hub = self._hub
+        if hub is None:
             return super().diagnose()
         from ledgerops.diagnosis.report import document
 
-        hub = self._hub
         return document(hub.worker.snapshot.verdicts(), time.time(), hub.exporter.url, hub.config.app)
 
     def status(self) -> dict[str, Any]:
         """The document that the exporter serves at /status; without queries once the watch is closed."""
-        if self._hub is None:
-            return super().status()
-        return status_document(self._hub.worker.snapshot, time.time())
+        hub = self._hub
+        return super().status() if hub is None else status_document(hub.worker.snapshot, time.time())
 
     def collector(self) -> Collector:
         """A collector for a prometheus_client registry; one that is asked for after `close` yields nothing."""

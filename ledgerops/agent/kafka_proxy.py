@@ -48,11 +48,11 @@ class BrokerProxy:
         given_up: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
         """The answer. Raises BrokerError without one or when `given_up`, UserError for settings that cannot work."""
-        end = time.monotonic() + 2 * seconds + START_SLACK_SECONDS  # offsets and settings are two questions
-        if not self._lock.acquire(timeout=2 * seconds + START_SLACK_SECONDS):
+        most = 2 * seconds + START_SLACK_SECONDS  # offsets and settings are two questions
+        if not self._lock.acquire(timeout=most):
             raise BrokerError("another request takes too long")
-        try:
-            return self._asked({**question, "seconds": seconds}, end, given_up)
+        try:  # from now on: a question that had to wait must not end the process that answers all others
+            return self._asked({**question, "seconds": seconds}, time.monotonic() + most, given_up)
         finally:
             self._lock.release()
 

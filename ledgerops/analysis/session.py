@@ -153,7 +153,7 @@ class Investigation:
         if state.verdict is None or self.query not in (None, query):
             return
         self._muted.setdefault(query, {}).update({each.rule: each for each in state.verdict.muted})
-        if self.with_timeline or self.at is None:
+        if self.with_timeline or self.at is None or self.since is not None:
             self.finding_history.take(state.verdict, state.history)
         if self.plots:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
@@ -71,7 +71,7 @@ class Diagnoser:
         roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
         roots = self._prevented(sorted(roots, key=_rank))
         status = _status(view, findings)
-        self._note_ended({root.rule: root for root in roots if root.severity != "info"}, now)
+        self._note_ended({root.rule: root for root in roots if root.severity != "info"}, findings, now)
         return Verdict(
             query=view.query,
             at=now,
@@ -86,9 +86,10 @@ class Diagnoser:
             muted=tuple(sorted(muted, key=_rank)),
         )
 
-    def _note_ended(self, roots: Mapping[str, Finding], now: float) -> None:
-        """Remembers the root causes of the verdict before that are none any more."""
-        over = [finding for rule, finding in self._roots.items() if rule not in roots]
+    def _note_ended(self, roots: Mapping[str, Finding], found: Iterable[Finding], now: float) -> None:
+        """Remembers the root causes of the verdict before that are over: one that another explains now is not."""
+        active = {finding.rule for finding in found if finding.severity != "info"}
+        over = [finding for rule, finding in self._roots.items() if rule not in active]
         self._ended.extend(EndedCause(finding, self._judged) for finding in over)
         while self._ended and self._ended[0].until < now - ENDED_SECONDS:
             self._ended.popleft()

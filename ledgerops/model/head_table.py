@@ -31,11 +31,13 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
     # the partitions of a topic fill up together: all are done in MIN_POINTS calls
     halves = MIN_THINNED_PARTITIONS + len(table) // MIN_POINTS
     for partition, head in offsets:
+        if head > MAX_OFFSET:
+            continue
         known = table.get(partition)
         if known is None:
             known = table[partition] = (array("d"), array("d"))
         heads, times = known
-        if head > MAX_OFFSET or (times and at <= times[-1]):
+        if times and at <= times[-1]:
             continue
         if heads and head < heads[-1]:
             heads, times = table[partition] = (array("d"), array("d"))

@@ -210,7 +210,7 @@ class QueryRegistry:
 
     def _forget_ended(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
-        for _, name in ended[: max(0, len(self.queries) - MAX_ENDED_QUERIES + 1)]:
+        for _, name in ended[: max(0, len(ended) - MAX_ENDED_QUERIES + 1)]:
             del self.queries[name]
             self.runs.forget(name)
             self._query_names = {run: query for run, query in self._query_names.items() if query != name}

@@ -292,3 +292,23 @@ def test_an_application_without_an_interpreter_is_told(monkeypatch):
 
     with pytest.raises(UserError, match="kafka_servers needs a Python interpreter, and this application has none"):
         asks(lambda: NOBODY).ask({"ask": "offsets", "partitions": [], "settings": []})
+
+
+def test_a_question_that_waited_for_another_has_all_of_its_time(monkeypatch):
+    """Its time must not be over when its turn comes: that would end the process that answers both."""
+    clock, proxy = [100.0], asks(lambda: pytest.fail("not asked"))
+
+    class Taken:
+        def acquire(self, timeout):
+            clock[0] += timeout - 0.1
+            return True
+
+        def release(self):
+            pass
+
+    monkeypatch.setattr(proxy, "_lock", Taken())
+    monkeypatch.setattr(proxy, "_asked", lambda question, end, given_up: {"left": end - clock[0]})
+    monkeypatch.setattr("ledgerops.agent.kafka_proxy.time.monotonic", lambda: clock[0])
+
+    assert proxy.ask({"what": "heads"}, seconds=3.0)["left"] > 6.0
+    monkeypatch.undo()

@@ -42,6 +42,13 @@ def test_queries_of_which_nothing_was_heard_since_are_left_out(capsys):
     assert "windowed" in queries
 
 
+def test_at_a_moment_what_ended_before_it_is_told_too(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--at", "2026-11-21T12:36:20Z", "--since", "5m", "--json"]) == 1
+
+    [query] = json.loads(capsys.readouterr().out)["queries"]
+    assert [ended["rule"] for ended in query["ended"]] == ["source-unreachable"]
+
+
 def test_the_timeline_is_printed_above_the_sum(capsys):
     assert main(["diagnose", "--from", OUTAGE, "--timeline"]) == 1
 

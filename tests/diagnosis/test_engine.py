@@ -336,6 +336,18 @@ def test_a_root_cause_that_is_over_is_remembered_for_an_hour_unless_it_was_only_
     assert judge(view(NOW + 3700)).ended == ()
 
 
+def test_a_root_cause_that_another_explains_now_is_not_over():
+    late, sink = [True], [False]
+    judge = Diagnoser((rule("late", late, linger=0.0), rule("slow-sink", sink, ("late",), linger=0.0)))
+
+    assert [root.rule for root in judge(view(NOW)).root_causes] == ["late"]
+    sink[0] = True
+    verdict = judge(view(NOW + 5))
+    assert ([root.rule for root in verdict.root_causes], verdict.ended) == (["slow-sink"], ())
+    late[0] = sink[0] = False
+    assert [over.finding.rule for over in judge(view(NOW + 10)).ended] == ["slow-sink"]
+
+
 def muting(muted, *rules):
     return Diagnoser(rules, muted=frozenset(muted))(view())
 

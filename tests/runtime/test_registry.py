@@ -278,6 +278,15 @@ def test_tasks_that_are_cut_are_refused(data):
         registry(Observation(T0, "tasks", "windowed", data))
 
 
+def test_queries_that_run_push_none_out_that_has_just_failed():
+    made = registry(*(event("started", f"run-{n}", name=f"query_{n}") for n in range(MAX_ENDED_QUERIES + 20)))
+    made.ingest(event("started", "bad", name="bad"))
+    made.ingest(event("terminated", "bad", exception="boom"))
+    made.ingest(event("started", "one-more", name="one_more"))
+
+    assert made.queries["bad"].history.ended is not None
+
+
 def test_queries_that_come_and_go_do_not_fill_the_memory():
     made = registry()
     for number in range(3 * MAX_ENDED_QUERIES):

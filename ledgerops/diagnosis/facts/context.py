@@ -45,13 +45,13 @@ def _source(source: SourceProgress) -> SourceKind:
 
 
 def sink_kind(view: QueryView) -> SinkKind:
-    """The kind of the sink, by the plan, else by the newest batch."""
-    text = view.plan.sink or (view.last.sink if view.last is not None else "")
-    return _kind(text, SINKS)
+    """The kind of the sink, by its name: what stands in brackets is where it writes."""
+    name = sink_name(view).lower()
+    return next((kind for sign, kind in SINKS.items() if sign in name), "other")
 
 
 def sink_name(view: QueryView) -> str:
-    """The sink without its options."""
+    """The sink without its options, by the plan, else by the newest batch."""
     text = view.plan.sink or (view.last.sink if view.last is not None else "")
     return text.partition("[")[0].partition("(")[0] or "sink"
 
@@ -78,11 +78,6 @@ def contexts(view: QueryView) -> tuple[str, ...]:
     """What first steps are chosen by, the most special first: the sink, then the source, then any."""
     special = ("sink function",) if function_computes(view) else ("small files",) if small_files(view) else ()
     return (*special, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
-
-
-def _kind(text: str, signs: Mapping[str, SinkKind]) -> SinkKind:
-    lower = text.lower()
-    return next((kind for sign, kind in signs.items() if sign in lower), "other")
 
 
 def fitting(steps: Mapping[str, Remedy], view: QueryView) -> Remedy:

@@ -71,6 +71,6 @@ def crash_loop(view: QueryView) -> Loop | None:
 
 
 def _failed_batch(view: QueryView, end: Ended) -> int:
-    """The batch after the newest that was done before the end; ids are the checkpoint's and go on over restarts."""
-    done = [batch.batch_id for batch in view.history.batches if batch.ended <= end.at]
-    return max(done) + 1 if done else 0
+    """The batch after the newest that was done before the end. Ids are the checkpoint's and go on over restarts, but
+    begin anew with another checkpoint."""
+    return next((batch.batch_id + 1 for batch in reversed(view.history.batches) if batch.ended <= end.at), 0)

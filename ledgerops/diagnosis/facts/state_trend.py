@@ -38,10 +38,12 @@ def growing(reported: Reports) -> Reports:
 
 
 def forgets(view: QueryView, reported: Reports) -> bool:
-    """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
+    """Whether an operator removed rows in these batches, or the query's state shrank in this run, in the hour that is
+    remembered."""
     if any(state.removed for _, state in reported):
         return True
-    rows = [point.state_rows for point in view.history.trend]
+    began = view.history.started_at or 0.0
+    rows = [point.state_rows for point in view.history.trend if point.at >= began]
     return any(later < earlier for earlier, later in pairwise(rows))
 
 

@@ -17,18 +17,16 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-WITHOUT_OUTPUT = ("memory", "noop")  # sinks whose results end with the driver, as Spark names them, in lower case
-
 
 def check(view: QueryView) -> Iterator[Finding]:
     plan = view.plan
-    sink = (plan.sink or "").lower()
-    if not plan.temporary_checkpoint or any(name in sink for name in WITHOUT_OUTPUT):
+    if not plan.temporary_checkpoint or sink_kind(view) == "none":
         return
     yield Finding(
         f"the query has no checkpoint location: {after_restart(plan.starting_offsets)}",

@@ -55,9 +55,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     kind = error_class(ended.error_class, line) or "no error class"
     batch = f" after batch {view.last.batch_id}" if view.last is not None else " before its first batch"
     evidence = [failures(view, ended.at)]
-    known = [each.batch_id for each in view.history.batches]
-    if known:
-        evidence.append(Evidence("failed_batch_id", float(max(known) + 1), "count", "it is repeated", ended.at))
+    if view.history.batches:
+        failed = float(view.history.batches[-1].batch_id + 1)
+        evidence.append(Evidence("failed_batch_id", failed, "count", "it is repeated", ended.at))
     path, partition, offset = place(ended.exception)
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))

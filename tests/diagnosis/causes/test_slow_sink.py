@@ -122,6 +122,7 @@ def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_wo
         pytest.param("KafkaTable", "check the request latency of the broker that is written to", id="Kafka"),
         pytest.param("DeltaSink[/out]", "time one commit to the table, and look for other writers of it", id="a table"),
         pytest.param("FileSink[/out]", "time one write at the target of the sink", id="files"),
+        pytest.param("FileSink[/kafka/delta]", "time one write at the target of the sink", id="whatever the path"),
     ],
 )
 def test_the_first_step_fits_the_sink(history, sink, first):

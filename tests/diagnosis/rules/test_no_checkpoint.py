@@ -21,13 +21,17 @@ def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, offse
     assert finding.summary == f"the query has no checkpoint location: {effect}"
 
 
+def test_a_folder_whose_name_is_that_of_a_sink_is_none(history):
+    assert list(RULE.check(history(plan={"temporary_checkpoint": True, "sink": "FileSink[/data/memory/orders]"})))
+
+
 @pytest.mark.parametrize(
     "plan",
     [
         pytest.param({"temporary_checkpoint": False}, id="a folder of its own"),
         pytest.param({}, id="not known"),
         pytest.param({"temporary_checkpoint": True, "sink": "MemorySink"}, id="a table in memory"),
-        pytest.param({"temporary_checkpoint": True, "sink": "noop-table"}, id="no output"),
+        pytest.param({"temporary_checkpoint": True, "sink": "NoopTable"}, id="no output"),
     ],
 )
 def test_others_are_not(history, plan):

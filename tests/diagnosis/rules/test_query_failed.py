@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
@@ -40,6 +42,15 @@ def test_the_batch_that_failed_is_told(history):
         ("ledgerops_query_failures_total", 1.0),
         ("failed_batch_id", 6.0),
     ]
+
+
+def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
+    view = history(exception=STACK)
+    old = [replace(batch, batch_id=batch.batch_id + 50, run_id="run-0") for batch in view.history.batches]
+    view.history.batches.extendleft(reversed(old))
+    [finding] = RULE.check(QueryView(view.history, view.now))
+
+    assert {each.name: each.value for each in finding.evidence}["failed_batch_id"] == 6.0
 
 
 def test_the_file_that_cannot_be_read_is_named(history):

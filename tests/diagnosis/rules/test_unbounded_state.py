@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.unbounded_state import RULE
+from ledgerops.signals.query_view import QueryView
 
 
 def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe") -> list[dict]:
@@ -51,6 +52,18 @@ def test_an_operator_whose_metrics_tell_of_no_timer_has_no_excuse(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=operators))
 
     assert finding.component.name == tws
+
+
+def test_what_an_earlier_run_held_is_no_state_that_shrank(history):
+    """A restart with a new checkpoint begins with no row, as the runbook advises."""
+    view = history(warm=0, seconds=[1] * 30, operators=growing(30))
+    [point] = list(view.history.trend)[:1]
+    began = view.history.started_at
+    view.history.trend.appendleft(point._replace(at=began - 10, state_rows=70_000))
+    assert len(list(RULE.check(QueryView(view.history, view.now)))) == 1
+
+    view.history.trend.appendleft(point._replace(at=began + 1, state_rows=70_000))
+    assert list(RULE.check(QueryView(view.history, view.now))) == []
 
 
 def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(history):

@@ -179,7 +179,7 @@ def _head_at(tape: Tape, at: float) -> float:
 def _in_window(tape: Tape) -> list[float]:
     """The batch in which each failure of the last quarter of an hour happened."""
     newest = [heard for at, heard in tape.failures if at >= tape.failures[-1][0] - 900]
-    return [max((each.id for each in tape.all[:heard]), default=-1) + 1 for heard in newest]
+    return [tape.all[heard - 1].id + 1 if heard else 0 for heard in newest]
 
 
 def _without_a_sign(tape: Tape) -> float:
@@ -447,7 +447,7 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "seconds_without_a_sign": _without_a_sign,
     "ledgerops_query_failures_total": lambda tape: float(len(tape.failures)),
-    "failed_batch_id": lambda tape: float(max(batch.id for batch in tape.all) + 1),
+    "failed_batch_id": lambda tape: float(tape.all[-1].id + 1),
     "crash-loop: failed_batch_id": lambda tape: float(_in_window(tape)[-1]),
     "failures_in_window": lambda tape: float(len(_in_window(tape))),
     "failures_in_that_batch": lambda tape: float(_in_window(tape).count(_in_window(tape)[-1])),
