@@ -11,7 +11,7 @@ from pathlib import Path
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, read_head
 from ledgerops.errors import UserError
 
-SPARKS = "set spark.eventLog.compression.codec to zstd"
+SPARKS = "for the next run set spark.eventLog.compression.codec to zstd"
 UNPACK = "unpack it, and give the files in it"
 OTHER_CODECS = {"lz4": SPARKS, "lzf": SPARKS, "snappy": SPARKS, "gz": UNPACK, "zip": UNPACK}  # -> what to do
 ROLLING = "eventlog_v2_"

@@ -13,6 +13,8 @@ from ledgerops.errors import UserError, os_reason
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
+PAGES = ("/recording", "/metrics", "/status", "/diagnosis")
+
 
 class Source(NamedTuple):
     """`now` is the exporter's clock where there is one: what was recorded ends with its last observation. `mute` and
@@ -37,9 +39,9 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     """
     if is_exporter(place):
         return _exporter(place.rstrip("/"), seconds)
-    path = Path(place)
+    path = Path(unquote(urlsplit(place).path) if place.startswith("file:/") else place)
     if not path.exists():
-        raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
+        raise UserError(f"cannot read {place}: {_missing(place)}")
     if not recording.is_packed(path) and is_event_log(path):
         from ledgerops.analysis import event_log  # a quarter of the time that all other modules take to import
 
@@ -47,11 +49,22 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     return Source(place, recording.read(path), None)
 
 
+def _missing(place: str) -> str:
+    """Why there is nothing at a place that is no file, and what to give instead."""
+    if "://" in place:
+        return "not on this machine; copy it here first, for example with `hdfs dfs -get` or `aws s3 cp --recursive`"
+    if place.rpartition(":")[2].isdecimal() or place == "localhost":
+        return f"no such file; for an exporter give its URL, such as http://127.0.0.1:{place.rpartition(':')[2]}"
+    return "no such file or folder; give a recording, a Spark event log or a URL"
+
+
 def _exporter(url: str, seconds: float | None) -> Source:
     from ledgerops.common.http import ask  # with ssl and urllib, which a file does not need
 
     try:
-        address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
+        for page in PAGES:  # as Prometheus and a browser have the address
+            url = url.removesuffix(page)
+        address = f"{url}/recording"
         if seconds is not None:
             address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
         body, headers = ask(address)

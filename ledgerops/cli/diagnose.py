@@ -117,6 +117,7 @@ def _write(path: Path, page: str) -> None:
         path.write_text(page, "utf-8")
     except OSError as error:
         raise cannot_write(path, error) from None
+    print(f"wrote {path}", file=sys.stderr)
 
 
 def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) -> int:

@@ -8,6 +8,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import re
 from textwrap import indent
 
 from ledgerops.diagnosis.do_first import section
@@ -16,9 +17,11 @@ from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import PAGES, on_call
 from ledgerops.errors import UserError, did_you_mean
 
+ALERT = re.compile("[A-Z]")  # the words of an alert's name: LedgerQueryStuck is that of query-stuck
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("slug", nargs="?", metavar="RULE", help="the rule whose runbook to print")
+    parser.add_argument("slug", nargs="?", metavar="RULE", help="the rule, or the alert of one, whose runbook to print")
 
 
 def _runbook(rule: Rule) -> str:
@@ -32,9 +35,10 @@ def run(args: argparse.Namespace) -> int:
         for rule in RULES:
             print(f"{rule.slug:<24} {rule.severity:<9} {rule.title.split(': ', 1)[-1]}")
         return 0
-    found = BY_SLUG.get(args.slug)
+    slug = ALERT.sub(lambda name: f"{'-' * bool(name.start())}{name[0].lower()}", args.slug.removeprefix("Ledger"))
+    found = BY_SLUG.get(slug)
     if found is None:
-        raise UserError(f"no rule {args.slug!r}; {did_you_mean(args.slug, BY_SLUG, 'see ledgerops rules')}")
+        raise UserError(f"no rule {args.slug!r}; {did_you_mean(slug, BY_SLUG, 'see ledgerops rules')}")
     print(f"{found.slug} ({found.severity})")
     print(_runbook(found))
     if found.explains:

@@ -138,7 +138,7 @@ def test_a_past_moment_can_be_asked_about(recorded, capsys):
         ),
         pytest.param(
             ["--at", "2020-01-01T00:00:00Z"],
-            "no query in {place} before 2020-01-01T00:00:00Z",
+            "no streaming query in {place} before 2020-01-01T00:00:00Z",
             id="nothing there yet",
         ),
     ],

@@ -456,6 +456,12 @@ def test_completion_does_without_the_ledger(monkeypatch):
     assert "key-skew" in names["rules", "slug"]
 
 
+@pytest.mark.parametrize("name", ["query-stuck", "LedgerQueryStuck"])
+def test_a_rule_is_found_by_its_name_and_by_that_of_its_alert(name, capsys):
+    assert main(["rules", name]) == 0
+    assert capsys.readouterr().out.startswith("query-stuck (critical)")
+
+
 @pytest.fixture
 def closed_port():
     """A port of this machine that nobody listens on, as long as it is bound."""

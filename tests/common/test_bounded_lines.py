@@ -154,8 +154,8 @@ def bombs(folder):
             b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD,
             ":1: not a recording line (no valid",
         ),
-        "newlines.jsonl": (b"\n" * (64 * MIB), ": no query in "),
-        "newlines-log": (EVENT + b"\n" * (64 * MIB), ": no query in "),
+        "newlines.jsonl": (b"\n" * (64 * MIB), ": no streaming query in "),
+        "newlines-log": (EVENT + b"\n" * (64 * MIB), ": no streaming query in "),
     }
     for name, (content, said) in plain.items():
         (folder / name).write_bytes(content)
