@@ -81,7 +81,7 @@ class QueryFindingHistory:
             self.worst = verdict
         held = {}
         for finding in verdict.findings:
-            key = (finding.rule, finding.component.kind, finding.component.name)
+            key = _key(finding)
             held[key] = self._open.get(key) or self._begin(finding, verdict.at)
             _raise(held[key], finding.severity)
         for root in verdict.root_causes:
@@ -95,15 +95,14 @@ class QueryFindingHistory:
                     period.by[root.rule] = period.by.get(root.rule, 0) + 1
         for key, period in self._open.items():
             if key not in held:
-                end = history.ended.at if history.ended is not None else None
+                end = _end_of_its_run(period, verdict.at, history)
                 period.with_run = end is not None
                 period.until = verdict.at if end is None else max(period.began, min(end, verdict.at))
         self._open = held
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:
-        part = (finding.rule, finding.component)
         for earlier in reversed(self.periods):
-            if (earlier.finding.rule, earlier.finding.component) != part or earlier.until is None:
+            if _key(earlier.finding) != _key(finding) or earlier.until is None:
                 continue
             if finding.since - earlier.until > MAX_GAP_SECONDS:
                 break
@@ -137,6 +136,19 @@ class FindingHistory:
         if verdict.query not in self.queries:
             self.queries[verdict.query] = QueryFindingHistory(verdict.query)
         self.queries[verdict.query].take(verdict, history)
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.component.kind, finding.component.name
+
+
+def _end_of_its_run(period: FindingPeriod, at: float, history: History) -> float | None:
+    """When the run ended with which a finding ended, or the next one began: of a driver that is killed no end is known,
+    and a finding lingers for some seconds. None where it ended by itself."""
+    if history.ended is not None:
+        return history.ended.at
+    began = history.started_at
+    return began if began is not None and period.seen < began and at - began <= MAX_GAP_SECONDS else None
 
 
 def _gravity(verdict: Verdict) -> tuple[int, int, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.analysis.finding_history import Change, FindingHistory, settled
@@ -43,6 +45,38 @@ def lines(finding_history, **options):
 
 
 SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind", 72)
+
+
+@pytest.mark.parametrize(
+    ("restarted", "over", "until", "with_run"),
+    [
+        pytest.param(130, 140, 130, True, id="it lingers into a run after a driver that was killed"),
+        pytest.param(30, 140, 140, False, id="long after a restart"),
+        pytest.param(80, 200, 200, False, id="the run that ended it began two minutes before"),
+        pytest.param(None, 140, 140, False, id="the run goes on"),
+    ],
+)
+def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, over, until, with_run):
+    history = History("daily_counts")
+    history.start(T0, "id", "run-1")
+    finding_history = tell((66, [SINK], [], "pressured"), history=history)
+    if restarted is not None:
+        history.start(T0 + restarted, "id", "run-2")
+    tell((over, [], [], "healthy"), history=history, finding_history=finding_history)
+    [period] = finding_history.queries["daily_counts"].periods
+
+    assert (period.until, period.with_run) == (T0 + until, with_run)
+
+
+def test_a_finding_that_comes_back_in_other_words_is_the_same():
+    steady, odd = (
+        replace(SINK, component=Component("query", "daily_counts", detail)) for detail in ("periodic", "irregular")
+    )
+    finding_history = tell(
+        (66, [steady], [], "pressured"), (80, [], [], "healthy"), (90, [replace(odd, since=T0 + 85)], [], "pressured")
+    )
+
+    assert [each.times for each in finding_history.queries["daily_counts"].periods] == [2]
 
 
 def test_the_story_tells_what_began_what_explains_it_and_what_ended():

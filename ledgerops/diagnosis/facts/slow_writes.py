@@ -60,7 +60,7 @@ class Stalls(NamedTuple):
 
     @property
     def far(self) -> bool:
-        """Whether each is so long that a third would come late."""
+        """Whether each takes ten times the usual and all together 15 s: then two are proof enough."""
         durations = [each.duration for each in self.slow]
         return min(durations, default=0.0) >= VERY_FAR_TIMES * self.usual and sum(durations) >= FAR_SECONDS
 
@@ -122,7 +122,7 @@ def _split(view: QueryView, batches: Sequence[Progress]) -> Stalls:
         batches,
         usual,
         [batches[place] for place in waited],
-        [batches[place] for place in waited if place - 1 not in waited],
+        [batches[place] for place in waited if place - 1 not in long],  # one that lasts is one event
         median([shares[place] for place in waited]),
     )
 

@@ -22,8 +22,8 @@ Evidence:
     batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
-    slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a slow batch
-        directly
+    slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a batch which
+        takes as long directly
     waiting_share_of_excess: median over the slow batches of what no task computes in (driver_before, driver_between,
         after_tasks, sink_wait and waiting of the parts of a batch, less its uneven parts), divided by (duration -
         usual_batch_seconds); of a batch whose tasks are not known the median of the others, and where none are known:

@@ -127,6 +127,10 @@ def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
         pytest.param({"seconds": [1, 1, 6, 6, 6, 1, 1, 1]}, id="one pause of the machine over three batches"),
         pytest.param({"seconds": [1, 6, 1, 1, 1, 6, 1, 1]}, id="twice is a coincidence"),
         pytest.param({"seconds": [6] * 16}, id="slow each time"),
+        pytest.param(
+            {"seconds": [1] * 20 + [5] * 7, "rows": [1000] * 20 + [1000, 3000] * 3 + [1000]},
+            id="slow from some time on, with more rows now and then",
+        ),
         pytest.param({"seconds": [1, 6] * 8}, id="slow every other time"),
         pytest.param({"seconds": [1, 1, 1, 1.9] * 4}, id="within the interval"),
         pytest.param({"seconds": STALLS, "rows": [100, 100, 100, 900] * 4, "warm_rows": 100}, id="bursts of rows"),

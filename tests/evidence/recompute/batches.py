@@ -123,7 +123,8 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
         long = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
         idle = idle_shares(tape, long, usual, adding)
         slow = [batch for batch in long if idle[batch.id] >= 0.5]
-        firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in slow]
+        outlasts = [batch for batch in window if batch.seconds > least]
+        firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in outlasts]
         if len(firsts) > 1:
             yield {
                 "slow_batches": float(len(slow)),
