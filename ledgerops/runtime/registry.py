@@ -138,7 +138,7 @@ class QueryRegistry:
     def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
         """A fresh verdict on one query, which is also kept."""
         view = self.view(state, now)
-        state.verdict = state.judge(view, brief=True) if brief else state.judge(view)
+        state.verdict = state.judge(view, brief)
         return state.verdict
 
     def forget_times(self, at: float) -> None:
@@ -223,7 +223,8 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
         case "started":
             history.start(at, str(seen.data.get("id") or run_id), run_id)
         case "idle":
-            history.idle(at)
+            if not history.is_late(run_id, at):
+                history.idle(at)
         case "terminated":
             exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
             marks = {mark: seen.data.get(mark) is True for mark in END_MARKS}

@@ -278,6 +278,16 @@ def test_tasks_that_are_cut_are_refused(data):
         registry(Observation(T0, "tasks", "windowed", data))
 
 
+def test_an_idle_event_of_the_run_before_does_not_make_the_new_one_idle():
+    made = registry(event("started", "run-1", name="q"), event("terminated", "run-1", exception=None))
+    made.ingest(replace(event("started", "run-2", name="q"), at=T0 + 20))
+    made.ingest(replace(event("idle", "run-1"), at=T0 + 9))
+    assert made.queries["q"].history.idle_since is None
+
+    made.ingest(replace(event("idle", "run-2"), at=T0 + 30))
+    assert made.queries["q"].history.idle_since == T0 + 30
+
+
 def test_queries_that_run_push_none_out_that_has_just_failed():
     made = registry(*(event("started", f"run-{n}", name=f"query_{n}") for n in range(MAX_ENDED_QUERIES + 20)))
     made.ingest(event("started", "bad", name="bad"))
