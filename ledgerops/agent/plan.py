@@ -62,6 +62,9 @@ class PlanReader:
         self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in active}
 
 
+LEAST_SAFE = ("latest", "given", "earliest")  # offsets at which a restart loses rows, may, or repeats them
+
+
 def read_plan(run: Run) -> Plan:
     """All that can be known now; raises nothing."""
     session = run.session
@@ -167,8 +170,8 @@ def starting_offsets(analyzed: Any) -> str | None:
         lower = {option.lower(): value for option, value in options.items()}
         if lower.keys() & SUBSCRIPTIONS:
             value = "given" if lower.keys() & TIMESTAMPS else lower.get("startingoffsets", "latest").lower()
-            found.add(value if value in ("latest", "earliest") else "given")
-    return max(found, default=None)
+            found.add(value if value in LEAST_SAFE else "given")
+    return next((each for each in LEAST_SAFE if each in found), None)
 
 
 def _options(analyzed: Any) -> Iterator[dict[str, str]]:

@@ -5,18 +5,16 @@ A stage may have a million tasks, so of each only its time and its rows are kept
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from ledgerops.agent.tasks import ran_seconds
+from ledgerops.agent.tasks import PYTHON, ran_seconds
 from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, StageSummary
 from ledgerops.signals.skew import skew_score
 
-PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 Json = Mapping[str, Any]
 
 

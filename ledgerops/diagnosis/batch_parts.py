@@ -170,8 +170,8 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
 
 
 def reads_again(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
-    """The stages that read far more rows than all sources of the query have: rows that these did not bring. None where
-    Spark counted no row of the sources, as where it cannot tell whose the rows of a scan are."""
+    """The stages that read far more rows than all sources of the query have: rows that these did not bring. Empty where
+    Spark counted no row of the sources: it cannot be told then whose the rows of a scan are."""
     rows = sum(source.rows * source.times_read for source in batch.sources)
     return [each for each in stages if rows and each.records > FAR_TIMES * rows]
 

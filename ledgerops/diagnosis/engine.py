@@ -80,7 +80,7 @@ class Diagnoser:
             root_causes=tuple(roots),
             findings=tuple(findings),
             ended=tuple(self._ended),
-            forecast=Forecast() if brief else forecast(view, self.freshness),
+            forecast=Forecast() if brief else forecast(view),
             figures={} if brief else _figures(view),
             attribution=() if brief else shown(profile(view)),
             muted=tuple(sorted(muted, key=_rank)),
@@ -260,8 +260,8 @@ def _figures(view: QueryView) -> dict[str, float]:
     return {name: float(value) for name, value in known.items() if value is not None}
 
 
-def forecast(view: QueryView, freshness: float) -> Forecast:
-    """When the backlog will be gone, and when results will be older than `freshness` at the present rates.
+def forecast(view: QueryView) -> Forecast:
+    """When the backlog will be gone, and when results will be older than the objective at the present rates.
 
     While arrival is R times the processing rate, the lag grows by (R - 1) / R seconds a second.
     """
@@ -272,4 +272,4 @@ def forecast(view: QueryView, freshness: float) -> Forecast:
     if grown is None or load is None or load.processed <= 0 or load.arrival <= load.processed:
         return Forecast(drain_seconds=view.capacity.drain_seconds)
     rising = 1 - load.processed / load.arrival
-    return Forecast(seconds_to_slo_breach=max(0.0, freshness - grown.lag) / rising)
+    return Forecast(seconds_to_slo_breach=max(0.0, view.freshness - grown.lag) / rising)

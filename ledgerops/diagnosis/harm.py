@@ -148,7 +148,7 @@ def _turns(view: QueryView) -> Sequence[Turn]:
     """The newest batches after the first one, and the running one once it has outlasted the interval; none where all
     are in time."""
     interval = view.trigger.interval
-    if not interval or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
+    if not interval or view.plan.ends_itself:
         return []
     batches = view.baseline.settled
     steady = view.baseline.steady[0].started if view.baseline.steady else view.now
@@ -200,7 +200,7 @@ def _late_results(view: QueryView) -> Harm | None:
 
     Of such long batches two are enough, the one that runs now included, unless they get shorter.
     """
-    if view.trigger.interval or not view.trigger.known or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
+    if view.trigger.interval or not view.trigger.known or view.plan.ends_itself:
         return None
     latest = view.baseline.recent
     if len(latest) == RECENT_BATCHES:
@@ -225,7 +225,7 @@ def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
     if harm(view) is not None:
         return True
-    if view.run.is_idle or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
+    if view.run.is_idle or view.plan.ends_itself:
         return False
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:

@@ -30,7 +30,7 @@ def _done(view: QueryView) -> bool:
     ended = view.history.ended
     if ended is None or ended.exception is not None:
         return False
-    return ended.unwatched or view.plan.trigger in ("available_now", "once")
+    return ended.unwatched or view.plan.ends_itself
 
 
 INFO: Metric[QueryView] = Metric(

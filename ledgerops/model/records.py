@@ -325,6 +325,11 @@ class Plan:
     delta: bool = False  # the session has Delta's extension: a function of the query may read and write its tables
 
     @property
+    def ends_itself(self) -> bool:
+        """Whether its run processes what is there, and then ends: a backlog that does not grow."""
+        return self.trigger in ("available_now", "once")
+
+    @property
     def lateness(self) -> float | None:
         """The largest allowed lateness of its watermarks, in seconds; None without any."""
         return max(self.watermarks.values(), default=None)

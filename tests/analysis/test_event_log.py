@@ -275,9 +275,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(UserError, match=r"compressed with gz; unpack it, and give the files in it"):
         list(event_log.read(tmp_path))
     (tmp_path / "local-6.lz4").write_bytes(b"LZ4Block")
-    with pytest.raises(
-        UserError, match=r"compressed with lz4; for the next run set spark\.eventLog"
-    ):
+    with pytest.raises(UserError, match=r"compressed with lz4; for the next run set spark\.eventLog"):
         list(event_log.read(tmp_path / "local-6.lz4"))
     broken = tmp_path / "local-7.zstd"
     broken.write_bytes(zstandard.compress(b"{}")[:4] + b"nonsense that is no frame")

@@ -96,12 +96,13 @@ def answer(known: Situation, question: Question) -> CapacityAnswer:
     now = known.stages.cores if known.stages else None
     cores = question.cores or now
     partial = CapacityAnswer(question, arrival, trigger, cores)
-    bound = limit(known, cores, None, known.fit)
     if known.fit is None:
         carried = known.shown if question.trigger is None and question.cores is None else None
         keeps: Behaviour = "keeps_up" if carried and not known.backlog and question.text == "now" else "unknown"
         reason = (f"capacity unknown: {known.reason}",)
-        return replace(partial, at_least=carried, behaviour=keeps, unknown_because=reason, limit=bound)
+        return replace(
+            partial, at_least=carried, behaviour=keeps, unknown_because=reason, limit=limit(known, cores, None, None)
+        )
     scaled = _scaled(known, question.cores)
     if isinstance(scaled, str):
         return replace(partial, unknown_because=(scaled,))

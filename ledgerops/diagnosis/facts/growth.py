@@ -23,7 +23,6 @@ from ledgerops.signals.theil_sen import fit_line
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
 MIN_GROWTH_RATIO = 1.2  # batch time over the time in which its rows arrived: the next batch will have more rows
 MIN_BATCH_LAG_SECONDS = 15.0  # where only batch times show it: a hiccup of the machine also makes a few batches longer
-SELF_ENDING_TRIGGERS = ("available_now", "once")  # their runs process a backlog that does not grow
 SERIES_BATCHES = 12  # newest batches that are checked for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # of the steps that must rise: a single quick batch does not end a trend
@@ -51,7 +50,7 @@ def piled_up_before(sizes: Sequence[int]) -> bool:
 @once
 def growth(view: QueryView) -> Growth | None:
     """How the query falls behind; None when it does not, or when there are too few batches to tell."""
-    if view.history.idle_since is not None or view.plan.trigger in SELF_ENDING_TRIGGERS:
+    if view.history.idle_since is not None or view.plan.ends_itself:
         return None
     return _growing_backlog(view) or _waiting(view) or _growing_batches(view) or _rising_trend(view)
 

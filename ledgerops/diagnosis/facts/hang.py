@@ -40,7 +40,7 @@ def limits(view: QueryView) -> Limits:
     """By the trigger, the usual batches and the rows that wait; one long batch is not the usual."""
     if view.plan.trigger in LONG_RUNNING:
         return _same(max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval))
-    if view.plan.trigger in ("available_now", "once"):
+    if view.plan.ends_itself:
         return _same(MAX_ONE_BATCH_SECONDS)
     interval, usual = view.interval, view.baseline.usual_duration
     if usual is None:

@@ -14,7 +14,7 @@ RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the r
 
 
 def slower_since(view: QueryView, since: float) -> float | None:
-    """The part of the longest batch since the loss that batches did not take before it; None without three before."""
+    """By what share the longest batch since the loss exceeds the median of those before; None with fewer than three."""
     before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_DURATIONS * 2 :]
     after = [batch.duration for batch in view.batches if batch.ended >= since] + [view.run.unfinished_seconds or 0.0]
     if len(before) < MIN_DURATIONS or max(after) <= 0:

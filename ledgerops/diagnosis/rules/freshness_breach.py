@@ -37,7 +37,6 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.result_age import catches_up, too_old
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -47,7 +46,7 @@ from ledgerops.signals.query_view import QueryView
 
 def check(view: QueryView) -> Iterator[Finding]:
     last = view.last
-    if last is None or view.history.idle_since is not None or view.plan.trigger in growth.SELF_ENDING_TRIGGERS:
+    if last is None or view.history.idle_since is not None or view.plan.ends_itself:
         return
     # where the trigger is not known, the longest pause seen replaces it
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
