@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from ledgerops.errors import UserError, cannot_read
+from ledgerops.errors import UserError, cannot_read, did_you_mean
 from ledgerops.input_files import read_text
 
 FILE = "ledgerops.toml"
@@ -231,7 +231,8 @@ def _from_text(setting: Field[Any], text: str) -> object:
 
 def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str) -> object:
     if key not in known:
-        raise UserError(f"{where}: no setting {key!r}; the settings are {', '.join(sorted(known))}")
+        hint = did_you_mean(key, known, f"the settings are {', '.join(sorted(known))}")
+        raise UserError(f"{where}: no setting {key!r}; {hint}")
     kind = _types()[key]
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
         raise UserError(f"{where}: {key} is too large")

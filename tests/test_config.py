@@ -91,11 +91,16 @@ def test_a_number_of_thousands_of_digits_is_one_line(tmp_path):
         load(file, {})
 
 
-def test_an_unknown_key_names_the_known_ones(tmp_path):
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("prot", r"did you mean port\?"), ("colour", "the settings are app, basic_auth_.*po")],
+    ids=["a misspelt one", "none like it"],
+)
+def test_an_unknown_key_is_answered_with_the_one_meant_or_all_known_ones(tmp_path, key, hint):
     file = tmp_path / "my.toml"
-    file.write_text("prot = 1")
+    file.write_text(f"{key} = 1")
 
-    with pytest.raises(UserError, match=r"my\.toml: no setting 'prot'; the settings are app, basic_auth_.*po"):
+    with pytest.raises(UserError, match=rf"my\.toml: no setting '{key}'; {hint}"):
         load(file, {})
 
 

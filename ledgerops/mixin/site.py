@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml, setting
 from ledgerops.diagnosis.runbook import PAGES
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 
 EXPORTER_SETTINGS = {
     "bearer_token_file": "scrape_token_file",
@@ -173,7 +173,8 @@ def read_site(file: Path | None) -> Site:
         values[name] = str(whole.get(of_exporter, ""))
     for key, value in table.items():
         if key not in known:
-            raise UserError(f"{file}: no setting render.{key}; the settings are {', '.join(known)}")
+            hint = did_you_mean(key, known, f"the settings are {', '.join(known)}")
+            raise UserError(f"{file}: no setting render.{key}; {hint}")
         wanted = type(known[key].default)
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
             raise UserError(f"{file}: render.{key} is too large")

@@ -37,14 +37,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
         ("time_scale = 1e300", "render: time_scale must be at most 31536000, not 1e+300"),
         (f"time_scale = 0x{'f' * 5000}", "{file}: render.time_scale is too large"),
         ("""job = 'x"'""", """render: job must not contain quotes, backslashes or line breaks: 'x"'"""),
-        ("jobs = 'x'", "{file}: no setting render.jobs; the settings are job, scrape_seconds, "
-         "evaluation_seconds, time_scale, "
-         "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, grafana, "
-         "scrape_tls, scrape_ca_file, "
-         "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
-         "scrape_secret, kubernetes_labels, kubernetes_namespaces, kubernetes_monitoring, "
-         "kubernetes_workers, kubernetes_workers_max, kubernetes_driver_hosts, "
-         "notify_url, notify_token_file, notify_ca_file"),
+        ("jobs = 'x'", "{file}: no setting render.jobs; did you mean job?"),
         ("kubernetes_workers = 'spark'", "render: kubernetes_workers is application=Deployment,..., not 'spark'"),
         ("kubernetes_workers_max = 0", "render: kubernetes_workers_max must be above 0"),
         ("job = 3", "{file}: render.job must be text, not 3"),
