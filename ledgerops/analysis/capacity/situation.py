@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from ledgerops.analysis.capacity.fit import Fit, fit, observed
 from ledgerops.analysis.capacity.stages import Stages, stages_of
+from ledgerops.common.format import instant
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.records import Progress
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.signals.baseline import CHANGED_RATIO, RECENT_BATCHES
 from ledgerops.signals.capacity import FIT_BATCHES, OBSERVED
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import cap_of
@@ -41,13 +43,22 @@ class Situation:
 
 
 def situation(view: QueryView) -> Situation:
-    """From the run's newest FIT_BATCHES batches with rows, without its warm-up."""
+    """From the run's newest FIT_BATCHES batches with rows, without its warm-up, and once they take far longer than they
+    did, without those before."""
+    notes: list[str] = []
     batches = [batch for batch in view.baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
+    lost, usual = view.baseline.slowdown, view.baseline.usual
+    if lost is not None and lost.factor >= CHANGED_RATIO:
+        batches = [batch for batch in batches if batch.started >= usual[-1].ended]
+        notes.append(
+            f"for as many rows a batch takes {lost.factor:.1f} times as long as it did until "
+            f"{instant(format_instant(usual[-1].ended))}: only batches since then count"
+        )
     found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
     if isinstance(found, str) and view.capacity.estimate.reason == OBSERVED:
         newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= view.interval] or batches[-3:]
         found = observed([batch.rows for batch in newest], [batch.duration for batch in newest])
-    arrival, notes = view.rates.arrival, []
+    arrival = view.rates.arrival
     if arrival is None and view.rates.read_by_source:
         arrival = sum(view.rates.read_by_source.values())
         notes.append("no source reports its head offsets: the arrival rate is the input rate")

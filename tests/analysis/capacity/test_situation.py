@@ -73,6 +73,17 @@ def test_a_query_at_ease_whose_batches_are_of_one_size_is_not():
     assert known.shown == pytest.approx(500)
 
 
+def test_batches_from_before_a_change_do_not_count():
+    """A sink that begins to wait: 0.4 s for a batch, then 4.4 s, with the rows that come meanwhile."""
+    before = view([0.4] * 20 + [4.4] * 6, [200] * 20 + [440] * 6)
+    known = situation(before)
+
+    assert known.fit is None and known.reason.startswith("only 6 batches have rows")
+    assert known.shown == pytest.approx(100)
+    [note] = known.notes
+    assert note.startswith("for as many rows a batch takes 5.0 times as long as it did until 2027-01-15 08:00:")
+
+
 def test_batches_that_get_slower_are_noted():
     took = [(0.4 + n / 5000) * (1 + number / 50) for number, n in enumerate(ROWS)]
     [note] = situation(view(took, ROWS)).notes
