@@ -1,25 +1,30 @@
-"""Input recomputed: each batch reads and computes the same rows of Kafka several times.
+"""Input recomputed: each batch reads and computes the same rows several times.
 
-Meaning: Spark counted a multiple of the offsets that the batch covers. In `foreachBatch` every action (a write, a
+Meaning: Spark counted a multiple of the offsets that the batch covers, or several stages read as many rows each, which
+    together are all that Spark counted. In `foreachBatch` every action (a write, a
     count, a show) computes the batch from its source again unless it is persisted. In other queries the plan reads the
     source more than once, as a union or a join of a stream with itself does.
-Impact: the broker sends all rows several times, and everything up to the action is computed as often. Rows and rates of
-    ledgerops count each row once; Spark's own progress and UI count it each time.
+Impact: the source sends all rows several times, and everything up to the action is computed as often. Of Kafka, rows
+    and rates of ledgerops count each row once; of other sources they count it each time, as Spark's progress does.
 Diagnosis: 1. Count the actions of the function that `foreachBatch` calls, also those on data frames made of the batch.
-    2. Without `foreachBatch`, look for several scans of the same topic in the plan (tab SQL of the Spark UI).
+    2. Without `foreachBatch`, look for several scans of the same source in the plan (tab SQL of the Spark UI).
     3. `ledgerops_busy_ratio{app="APP",query="QUERY"}` says whether the query has time to spare.
 Mitigation: call `persist()` on the batch at the beginning of the function and `unpersist()` at its end, in `finally`.
     It needs memory or disk for one batch.
 Evidence:
-    times_read: the smallest of rows over offsets, rounded, of a source in the three newest batches with new offsets.
+    times_read: of Kafka the smallest of rows over offsets, rounded, of a source in the three newest batches with new
+        offsets; of other sources the fewest stages without a shuffle in the newest two batches whose tasks were read
 """
 
 from collections.abc import Iterator
 from itertools import islice
 
+from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.records import Progress, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
@@ -34,10 +39,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         for source in batch.sources:
             if source.read > 0:
                 times[source.name] = min(source.times_read, times.get(source.name, source.times_read))
+    times |= _by_stages(view)
     name = max(times, key=lambda each: times[each], default=None)
     if name is None or times[name] < 2:
         return
-    in_function = "foreachbatch" in batches[-1].sink.lower()
+    in_function = sink_kind(view) == "foreach_batch"
     yield Finding(
         f"each batch reads its rows of {name} {times[name]} times"
         + (": once for each action on the batch in foreachBatch" if in_function else ""),
@@ -46,6 +52,26 @@ def check(view: QueryView) -> Iterator[Finding]:
         (COUNT_ACTIONS, PERSIST) if in_function else (READ_ONCE,),
         confidence=0.9,
     )
+
+
+def _by_stages(view: QueryView) -> dict[str, int]:
+    """How often the only source is read, where Spark does not tell it by offsets, by the newest batches with tasks."""
+    newest = view.run.tasks
+    if newest is None or len(view.sources) != 1 or len(_reading(newest)) < 2:
+        return {}
+    known = ((batch, view.history.tasks_of(batch)) for batch in reversed(view.batches[-LOOKBACK_BATCHES:]))
+    times = [_times(batch, tasks) for batch, tasks in known if tasks is not None and batch.rows > 0]
+    return {view.sources[0].name: min(times[:MIN_BATCHES])} if len(times) >= MIN_BATCHES else {}
+
+
+def _times(batch: Progress, tasks: TaskSummary) -> int:
+    reading = _reading(tasks)
+    return len(reading) if len(set(reading)) == 1 and sum(reading) == batch.rows else 1
+
+
+def _reading(tasks: TaskSummary) -> list[int]:
+    """The rows of each stage that reads."""
+    return [stage.records for stage in tasks.stages if stage.records > 0 and not stage.reads_shuffle]
 
 
 PERSIST = Remedy(

@@ -3,7 +3,9 @@ import pytest
 from ledgerops.diagnosis.rules.input_recomputed import RULE
 from ledgerops.model.spark_progress import parse_progress
 from ledgerops.signals.query_view import QueryView
-from tests.build import T0, history, spark_json
+from tests.build import T0, spark_json
+from tests.build import history as remembered
+from tests.diagnosis.conftest import stage
 
 
 def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sink="ForeachBatchSink"):
@@ -17,7 +19,7 @@ def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sin
             batchId=number, timestamp=f"2027-01-15T08:00:{2 * number:02}.000Z", numInputRows=count, sources=[source],
             sink={"description": sink},
         )))  # fmt: skip
-    return QueryView(history(batches), T0 + 60)
+    return QueryView(remembered(batches), T0 + 60)
 
 
 def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_count_once():
@@ -38,6 +40,36 @@ def test_a_union_that_reads_a_source_twice_is_found():
 
     assert finding.summary == "each batch reads its rows of transactions 3 times"
     assert finding.remedies[0].action.startswith("look for several scans")
+
+
+def read_by(history, *records, rows=3000, count=8, source="RateStreamV2[rowsPerSecond=5]"):
+    """Batches of a query on one source, with a stage for each of `records` that reads so many rows."""
+    stages = [stage(records=[each / 2] * 2, shuffle=False, began=0.1 * n) for n, each in enumerate(records)]
+    return history(
+        rows=rows, seconds=[1] * count, stages=[stages] * count, source=source, plan={"sink": "ForeachBatchSink"}
+    )
+
+
+def test_of_a_source_without_offsets_the_stages_that_read_tell_it(history):
+    [finding] = RULE.check(read_by(history, 1000, 1000, 1000))
+
+    assert finding.summary == (
+        "each batch reads its rows of transactions 3 times: once for each action on the batch in foreachBatch"
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "more"),
+    [
+        pytest.param([3000], {}, id="one stage"),
+        pytest.param([1000, 2000], {}, id="two stages that read other rows"),
+        pytest.param([1000, 1000], {}, id="less than Spark counted"),
+        pytest.param([3000, 3000], {}, id="a table with as many rows"),
+        pytest.param([1000, 1000, 1000], {"count": 1}, id="one batch"),
+    ],
+)
+def test_stages_that_read_other_rows_tell_nothing(history, records, more):
+    assert list(RULE.check(read_by(history, *records, **more))) == []
 
 
 @pytest.mark.parametrize(
