@@ -129,6 +129,7 @@ class Log:
                 case "SparkListenerApplicationStart":
                     self._settings |= {"app_id": _text(event, "App ID"), "app_name": _text(event, "App Name")}
                 case "SparkListenerApplicationEnd":
+                    yield from self._running()  # as it was before the end
                     self._application_ended = event["Timestamp"] / 1000
                     self._now = max(self._now, self._application_ended)
                 case "SparkListenerLogStart":
@@ -222,11 +223,14 @@ class Log:
         """The batches that are running where the log ends, of runs whose end it does not report; and the end of those
         that the application took with it. Spark reports none when it is stopped by a signal, and one that an exception
         ended after that of the application."""
-        for run_id in list(self._begun):
-            yield from self._unfinished(run_id)
+        yield from self._running()
         for run_id, query_id in self._active.items() if self._application_ended is not None else ():
             data = {"id": query_id, "runId": run_id, "exception": None, "with_application": True}
             yield self._seen("terminated", self._application_ended, run_id, data)
+
+    def _running(self) -> Iterator[Observation]:
+        for run_id in list(self._begun):
+            yield from self._unfinished(run_id)
 
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         batch, since = self._begun.pop(run_id, (-1, 0.0))
