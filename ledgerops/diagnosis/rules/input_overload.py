@@ -143,7 +143,8 @@ def ruled_out(view: QueryView) -> str | None:
     load = growth.load(view)
     if load is None or load.ratio is None or load.ratio >= growth.least_ratio(view):
         return None
-    return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
+    noise = ": more by no more than the noise of a few batches" if round(load.arrival) > round(load.processed) else ""
+    return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed{noise}"
 
 
 RULE = Rule("input-overload", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), ruled_out)

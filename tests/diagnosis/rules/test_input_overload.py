@@ -101,6 +101,12 @@ def test_it_is_ruled_out_with_its_numbers(history):
     assert RULE.ruled_out(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"
 
 
+def test_a_little_more_than_is_processed_is_said_to_be_noise(history):
+    said = RULE.ruled_out(history(warm=14, seconds=[2] * 8, backlog=[70 * n for n in range(8)]))
+
+    assert said == "535 rows/s arrive and 500 rows/s are processed: more by no more than the noise of a few batches"
+
+
 WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": [{"add_batch": 2.9}] * 20, "cores": 2}
 
 
