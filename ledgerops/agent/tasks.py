@@ -319,7 +319,7 @@ def parse_stage(
         seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
         slowest_task=int(slowest.get("partitionId", slowest["index"])) if slowest else None,
         shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
-        failed_seconds=sum(task.get("duration") or 0 for task in failed) / 1000,
+        failed_seconds=sum(max(0, task.get("duration") or 0) for task in failed) / 1000,  # a clock may be set back
         failure=_failure(failed) if failed else None,
     )
 

@@ -235,7 +235,7 @@ def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
         needed, part, even = busiest, "uneven_executors", max(longest, ran / facts.slots)
     needed = min(wall, needed)
     even = min(needed, even) if part else needed
-    retries = min(stage.failed_seconds, wall - needed)
+    retries = min(max(0.0, stage.failed_seconds), wall - needed)
     return StageSplit(stage, wall - needed - retries, retries, 0.0, part, needed - even, even)
 
 

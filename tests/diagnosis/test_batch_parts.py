@@ -233,6 +233,7 @@ def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran
         pytest.param(0.4, 0.1, 0.4, id="less than what no task needs"),
         pytest.param(2.0, 0.0, 0.5, id="beside tasks that went on"),
         pytest.param(0.0, 0.5, 0.0, id="none failed"),
+        pytest.param(-3.0, 0.5, 0.0, id="by a clock that was set back"),
     ],
 )
 def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(failed, launch, retries):
