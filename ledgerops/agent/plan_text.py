@@ -22,7 +22,7 @@ STATEFUL = re.compile(
 )
 # a function's state as the plan calls it, and as Spark's progress does
 GROUPS_STATE = re.compile(r"\bFlatMapGroups(InPandas)?WithState\b[^\n]*?\b(No|ProcessingTime|EventTime)Timeout\b")
-KEYED_STATE = re.compile(r"\b(StateStoreSave|StreamingDeduplicate) \[([^\]\n]+)\]")
+KEYED_STATE = re.compile(r"\b(StateStoreSave|StreamingDeduplicate) \[([^\n]+?)\], state info")
 JOINED_STATE = re.compile(r"\b(StreamingSymmetricHashJoin)\b[^\n]*\bstate cleanup \[([^\]\n]+)\]")
 STATE_NAMES = {
     "StateStoreSave": "stateStoreSave",
@@ -30,7 +30,7 @@ STATE_NAMES = {
     "StreamingSymmetricHashJoin": "symmetricHashJoin",
 }
 EVENT_TIME = re.compile(r"-T\d+ms\b")  # of a column with a watermark, after its id
-PYTHON = re.compile(r"\b\w*(?:EvalPython|InPandas|InArrow|InPySpark|WindowPython|AggregatePython)")
+PYTHON = re.compile(r"^\W*(?:\d+\W+)?\w*(?:EvalPython|InPandas|InArrow|InPySpark|WindowPython|AggregatePython)", re.M)
 NOT_SHOWN = re.compile(r"\.\.\. (\d+) more fields")  # at the end of a list that Spark cuts
 GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 

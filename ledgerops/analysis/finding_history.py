@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
+from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import History
 
@@ -148,7 +149,8 @@ def _end_of_its_run(period: FindingPeriod, at: float, history: History) -> float
     if history.ended is not None:
         return history.ended.at
     began = history.started_at
-    return began if began is not None and period.seen < began and at - began <= MAX_GAP_SECONDS else None
+    lingers = BY_SLUG[period.finding.rule].linger if period.finding.rule in BY_SLUG else 0.0
+    return began if began is not None and period.seen < began and at - began <= lingers + MIN_STATUS_SECONDS else None
 
 
 def _gravity(verdict: Verdict) -> tuple[int, int, float]:

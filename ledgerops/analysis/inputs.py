@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ledgerops.analysis.event_log_files import is_event_log
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
@@ -62,9 +62,11 @@ def _exporter(url: str, seconds: float | None) -> Source:
     from ledgerops.common.http import ask  # with ssl and urllib, which a file does not need
 
     try:
-        for page in PAGES:  # as Prometheus and a browser have the address
-            url = url.removesuffix(page)
-        address = f"{url}/recording"
+        parts = urlsplit(url)  # as Prometheus and a browser have the address
+        page = next((each for each in PAGES if parts.path.endswith(each)), "")
+        parts = parts._replace(path=parts.path.removesuffix(page))
+        address = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/recording"))
+        url = urlunsplit(parts._replace(query=""))
         if seconds is not None:
             address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
         body, headers = ask(address)

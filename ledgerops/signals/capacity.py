@@ -124,7 +124,7 @@ class Capacity:
     def drain_seconds(self) -> float | None:
         """Seconds until the backlog is gone: as fast as it shrinks, else by what arrival leaves of the capacity. None
         when unknown or never."""
-        if self._lag.shrinks and self._lag.backlog:
+        if self._lag.shrinks and self._lag.backlog and self._lag.falls_by > 0:
             return self._lag.backlog / self._lag.falls_by
         left, arrival = self._lag.unread_offsets, self._rates.arrival
         if left is None or arrival is None or self.sustainable is None:

@@ -49,7 +49,7 @@ class Lag:
         if len(latest) < 2:
             return 0.0
         (first, most), (last, left) = max(latest, key=lambda each: each[1]), latest[-1]
-        return (most - left) / (last.ended - first.ended) if left < most else 0.0
+        return (most - left) / (last.ended - first.ended) if left < most and last.ended > first.ended else 0.0
 
     @kept
     def backlog_by_partition(self) -> Mapping[Partition, int]:

@@ -147,6 +147,7 @@ JOIN = (
         pytest.param(SAVE.format("at#9-T0ms"), (), id="a group by the event time, without a delay"),
         pytest.param(SAVE.format("day#3-T86400ms") + SAVE.format("id#4"), (), id="one of two groups"),
         pytest.param(SAVE.format("a#1, ... 26 more fields"), (), id="keys that are not all shown"),
+        pytest.param(SAVE.format("arr[0]#12, window#30-T10000ms"), (), id="a key with brackets"),
         pytest.param(SAVE.format(""), (), id="one group for all rows"),
         pytest.param(
             SAVE.format("window#27-T10000ms") + DEDUPE.format("browser_window_id#28"), ("dedupe",),

@@ -122,17 +122,22 @@ WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0
 EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
 
 
-@pytest.mark.parametrize(("ran", "found"), [(1.5, True), (0.3, False)], ids=["by the totals too", "by the totals none"])
-def test_samples_between_two_batches_of_the_other_tell_nothing_of_the_slots(history, ran, found):
+@pytest.mark.parametrize(
+    ("shift", "found"),
+    [
+        pytest.param(0.0, False, id="taken while it waits: a slot is free"),
+        pytest.param(None, True, id="taken between its waits"),
+    ],
+)
+def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift, found):
     """Executors are sampled every ten seconds; so is the trigger of a neighbour."""
     view = history(**EVERY_OTHER)
     hog = crowd.neighbour(view, 999)
     hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
     seen = looked_at(beside(view, hog), active=0)
-    seen.hosts = [
-        replace(host, executors=tuple(replace(each, run_seconds=ran * host.at) for each in host.executors))
-        for host in seen.hosts
-    ]
+    if shift is None:
+        ends = [batch.ended - 0.05 for batch in view.batches]
+        seen.hosts = [replace(host, at=end) for host, end in zip(seen.hosts, ends, strict=False)]
 
     assert (neighbour(seen) is not None) is found
 

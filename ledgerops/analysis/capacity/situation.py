@@ -12,7 +12,7 @@ from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.signals.baseline import CHANGED_RATIO, RECENT_BATCHES
-from ledgerops.signals.capacity import FIT_BATCHES, OBSERVED
+from ledgerops.signals.capacity import FIT_BATCHES, MIN_FIT_BATCHES, OBSERVED
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import cap_of
 from ledgerops.signals.trigger import BUSY_BATCHES
@@ -49,10 +49,13 @@ def situation(view: QueryView) -> Situation:
     batches = [batch for batch in view.baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
     lost, usual = view.baseline.slowdown, view.baseline.usual
     if lost is not None and lost.factor >= CHANGED_RATIO:
-        batches = [batch for batch in batches if batch.started >= usual[-1].ended]
+        since = [batch for batch in batches if batch.started >= usual[-1].ended]
+        enough = len(since) >= MIN_FIT_BATCHES
+        batches = since if enough else batches
         notes.append(
             f"for as many rows a batch takes {lost.factor:.1f} times as long as it did until "
-            f"{instant(format_instant(usual[-1].ended))}: only batches since then count"
+            f"{instant(format_instant(usual[-1].ended))}: "
+            + ("only batches since then count" if enough else "these estimates are from before that")
         )
     found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
     if isinstance(found, str) and view.capacity.estimate.reason == OBSERVED:

@@ -15,6 +15,8 @@ Mitigation: if the function calls a service, check that service first. Then load
     partitions than the query has cores.
 """
 
+from collections.abc import Mapping
+
 from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
@@ -47,6 +49,13 @@ def _workers_wait(view: QueryView) -> bool:
     return use is not None and at_once is not None and use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 
 
+def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
+    """Who waits: behind `foreachBatch` Spark does not tell the time of the plan's Python workers."""
+    tasks = [view.history.tasks_of(each.batch) for each in found.splits]
+    told = any(each is not None and each.python_seconds is not None for each in tasks)
+    return {"who": "Python workers take" if told else "tasks wait, probably for the plan's Python functions, for"}
+
+
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     if view.trigger.interval and _workers_wait(view):
         return (LOOK, more_tasks(view, found.duration, waits=True))
@@ -58,7 +67,8 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("python",),
     min_share=0.45,  # a Python source that only passes rows on has less
-    happened="Python workers take {seconds} of a batch of {batch}",
+    happened="{who} {seconds} of a batch of {batch}",
+    details=_details,
     component=lambda view, found: Component("stage", "Python workers"),
     holds=_jvm_waits,
     remedies=_remedies,

@@ -44,7 +44,8 @@ def _holds(view: QueryView, found: Profile) -> bool:
     unknown = found.parts.get("tasks_unknown")
     if found.knows_tasks or unknown is None:
         return True
-    return unknown.excess >= MOSTLY * found.duration and not python_computes(view)
+    own_python = python_computes(view) and not view.others  # with other queries the workers may be theirs
+    return unknown.excess >= MOSTLY * found.duration and not own_python
 
 
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:

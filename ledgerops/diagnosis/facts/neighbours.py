@@ -97,17 +97,20 @@ def slots_taken(view: QueryView) -> bool:
 
 def _full_slots(view: QueryView) -> list[bool]:
     """Of each of the newest samples of the executors whether tasks had every slot."""
-    newest: Sequence[Host] = list(view.hosts)[-NEWEST_SAMPLES:]
-    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
-    return [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
+    return [full for host in list(view.hosts)[-NEWEST_SAMPLES:] if (full := _is_full(host)) is not None]
 
 
-def _tasks_at_once(view: QueryView) -> float:
-    """How many tasks ran on average since the oldest of the newest samples, by the executors' totals: a query with the
-    rhythm of the samples may always be between two batches when these are taken."""
-    first, *_, last = list(view.hosts)[-NEWEST_SAMPLES:]
-    ran = sum(each.run_seconds for each in last.executors) - sum(each.run_seconds for each in first.executors)
-    return ran / (last.at - first.at) if last.at > first.at else 0.0
+def _is_full(host: Host) -> bool | None:
+    running = [each for each in host.executors if each.active and each.cores]
+    return sum(e.active_tasks for e in running) >= sum(e.cores for e in running) if running else None
+
+
+def _slots_were_free(view: QueryView, waits: Sequence[tuple[float, float]]) -> bool:
+    """Whether each sample of the executors that was taken while the query waited shows a free slot. Others tell
+    nothing: those of a neighbour with their rhythm may all be from between two of its batches."""
+    during = [host for host in view.hosts if any(since <= host.at <= until for since, until in waits)]
+    told = [full for host in during if (full := _is_full(host)) is not None]
+    return bool(told) and not any(told)
 
 
 @once
@@ -167,11 +170,10 @@ def neighbour(view: QueryView) -> Neighbour | None:
 
 def _holder(view: QueryView) -> str | None:
     """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
-    width, slots = view.cluster.cores, _full_slots(view)
-    if not width or (len(slots) == NEWEST_SAMPLES and not any(slots) and _tasks_at_once(view) < MOSTLY * width):
+    width, waits = view.cluster.cores, _waits(view)
+    if not width or len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
-    waits = _waits(view)
-    if len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
+    if _slots_were_free(view, waits):
         return None
     total = sum(until - since for since, until in waits)
     for other in view.others:

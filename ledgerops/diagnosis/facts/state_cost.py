@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis.limits import SHOWN_BATCHES
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, SHOWN_BATCHES
 from ledgerops.model.records import Host, Progress, StateOperator
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -66,11 +66,19 @@ def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
         return False
     timers = [value for name, value in operator.custom.items() if "Timers" in name]
     lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
-    return not (timers and lives) or any(timers) or any(lives)
+    if not (timers and lives) or any(timers) or any(lives):
+        return True
+    earlier = (each for batch in view.baseline.steady[-LOOKBACK_BATCHES:] for each in batch.operators)
+    return any(  # a batch without rows sets no timer
+        value and ("Timers" in name or name.endswith("WithTTLVars"))
+        for each in earlier
+        if each.name == operator.name
+        for name, value in each.custom.items()
+    )
 
 
 def heap_bytes(view: QueryView) -> int | None:
-    """The heaps of all executors in bytes, as Spark divides them; None where unknown, as in event logs."""
+    """The heaps of all executors in bytes, as Spark divides them; None where unknown."""
     memory = [executor.memory_max_bytes for executor in view.cluster.executors]
     return int(sum(most / UNIFIED_MEMORY_SHARE + RESERVED_BYTES for most in memory)) if memory and all(memory) else None
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress
@@ -54,7 +55,8 @@ def jump(view: QueryView) -> Jump | None:
     if over <= 0:
         return None
     batches = list(view.history.batches)
-    return _far_ahead(batches, last, over) or _ahead_of_clock(batches, newest, last, over) or _leap(batches, over)
+    by_clock = _ahead_of_clock(batches, newest, last, over) if dropped(view) is not None else None
+    return _far_ahead(batches, last, over) or by_clock or _leap(batches, over)
 
 
 def _on_time(batch: Progress) -> float:
@@ -94,10 +96,13 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
 
 
 def _ahead_of_clock(batches: Sequence[Progress], newest: Progress, last: Progress, over: float) -> Jump | None:
-    """A watermark that is ahead of the clock while rows are behind it, however it came there: with the first batch, in
-    small steps, or by a batch of such rows only. The newest batch whose rows hold it there."""
+    """A watermark that is ahead of the clock while rows came behind it, however it came there: with the first batch, in
+    small steps, or by a batch of such rows only. The newest batch whose rows hold it there.
+
+    Where no row is dropped the rows may be about the future, such as bookings.
+    """
     mark = last.watermark or 0.0
-    if mark - last.ended < MIN_LEAP_SECONDS or (newest.event_time_avg or 0.0) >= mark:
+    if mark - last.ended < MIN_LEAP_SECONDS or (newest.event_time_avg or 0.0) >= (newest.watermark or 0.0):
         return None
     for batch in reversed(batches):
         if batch.event_time_max is not None and batch.event_time_max >= mark:

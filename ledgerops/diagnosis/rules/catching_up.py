@@ -41,7 +41,7 @@ MAX_SILENT_INTERVALS = 3
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if not view.lag.shrinks or not (left := view.lag.backlog):
+    if not view.lag.shrinks or not view.lag.falls_by or not (left := view.lag.backlog):
         return
     last, interval = view.batches[-1], view.interval
     if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (interval + last.duration):

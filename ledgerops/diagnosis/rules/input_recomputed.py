@@ -36,11 +36,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     times: dict[str, int] = {}  # source -> the fewest
     for batch in batches:
-        for source in batch.sources:
-            if source.read > 0:
-                times[source.name] = min(source.times_read, times.get(source.name, source.times_read))
-    times |= _by_stages(view)
-    name = max(times, key=lambda each: times[each], default=None)
+        for each in batch.sources:
+            if each.read > 0:
+                times[each.name] = min(each.times_read, times.get(each.name, each.times_read))
+    for source, count in _by_stages(view).items():
+        times[source] = max(count, times.get(source, 1))
+    name = max(times, key=lambda source: times[source], default=None)
     if name is None or times[name] < 2:
         return
     in_function = sink_kind(view) == "foreach_batch"

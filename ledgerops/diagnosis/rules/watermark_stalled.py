@@ -53,8 +53,16 @@ def check(view: QueryView) -> Iterator[Finding]:
     silent = silent_input(view, stopped) if stopped is not None else None
     if stopped is not None and silent is not None:
         yield _by_input(stopped, silent)
-    elif clock is not None and not (clock.older and dropped(view)):  # rows that came late are no clock that stands
+    elif clock is not None and not (clock.older and _all_late(view)):
         yield _by_clock(view, clock)
+
+
+def _all_late(view: QueryView) -> bool:
+    """Whether all rows of the newest batch came behind the watermark, and are dropped: that is no clock that stands."""
+    last = view.last
+    if last is None or last.watermark is None or last.event_time_max is None:
+        return False
+    return last.event_time_max < last.watermark and dropped(view) is not None
 
 
 def _by_input(found: Stall, silent: Silent) -> Finding:

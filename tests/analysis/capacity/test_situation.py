@@ -75,13 +75,20 @@ def test_a_query_at_ease_whose_batches_are_of_one_size_is_not():
 
 def test_batches_from_before_a_change_do_not_count():
     """A sink that begins to wait: 0.4 s for a batch, then 4.4 s, with the rows that come meanwhile."""
-    before = view([0.4] * 20 + [4.4] * 6, [200] * 20 + [440] * 6)
-    known = situation(before)
+    known = situation(view([0.4] * 20 + [4.4, 4.5] * 8, [200] * 20 + [440, 460] * 8))
 
-    assert known.fit is None and known.reason.startswith("only 6 batches have rows")
-    assert known.shown == pytest.approx(100)
+    assert known.shown == pytest.approx(101, abs=1)  # 450 rows in 4.45 s, and not 200 in 2 s
     [note] = known.notes
-    assert note.startswith("for as many rows a batch takes 5.0 times as long as it did until 2027-01-15 08:00:")
+    assert note.startswith("for as many rows a batch takes 4.9 times as long as it did until 2027-01-15 08:00:")
+    assert note.endswith("only batches since then count")
+
+
+def test_a_hiccup_leaves_the_estimate_and_is_noted():
+    took = [0.4 + n / 5000 for n in ROWS]
+    known = situation(view([*took, 4.4, 4.4, 4.4], [*ROWS, 440, 440, 440]))
+
+    assert known.fit is not None
+    assert known.notes[0].endswith("these estimates are from before that")
 
 
 def test_batches_that_get_slower_are_noted():

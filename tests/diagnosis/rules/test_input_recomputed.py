@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.rules.input_recomputed import RULE
@@ -48,6 +50,18 @@ def read_by(history, *records, rows=3000, count=8, source="RateStreamV2[rowsPerS
     return history(
         rows=rows, seconds=[1] * count, stages=[stages] * count, source=source, plan={"sink": "ForeachBatchSink"}
     )
+
+
+def test_of_kafka_the_offsets_tell_it_whatever_the_stages(history):
+    """Its rows count once, so they are not those of all stages together."""
+    seen = view([2000, 2000, 2000])
+    for batch in seen.batches:
+        stages = history(warm=0, seconds=[1], stages=[[stage(records=[500, 500], shuffle=False)] * 2]).history.tasks[0]
+        seen.history.add_tasks(replace(stages, run_id=batch.run_id, batch_id=batch.batch_id))
+
+    assert [each.summary.partition(":")[0] for each in RULE.check(QueryView(seen.history, seen.now))] == [
+        "each batch reads its rows of transactions 2 times"
+    ]
 
 
 def test_of_a_source_without_offsets_the_stages_that_read_tell_it(history):

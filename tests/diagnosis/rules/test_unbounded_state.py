@@ -110,6 +110,19 @@ def test_a_function_that_sets_no_time_is_told_what_it_lacks_and_not_a_watermark(
     assert finding.remedies[1].action == "give the function a timeout, timers or a time to live"
 
 
+def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
+    none = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
+    operators = [
+        each | {"custom": none | {"numRegisteredTimers": 9.0 * (n < 29)}}
+        for n, each in enumerate(growing(30, name="transformWithStateInPySparkExec"))
+    ]
+    marks = [1.79e9 + 2.0 * n for n in range(30)]
+
+    assert (
+        list(RULE.check(history(warm=0, seconds=[1] * 30, operators=operators, watermark=marks, plan=WATERMARK))) == []
+    )
+
+
 @pytest.mark.parametrize(
     ("without", "name"),
     [

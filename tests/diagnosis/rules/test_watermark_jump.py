@@ -35,8 +35,8 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
     [finding] = RULE.check(live(history, future=3600.0))
 
     assert finding.summary == (
-        "rows dated up to 59 min 59 s ahead of the clock hold the watermark 59 min 39 s ahead of it; "
-        "rows on time are 59 min 41 s behind the watermark"
+        "a row of batch 20 dated 1 h ahead of the rest pushed the watermark 1 h forward; "
+        "rows on time are 59 min 41 s behind it"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
 
@@ -71,8 +71,10 @@ def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
         pytest.param({"future": 50.0}, id="a minute"),
         pytest.param({"future": 900.0, "width": 100.0}, id="batches that are a ninth as wide"),
         pytest.param({"future": 3600.0, "goes_on": True}, id="a producer whose clock is ahead"),
-        pytest.param({"future": 3600.0, "goes_on": True, "at": 0}, id="that was ahead from the first batch on"),
-        pytest.param({"future": 250.0, "width": 100.0}, id="batches half as wide, ahead of the clock"),
+        pytest.param(
+            {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}, id="that was ahead from the first batch on"
+        ),
+        pytest.param({"future": 250.0, "width": 100.0, "drops": 900}, id="batches half as wide, ahead of the clock"),
     ],
 )
 def test_smaller_jumps_are_found_too(history, case):
@@ -92,7 +94,8 @@ def test_smaller_jumps_are_found_too(history, case):
         pytest.param({"step": 3600.0, "width": 1800.0}, id="a replay of hours in each batch"),
         pytest.param({"future": 3600.0, "at": 25}, id="the row has just been read"),
         pytest.param({"future": 3600.0, "at": 2, "step": 2.0}, id="a replay with nothing to compare with"),
-        pytest.param({"behind": -3600.0, "width": 5.0}, id="all rows are dated ahead, and none is behind"),
+        pytest.param({"behind": -3600.0, "width": 5.0, "drops": 900}, id="all are dated ahead, and none is behind"),
+        pytest.param({"future": 3600.0, "goes_on": True, "at": 0}, id="bookings: some are ahead, and none is dropped"),
     ],
 )
 def test_others_are_not(history, case):

@@ -220,6 +220,10 @@ def test_where_the_older_rows_are_dropped_it_is_late_data_and_no_clock(history):
     assert {"rows-dropped", "freshness-breach"} <= set(LATE_DATA.explains) and list(LATE_DATA.check(view))
 
 
+def test_older_rows_that_wait_in_open_windows_are_not_late_because_some_are_dropped(history):
+    assert list(RULE.check(clocked(history, stray=1.0, dropped=20)))
+
+
 def minute(at):
     return at // 60 * 60.0
 
