@@ -14,17 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from ledgerops.agent import connect_plan
-from ledgerops.agent.plan_text import (
-    has_python,
-    is_stateful,
-    parse_keys,
-    parse_sink,
-    parse_trigger,
-    parse_watermarks,
-    rows_made,
-    without_event_time,
-    without_timeout,
-)
+from ledgerops.agent.plan_text import has_python, parse_sink, parse_trigger, parse_watermarks, read_physical
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
@@ -38,6 +28,7 @@ SUBSCRIPTIONS = {"subscribe", "subscribepattern", "assign"}  # options of a Kafk
 TIMESTAMPS = {"startingtimestamp", "startingoffsetsbytimestamp"}
 TEMPORARY = re.compile(r"temporary-[0-9a-f-]{36}")
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+LEAST_SAFE = ("latest", "given", "earliest")  # offsets at which a restart loses rows, may, or repeats them
 Value = TypeVar("Value")
 
 
@@ -60,9 +51,6 @@ class PlanReader:
                 self._done[run.run_id] = complete
         active = {run.run_id for run in runs}
         self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in active}
-
-
-LEAST_SAFE = ("latest", "given", "earliest")  # offsets at which a restart loses rows, may, or repeats them
 
 
 def read_plan(run: Run) -> Plan:
@@ -103,12 +91,8 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
     logical, found, physical = explained.partition(connect_plan.PHYSICAL)
     if found:
         yield "watermarks", parse_watermarks(logical)
-        yield "keys", parse_keys(physical)
-        yield "stateful", is_stateful(physical)
-        yield "without_timeout", without_timeout(physical)
-        yield "without_event_time", without_event_time(physical)
+        yield from read_physical(physical).items()
         yield "python", has_python(physical)
-        yield "rows_made", rows_made(physical)
 
 
 def execution_of(run: Run) -> Any:
@@ -144,12 +128,8 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     yield "watermarks", _attempt(lambda: parse_watermarks(last.analyzed().toString()))
     physical = _attempt(lambda: str(last.executedPlan().toString()))
     if physical is not None:
-        yield "keys", parse_keys(physical)
-        yield "stateful", is_stateful(physical)
-        yield "without_timeout", without_timeout(physical)
-        yield "without_event_time", without_event_time(physical)
+        yield from read_physical(physical).items()
         yield "python", has_python(physical)
-        yield "rows_made", rows_made(physical)
 
 
 def sink_text(sink: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 TRIGGERS = {
     "ProcessingTimeTrigger": "processing_time",
@@ -58,6 +59,17 @@ def parse_seconds(text: str) -> float | None:
     """`1 minutes 30 seconds` -> 90.0; None for what is no such text."""
     parts = DELAY.findall(text)
     return sum(float(number) * SECONDS[unit] for number, unit in parts) if parts else None
+
+
+def read_physical(plan: str) -> dict[str, Any]:
+    """What a physical plan's text says of the fields of `Plan` of these names."""
+    return {
+        "keys": parse_keys(plan),
+        "stateful": is_stateful(plan),
+        "without_timeout": without_timeout(plan),
+        "without_event_time": without_event_time(plan),
+        "rows_made": rows_made(plan),
+    }
 
 
 def parse_keys(plan: str) -> tuple[str, ...]:

@@ -17,14 +17,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
-from ledgerops.agent.plan_text import (
-    is_stateful,
-    parse_keys,
-    parse_watermarks,
-    rows_made,
-    without_event_time,
-    without_timeout,
-)
+from ledgerops.agent.plan_text import parse_watermarks, read_physical
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import numbered_lines
@@ -278,11 +271,7 @@ class Log:
         plan = Plan(
             run_id,
             watermarks=parse_watermarks(text),
-            keys=parse_keys(text),
-            stateful=is_stateful(text),
-            without_timeout=without_timeout(text),
-            without_event_time=without_event_time(text),
-            rows_made=rows_made(text),
+            **read_physical(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
             state_settings=state_settings(properties.get),
             delta=has_delta(properties.get),
