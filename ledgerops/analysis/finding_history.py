@@ -82,7 +82,7 @@ class QueryFindingHistory:
             self.worst = verdict
         held = {}
         for finding in verdict.findings:
-            key = _key(finding)
+            key = finding.identity
             held[key] = self._open.get(key) or self._begin(finding, verdict.at)
             _raise(held[key], finding.severity)
         for root in verdict.root_causes:
@@ -103,7 +103,7 @@ class QueryFindingHistory:
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:
         for earlier in reversed(self.periods):
-            if _key(earlier.finding) != _key(finding) or earlier.until is None:
+            if earlier.finding.identity != finding.identity or earlier.until is None:
                 continue
             if finding.since - earlier.until > MAX_GAP_SECONDS:
                 break
@@ -137,10 +137,6 @@ class FindingHistory:
         if verdict.query not in self.queries:
             self.queries[verdict.query] = QueryFindingHistory(verdict.query)
         self.queries[verdict.query].take(verdict, history)
-
-
-def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.rule, finding.component.kind, finding.component.name
 
 
 def _end_of_its_run(period: FindingPeriod, at: float, history: History) -> float | None:

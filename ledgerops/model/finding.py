@@ -110,6 +110,11 @@ class Finding:
     explains: tuple[str, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """By which it is the same finding in another verdict: the rule, and what is wrong; not in which words."""
+        return self.rule, self.component.kind, self.component.name
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:

@@ -149,7 +149,7 @@ class CauseLog:
 
     def take(self, verdict: Verdict) -> list[dict[str, Any]]:
         """The records of what changed with this verdict."""
-        now = {(each.rule, each.component.kind, each.component.name): each for each in verdict.root_causes}
+        now = {each.identity: each for each in verdict.root_causes}
         before = self._active.get(verdict.query, {})
         self._active[verdict.query] = now
         began = [self._record(verdict, each, ended=False) for key, each in now.items() if key not in before]

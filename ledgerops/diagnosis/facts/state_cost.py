@@ -64,17 +64,17 @@ def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
     """Whether an operator can forget by timers, timeouts or a time to live, if its metrics do not deny it."""
     if not is_function(operator) or has_no_timeout(view, operator):
         return False
-    timers = [value for name, value in operator.custom.items() if "Timers" in name]
-    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
-    if not (timers and lives) or any(timers) or any(lives):
+    if _sets_time(operator) is not False:
         return True
     earlier = (each for batch in view.baseline.steady[-LOOKBACK_BATCHES:] for each in batch.operators)
-    return any(  # a batch without rows sets no timer
-        value and ("Timers" in name or name.endswith("WithTTLVars"))
-        for each in earlier
-        if each.name == operator.name
-        for name, value in each.custom.items()
-    )
+    return any(_sets_time(each) for each in earlier if each.name == operator.name)  # without rows no timer is set
+
+
+def _sets_time(operator: StateOperator) -> bool | None:
+    """Whether an operator has timers or a time to live, by its metrics; None where these do not tell of both."""
+    timers = [value for name, value in operator.custom.items() if "Timers" in name]
+    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
+    return any(timers) or any(lives) if timers and lives else None
 
 
 def heap_bytes(view: QueryView) -> int | None:
