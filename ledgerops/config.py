@@ -79,7 +79,7 @@ class Config:
         "Whether exceptions are kept unchanged. By default their long numbers, quoted values, addresses and "
         "credentials are masked before they are recorded or shown.",
     )
-    tasks_collector: bool = setting(True, "Whether task summaries are read from Spark's REST interface.")
+    tasks_collector: bool = setting(True, "Whether task summaries are read from Spark.")
     tables_collector: bool = setting(
         True, "Whether the history of the Delta and Iceberg tables that queries read and write is followed."
     )
@@ -111,7 +111,9 @@ class Config:
     basic_auth_user: str | None = setting(None, "User name that every request must send.")
     basic_auth_password_file: str | None = setting(None, "File with the password of that user.")
     bearer_token_file: str | None = setting(None, "File with a bearer token that every request must send.")
-    ui_url: str | None = setting(None, "Address of the Spark UI, if it differs from the one that Spark reports.")
+    ui_url: str | None = setting(
+        None, "Address of a Spark UI, to read tasks and executors there instead of in the driver."
+    )
     app: str | None = setting(
         None,
         "Name of the application, the label `app` of every series, which keeps equal query names of two applications "

@@ -30,7 +30,7 @@ from ledgerops.agent.poller import Poller
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, application_name, session_key
-from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.spark_status import SparkStatus
 from ledgerops.agent.tables import TableCollector
 from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
 
-WITHOUT_REST_SECONDS = 30.0  # until a session without a UI is asked again whether it has one
+WITHOUT_STATUS_SECONDS = 30.0  # until a session that tells nothing of its tasks is asked again
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
 OBSERVER_INTERVAL_SECONDS = 5.0
@@ -68,9 +68,9 @@ class Hub:
         self.stats = SelfStats()
         self.queue = EventQueue(self.stats)
         self.sessions: dict[str, Session] = {}
-        self._rest: tuple[Session, SparkRest] | None = None
-        self._without_rest: tuple[Session | None, float] = None, 0.0  # that names none, and until when it is not asked
-        self._rest_lock = threading.RLock()  # collectors ask at the same time, and while a session goes
+        self._status: tuple[Session, SparkStatus] | None = None
+        self._without_status: tuple[Session | None, float] = None, 0.0  # that has none, and until when it is not asked
+        self._status_lock = threading.RLock()  # collectors ask at the same time, and while a session goes
         muted = read_muted(config.mute, BY_SLUG)
         self.claim = Claim(Path(config.recording) if config.recording is not None else None)
         folder = self.claim.folder
@@ -111,49 +111,43 @@ class Hub:
         self.worker.on_snapshot = pusher.notice
         return pusher
 
-    def rest(self) -> SparkRest | None:
-        """Spark's REST interface; None when the UI is off, which is logged once. Raises what Spark raises."""
-        with self._rest_lock:
-            if self._rest is not None and self._rest[0].alive:
-                return self._rest[1]
+    def status(self) -> SparkStatus | None:
+        """What Spark knows, for all collectors; None where it cannot be had, which is logged once. Raises what Spark
+        raises."""
+        with self._status_lock:
+            if self._status is not None and self._status[0].alive:
+                return self._status[1]
+        self.forget_status()  # the application is gone, and the next has its own
         session = next((each for each in list(self.sessions.values()) if each.alive), None)
-        if session is None:
-            self.forget_rest()
+        without, until = self._without_status
+        if session is None or (session is without and time.monotonic() < until):
             return None
-        without, until = self._without_rest
-        if session is without and time.monotonic() < until:
-            return None
-        url = app_id = None
+        found = None
         try:
-            url = self.config.ui_url or session.ui_url
-            app_id = session.app_id if url is not None else None
+            found = session.status(self.config.ui_url)
         finally:
-            if url is None or app_id is None:
-                self._without_rest = session, time.monotonic() + WITHOUT_REST_SECONDS
-        if url is not None and app_id is not None:
-            return self._interface(session, url, app_id)
-        self.forget_rest()
+            if found is None:
+                self._without_status = session, time.monotonic() + WITHOUT_STATUS_SECONDS
+        if found is not None:
+            return self._shared(session, found)
         if not self.stats.collector_errors["rest"]:
             self.stats.error("rest")
-            log.warning("the Spark UI is off or unknown: no metrics of tasks and executors (see the setting ui_url)")
+            log.warning("tasks and executors cannot be read: set ui_url to the address of the Spark UI")
         return None
 
-    def _interface(self, session: Session, url: str, app_id: str) -> SparkRest | None:
+    def _shared(self, session: Session, found: SparkStatus) -> SparkStatus | None:
         """The one that all collectors share; None for a session that went while Spark was asked."""
-        with self._rest_lock:
-            if self._rest is None or self._rest[0] is not session:
-                self.forget_rest()  # the application is gone, and the next has an interface of its own
-                if session not in list(self.sessions.values()):
-                    return None
-                self._rest = session, SparkRest(url, app_id)
-            return self._rest[1]
+        with self._status_lock:
+            if session not in list(self.sessions.values()):
+                return None
+            if self._status is None or self._status[0] is not session:
+                self._status = session, found
+            return self._status[1]
 
-    def forget_rest(self) -> None:
-        """After a session went: the next application has an interface of its own."""
-        with self._rest_lock:
-            known, self._rest = self._rest, None
-        if known is not None:
-            known[1].close()
+    def forget_status(self) -> None:
+        """After a session went."""
+        with self._status_lock:
+            self._status = None
 
     def _collectors(self, folder: Path | None) -> list[Poller]:
         config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
@@ -163,14 +157,14 @@ class Hub:
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
             ("observer", OBSERVER_INTERVAL_SECONDS, ObserverCollector(queue).collect),
-            ("host", config.host_interval, HostCollector(queue, folder or Path(), self.rest).collect),
+            ("host", config.host_interval, HostCollector(queue, folder or Path(), self.status).collect),
         ]
         if config.tables_collector:
             collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
         if config.driver_code_collector:
             collectors.append(("driver_code", SAMPLE_SECONDS, DriverCodeCollector(queue, runs).collect))
         if config.tasks_collector:
-            tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
+            tasks = TaskCollector(queue, runs, self.status, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))
         broker = self.broker = BrokerProxy(self._kafka)
         if config.kafka_servers is not None:
@@ -215,7 +209,7 @@ class Hub:
             _quietly(session.close)
         self._end_runs(exiting)
         self.sessions.clear()
-        self.forget_rest()
+        self.forget_status()
         self.worker.stop()
         self.claim.close()
         if self.pusher is not None:
@@ -355,7 +349,7 @@ def _detach(hub: Hub, session: Session, exiting: bool = False) -> None:
     with _lock:
         _quietly(session.close)
         hub.sessions.pop(session.key, None)
-        hub.forget_rest()
+        hub.forget_status()
         _watches.pop(session.key, None)
         last = not hub.sessions and _hub is hub
         if last:

@@ -1,4 +1,4 @@
-"""The driver's machine and processes (psutil, /proc), and the application's executors (Spark's REST)."""
+"""The driver's machine and processes (psutil, /proc), and the application's executors (Spark)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import psutil
 
 from ledgerops.agent.control_group import cpu_limit, memory_limit
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.spark_rest import SparkRest, rest_instant
+from ledgerops.agent.spark_status import SparkStatus, rest_instant
 from ledgerops.common.masking import mask
 from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
 
@@ -30,22 +30,22 @@ Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 
 
 class HostCollector:
-    """Reports the disk of `folder`. `rest` returns Spark's REST interface, or None while it is unknown."""
+    """Reports the disk of `folder`. `status` returns what Spark knows, or None while it cannot be asked."""
 
-    def __init__(self, queue: EventQueue, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
-        self._queue, self._folder, self._rest = queue, folder, rest
+    def __init__(self, queue: EventQueue, folder: Path | None, status: Callable[[], SparkStatus | None]) -> None:
+        self._queue, self._folder, self._status = queue, folder, status
         self._cpu_totals: dict[Role, CpuTotal] = defaultdict(CpuTotal)
         self._cpu_times = psutil.cpu_times()
 
     def collect(self) -> None:
-        """Queues one `host` record. Raises what the REST interface raised, after everything else was reported."""
+        """Queues one `host` record. Raises what Spark raised, after everything else was reported."""
         executors: list[Executor] = []
         removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
         try:
-            rest = self._rest()
-            if rest is not None:
-                found = rest.get("/allexecutors")
+            spark = self._status()
+            if spark is not None:
+                found = spark.executors()
                 executors = [parse_executor(each) for each in found if each["isActive"]]
                 removed = removed_executors(found)
         except Exception as error:  # whatever Spark answers, the machine is still there

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import EventQueue
+from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.spark_status import SparkStatus
 from ledgerops.common.deadline import within
 
 log = logging.getLogger("ledgerops")
@@ -58,11 +60,25 @@ class Session:
         """Spark's id of the application; None where a Connect server does not give it. Raises what Spark raises."""
         return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
 
-    @property
-    def ui_url(self) -> str | None:
-        """Where Spark's UI listens; None when it is off, or not to be known (Connect)."""
-        url = self.spark.sparkContext.uiWebUrl if self.classic else None
-        return str(url) if url else None
+    def status(self, ui_url: str | None) -> SparkStatus | None:
+        """What Spark knows of the application: read in its JVM, or at `ui_url`, if that is given.
+
+        None where neither can be done. Raises what Spark raises.
+        """
+        if ui_url is None:
+            return self._driver_status() if self.classic else None
+        app_id = self.app_id
+        return SparkRest(ui_url, app_id) if app_id is not None else None
+
+    def _driver_status(self) -> SparkStatus | None:
+        from ledgerops.agent.driver_status import DriverStatus
+
+        try:
+            return DriverStatus(self.spark)
+        except Exception as error:  # some platforms let Python call a part of the JVM only
+            log.info("tasks and executors cannot be read in the driver's JVM (%.200s)", error)
+        url = self.spark.sparkContext.uiWebUrl
+        return SparkRest(url, str(self.app_id)) if url else None
 
     def setting(self, key: str) -> str | None:
         """The value of a setting of the session as text; None where it is not set. Raises what Spark raises."""

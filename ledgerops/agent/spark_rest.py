@@ -1,13 +1,13 @@
-"""Spark's REST interface (the UI's /api/v1), asked without a proxy and with a long time limit.
+"""Spark's REST interface (the UI's /api/v1), where the driver's JVM cannot be asked: of a Spark Connect server.
 
-A request that is broken off makes Spark's Jetty log a stack trace in the job's output, and its answer is lost; only a
-collector's own thread waits for it. Connections are kept: a new one costs the driver half as much again as an answer.
+Asked without a proxy and with a long time limit: a request that is broken off makes Spark's Jetty log a stack trace in
+the job's output, and its answer is lost; only a collector's own thread waits for it.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from collections.abc import Iterable, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -15,86 +15,86 @@ from urllib.request import ProxyHandler, build_opener
 
 import orjson
 
-from ledgerops.model.spark_progress import parse_instant
+from ledgerops.agent.spark_status import NO_TASKS, QUANTILES, SqlExecution
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # a page about thousands of executors has a few megabytes
 ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer any more
 
 
 class SparkRest:
-    """One application. `get` raises OSError without an answer and ValueError when the answer is not JSON."""
+    """One application."""
 
     def __init__(self, ui_url: str, app_id: str) -> None:
         self.base = f"{ui_url.rstrip('/')}/api/v1/applications/{app_id}"
-        self.requests = 0
-        self._address = urlsplit(self.base)
-        self._redirect = build_opener(ProxyHandler({}))
-        self._is_redirected = False  # as by YARN, whose proxy then answers
-        self._idle: list[HTTPConnection] = []  # at most one for each thread that asks
-        self._is_closed = False
+        self.asked = 0
+        self._open = build_opener(ProxyHandler({})).open
 
-    def get(self, path: str) -> Any:
+    def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
+        """As SparkStatus says. Spark builds the plan of each anew."""
+        found = self._get(f"/sql?details=false&planDescription=false&offset={offset}&length={length}")
+        return [parse_execution(each) for each in found]
+
+    def job(self, number: int) -> Mapping[str, Any] | None:
+        """As SparkStatus says."""
+        found: Mapping[str, Any] | None = self._kept(f"/jobs/{number}")
+        return found
+
+    def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
+        """As SparkStatus says."""
+        quantiles = ",".join(map(str, QUANTILES))
+        asked = "" if with_tasks else f"&taskStatus={NO_TASKS}&withSummaries=true&quantiles={quantiles}"
+        attempts: Sequence[Mapping[str, Any]] | None = self._kept(f"/stages/{number}?details=true{asked}")
+        return attempts[-1] if attempts else None
+
+    def tasks(self, stage: int, attempt: int, most: int) -> Sequence[Mapping[str, Any]]:
+        """As SparkStatus says."""
+        found: Sequence[Mapping[str, Any]] = self._get(f"/stages/{stage}/{attempt}/taskList?offset=0&length={most}")
+        return found
+
+    def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
+        """As SparkStatus says."""
+        nodes = self._get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
+        return [(each.get("name", ""), each.get("value", "")) for node in nodes for each in node["metrics"]]
+
+    def executors(self) -> Sequence[Mapping[str, Any]]:
+        """As SparkStatus says."""
+        found: Sequence[Mapping[str, Any]] = self._get("/allexecutors")
+        return found
+
+    def _kept(self, path: str) -> Any:
+        """The decoded JSON at `path`; None when Spark does not keep that."""
+        try:
+            return self._get(path)
+        except HTTPError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def _get(self, path: str) -> Any:
         """The decoded JSON at `path`, which is appended to the application's address. Waits at most ANSWER_SECONDS."""
-        self.requests += 1
-        content = None if self._is_redirected else self._read(path)
-        if content is None:
-            with self._redirect.open(self.base + path, timeout=ANSWER_SECONDS) as answer:
+        self.asked += 1
+        address = urlsplit(self.base)
+        if address.scheme not in ("http", "https") or not address.netloc:
+            raise ValueError(f"{self.base} is no address of a Spark UI")
+        try:
+            with self._open(self.base + path, timeout=ANSWER_SECONDS) as answer:
                 content = answer.read(MAX_ANSWER_BYTES + 1)
+        except HTTPError as error:
+            error.close()
+            raise
+        except HTTPException as error:
+            raise OSError(f"{self.base}: {error!r}") from error
         if len(content) > MAX_ANSWER_BYTES:
             raise ValueError(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
         return orjson.loads(content)
 
-    def close(self) -> None:
-        """Closes the connections that wait for the next request. From now on none is kept."""
-        self._is_closed = True
-        with suppress(IndexError):  # another thread may bring one back, and close it, meanwhile
-            while True:
-                self._idle.pop().close()
 
-    def _read(self, path: str) -> bytes | None:
-        """The answer by a connection that is kept; None when another address has it."""
-        connection = self._connection()
-        try:
-            answer = _ask(connection, self._address.path + path)
-            content = answer.read(MAX_ANSWER_BYTES + 1)
-        except (OSError, HTTPException) as error:
-            connection.close()
-            raise error if isinstance(error, OSError) else OSError(f"{self.base}: {error!r}") from error
-        if answer.isclosed():
-            self._idle.append(connection)
-        else:  # the next answer must not begin with the rest of this one
-            connection.close()
-        if self._is_closed:  # asked after the connection is back: `close` finds it, or this does
-            self.close()
-        if answer.status >= 400:
-            raise HTTPError(self.base + path, answer.status, answer.reason, answer.headers, None)
-        self._is_redirected = answer.status >= 300
-        return None if self._is_redirected else content
-
-    def _connection(self) -> HTTPConnection:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            if self._address.scheme not in ("http", "https"):  # without a host, this machine would be asked
-                raise ValueError(f"{self.base} is no address of a Spark UI") from None
-            kind = HTTPSConnection if self._address.scheme == "https" else HTTPConnection
-            return kind(self._address.netloc, timeout=ANSWER_SECONDS)
-
-
-def _ask(connection: HTTPConnection, path: str) -> HTTPResponse:
-    """The head of the answer. A connection that the server has closed meanwhile is opened anew, once."""
-    is_kept = connection.sock is not None
-    try:
-        connection.request("GET", path)
-        return connection.getresponse()
-    except ConnectionError:
-        connection.close()
-        if not is_kept:
-            raise
-        connection.request("GET", path)
-        return connection.getresponse()
-
-
-def rest_instant(text: object) -> float | None:
-    """Seconds since the epoch from a time such as `2026-01-31T12:00:00.000GMT`; None from anything else."""
-    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None
+def parse_execution(data: Mapping[str, Any]) -> SqlExecution:
+    """One entry of `/sql`."""
+    return SqlExecution(
+        number=int(data["id"]),
+        description=str(data.get("description", "")),
+        jobs=tuple(int(job) for kind in ("successJobIds", "failedJobIds") for job in data.get(kind, ())),
+        is_running=data.get("status") == "RUNNING",
+        seconds=float(data.get("duration") or 0) / 1000,
+    )

@@ -1,9 +1,9 @@
-"""How the tasks of a query's batch shared the work, from Spark's REST interface, in a thread of its own.
+"""How the tasks of a query's batch shared the work, as Spark knows it, in a thread of its own.
 
 The way from a batch to its tasks: the list of SQL executions (whose descriptions name run and batch), their jobs, their
 stages. Only one finished batch of each query is read at a time: the newest, or one since the last sample that took far
 longer. Where long and short batches alternate, the newest may always be a short one, and nothing would be known about
-those that do harm. While the interface does not answer, the collector pauses.
+those that do harm. While Spark does not answer, the collector pauses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.spark_rest import SparkRest, rest_instant
+from ledgerops.agent.spark_status import SparkStatus, SqlExecution, rest_instant
 from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.runtime.runs import Run, Runs
@@ -29,10 +29,10 @@ from ledgerops.signals.skew import skew_score
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
 PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
-# stages of one batch that are read, the newest: of a long one, as with MERGE, more. A request takes about a millisecond
+# stages of one batch that are read, the newest: of a long one, as with MERGE, more
 MIN_STAGES, STAGES_A_SECOND, MAX_STAGES = 8, 5, 40
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one, and those of a job with its stages
-MAX_REQUESTS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
+MAX_QUESTIONS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
 NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row that could read nothing
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
@@ -56,17 +56,17 @@ class Execution:
 
 
 class TaskCollector:
-    """`rest` returns Spark's REST interface, None when the UI is off. A query is read every `interval` seconds."""
+    """`status` returns what Spark knows, None where it cannot be asked. A query is read every `interval` seconds."""
 
     def __init__(
         self,
         queue: EventQueue,
         runs: Runs,
-        rest: Callable[[], SparkRest | None],
+        status: Callable[[], SparkStatus | None],
         interval: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._queue, self._runs, self._rest = queue, runs, rest
+        self._queue, self._runs, self._status = queue, runs, status
         self._interval, self._clock = interval, clock
         self._offset, self._first = 0, 0  # where the next page begins, and the id of the execution that was there
         self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
@@ -76,23 +76,23 @@ class TaskCollector:
 
     def collect(self) -> None:
         """Reads a finished batch of each query that is due: first of those read longest ago, and of these the ones that
-        finished last. After MAX_REQUESTS the others wait for the next call.
+        finished last. After MAX_QUESTIONS the others wait for the next call.
 
-        Raises the last error of an interface that does not answer properly, after all were tried. When none could be
+        Raises the last error of a Spark that does not answer properly, after all were tried. When none could be
         read, the next calls do nothing for a while.
         """
         now = self._clock()
-        rest = self._rest()
+        spark = self._status()
         due = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
         # noted before the question: of a batch that ends after it, the answer may have only a part
         finished = {run_id: run.last_batch for run_id, run in due.items() if run.last_batch is not None}
-        if rest is None or not due or now < self._paused_until:
+        if spark is None or not due or now < self._paused_until:
             return
         try:
             read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
-            page = self._page(rest)
+            page = self._page(spark)
             batches = batches_to_read(page, finished, read_before)
-            read, problem = self._read_batches(rest, batches, due, now)
+            read, problem = self._read_batches(spark, batches, due, now)
         except UNREADABLE as error:
             read, problem = 0, error
         if problem is not None and not read:
@@ -108,18 +108,18 @@ class TaskCollector:
             raise problem
 
     def _read_batches(
-        self, rest: SparkRest, batches: Mapping[str, Execution], due: Mapping[str, Run], now: float
+        self, spark: SparkStatus, batches: Mapping[str, Execution], due: Mapping[str, Run], now: float
     ) -> tuple[int, Exception | None]:
         """Queues the tasks of batches, by run id. Returns how many could be read, and the last error."""
         problem: Exception | None = None
-        read, requests_before = 0, rest.requests
+        read, asked_before = 0, spark.asked
         longest_ago = sorted(batches, key=lambda each: (self._latest_read.get(each, NEVER)[1], -due[each].last_seen))
         for run_id in longest_ago:
-            if rest.requests - requests_before >= MAX_REQUESTS:
+            if spark.asked - asked_before >= MAX_QUESTIONS:
                 break
             self._latest_read[run_id] = (batches[run_id].batch_id, now)
             try:
-                summary = self._read(rest, run_id, batches[run_id])
+                summary = self._read(spark, run_id, batches[run_id])
                 read += 1
                 if summary.stages:
                     self._queue.put("tasks", orjson.dumps(summary), due[run_id].query, due[run_id].session)
@@ -133,14 +133,14 @@ class TaskCollector:
         batch, at = self._latest_read.get(run.run_id, NEVER)
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
-    def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:
+    def _page(self, spark: SparkStatus) -> Sequence[SqlExecution]:
         """The executions that may still be read. Spark counts from the oldest that it keeps, so the offset of one
         becomes smaller when older ones go."""
-        page: list[Mapping[str, Any]] = []
+        page: Sequence[SqlExecution] = ()
         for _ in range(MAX_PAGES):
-            page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE_EXECUTIONS}")
-            if self._offset and (not page or page[0]["id"] > self._first):
-                back = page[0]["id"] - self._first if page else PAGE_EXECUTIONS // 2
+            page = spark.executions(self._offset, PAGE_EXECUTIONS)
+            if self._offset and (not page or page[0].number > self._first):
+                back = page[0].number - self._first if page else PAGE_EXECUTIONS // 2
                 self._offset = max(0, self._offset - back)
             elif len(page) >= PAGE_EXECUTIONS:
                 self._begin_at(page, PAGE_EXECUTIONS // 2)
@@ -148,27 +148,27 @@ class TaskCollector:
                 break
         return page
 
-    def _pass_over(self, page: Sequence[Mapping[str, Any]], active: Collection[str]) -> None:
-        """The next page begins with what may still be read: Spark builds the plan of each execution on it anew."""
+    def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
+        """The next page begins with what may still be read: each execution on it costs the driver some time."""
         read = {run_id: self._latest_read.get(run_id, NEVER)[0] for run_id in active}
 
-        def is_done_with(execution: Mapping[str, Any]) -> bool:
-            found = BATCH.search(str(execution.get("description", "")))
+        def is_done_with(execution: SqlExecution) -> bool:
+            found = BATCH.search(execution.description)
             is_left = found is not None and int(found[2]) > read.get(found[1], math.inf)
-            return execution.get("status") != "RUNNING" and not is_left
+            return not execution.is_running and not is_left
 
         if page:
             done = sum(1 for _ in takewhile(is_done_with, page))
             self._begin_at(page, min(done, len(page) - 1))  # with the newest at least: it shows where the page begins
 
-    def _begin_at(self, page: Sequence[Mapping[str, Any]], place: int) -> None:
-        self._offset, self._first = self._offset + place, page[place]["id"]
+    def _begin_at(self, page: Sequence[SqlExecution], place: int) -> None:
+        self._offset, self._first = self._offset + place, page[place].number
 
-    def _read(self, rest: SparkRest, run_id: str, found: Execution) -> TaskSummary:
-        (stages, whole), python = _newest_stages(rest, found), None
+    def _read(self, spark: SparkStatus, run_id: str, found: Execution) -> TaskSummary:
+        (stages, whole), python = _newest_stages(spark, found), None
         tries, longest = self._no_python.get(run_id, (0, 0.0))
         if tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest):
-            python = sum(python_seconds(rest, execution) for execution in found.executions[-2:]) or None
+            python = sum(python_seconds(spark, execution) for execution in found.executions[-2:]) or None
             if python is None:
                 self._no_python[run_id] = tries + 1, max(longest, found.seconds)
             else:
@@ -176,28 +176,30 @@ class TaskCollector:
         return TaskSummary(run_id, found.batch_id, stages, python, whole)
 
 
-def _newest_stages(rest: SparkRest, found: Execution) -> tuple[tuple[StageSummary, ...], bool]:
+def _newest_stages(spark: SparkStatus, found: Execution) -> tuple[tuple[StageSummary, ...], bool]:
     """The newest stages of a batch that ran, oldest first, and whether these are all."""
     most = max(MIN_STAGES, min(MAX_STAGES, int(STAGES_A_SECOND * found.seconds)))
     read: dict[int, StageSummary] = {}
-    whole = _read_newest(rest, found.jobs, most, read)
+    whole = _read_newest(spark, found.jobs, most, read)
     return tuple(read[stage_id] for stage_id in sorted(read)), whole
 
 
-def _read_newest(rest: SparkRest, jobs: Sequence[int], most: int, read: dict[int, StageSummary]) -> bool:
+def _read_newest(spark: SparkStatus, jobs: Sequence[int], most: int, read: dict[int, StageSummary]) -> bool:
     """Reads at most so many stages, the newest first; False where there are more. A job names those that it skipped,
     too: how many ran is known, and of a plan that adapts itself only the newest of each job did."""
     for place, number in enumerate(sorted(jobs, reverse=True)):
         if max(place, len(read)) >= most:
             return False
-        job = rest.get(f"/jobs/{number}")
+        job = spark.job(number)
+        if job is None:
+            return False
         few_tasks, ran = job["numTasks"] <= MAX_SINGLE_TASKS, job["numCompletedStages"]
         for stage_id in sorted(job["stageIds"], reverse=True):
             if not ran:
                 break
             if len(read) >= most:
                 return False
-            stage = read.get(stage_id) or read_stage(rest, stage_id, few_tasks)
+            stage = read.get(stage_id) or read_stage(spark, stage_id, few_tasks)
             if stage is not None:
                 read[stage_id] = stage
                 ran -= 1
@@ -207,7 +209,7 @@ def _read_newest(rest: SparkRest, jobs: Sequence[int], most: int, read: dict[int
 
 
 def batches_to_read(
-    page: Iterable[Mapping[str, Any]], finished: Mapping[str, int], read: Mapping[str, int]
+    page: Iterable[SqlExecution], finished: Mapping[str, int], read: Mapping[str, int]
 ) -> dict[str, Execution]:
     """The batch of each run that is read next, by run id; runs without a new one are absent.
 
@@ -217,16 +219,15 @@ def batches_to_read(
     """
     batches: dict[str, dict[int, Execution]] = {}
     for each in page:
-        match = BATCH.search(str(each.get("description", "")))
+        match = BATCH.search(each.description)
         if match is None or not read.get(match[1], -1) < int(match[2]) <= finished.get(match[1], -1):
             continue
         found = batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2])))
-        jobs = [*each.get("successJobIds", ()), *each.get("failedJobIds", ())]
-        if jobs:
-            found.executions.append(int(each["id"]))
-            found.jobs.extend(jobs)
-        found.running = found.running or each.get("status") == "RUNNING"
-        found.seconds += float(each.get("duration") or 0) / 1000
+        if each.jobs:
+            found.executions.append(each.number)
+            found.jobs.extend(each.jobs)
+        found.running = found.running or each.is_running
+        found.seconds += each.seconds
     chosen = {}
     for run_id, known in batches.items():
         done = [each for each in known.values() if each.jobs and not each.running]
@@ -246,27 +247,19 @@ def _is_far_longer(seconds: float, than: float) -> bool:
     return seconds >= max(FAR_LONGER_RATIO * than, than + FAR_LONGER_SECONDS)
 
 
-def read_stage(rest: SparkRest, stage_id: int, few_tasks: bool) -> StageSummary | None:
+def read_stage(spark: SparkStatus, stage_id: int, few_tasks: bool) -> StageSummary | None:
     """One stage; None when it was skipped, or is no longer kept.
 
-    What a request costs the driver hardly depends on the answer. So the few tasks of a small job come with their stage.
-    Of others the executors' shares are asked for with a task status that no task has, and the tasks apart, where the
-    stage is not wide.
+    What a question costs the driver hardly depends on the answer. So the few tasks of a small job come with their
+    stage. Of others those that failed do, and all apart, where the stage is not wide.
     """
-    asked = "" if few_tasks else "&taskStatus=FAILED&withSummaries=true&quantiles=0.5,1.0"
-    try:
-        attempts = rest.get(f"/stages/{stage_id}?details=true{asked}")
-    except OSError as error:
-        if getattr(error, "code", None) == 404:
-            return None
-        raise
-    stage = attempts[-1]
-    if stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
+    stage = spark.stage(stage_id, few_tasks)
+    if stage is None or stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
         return None
     tasks = (stage.get("tasks") or {}).values()
     failed = [task for task in tasks if task.get("status") == "FAILED"]
     if not few_tasks and 1 < stage["numTasks"] <= MAX_SINGLE_TASKS:
-        tasks = rest.get(f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={MAX_SINGLE_TASKS}")
+        tasks = spark.tasks(stage_id, stage["attemptId"], MAX_SINGLE_TASKS)
     done = [task for task in tasks if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
     return parse_stage(stage, done if stage["numTasks"] > 1 else [], failed)
 
@@ -376,13 +369,9 @@ def _records(metrics: Mapping[str, Any]) -> int:
     return int(metrics["inputMetrics"]["recordsRead"] + metrics["shuffleReadMetrics"]["recordsRead"])
 
 
-def python_seconds(rest: SparkRest, execution: int) -> float:
+def python_seconds(spark: SparkStatus, execution: int) -> float:
     """Time in Python workers over all nodes of one SQL execution; 0 where Spark reports none."""
-    nodes = rest.get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
-    values = (
-        metric.get("value", "") for node in nodes for metric in node["metrics"] if PYTHON.search(metric.get("name", ""))
-    )
-    return sum(parse_duration(value) for value in values)
+    return sum(parse_duration(value) for name, value in spark.metrics(execution) if PYTHON.search(name))
 
 
 def parse_duration(text: str) -> float:

@@ -2,7 +2,7 @@
 
 A log is one file or a rolling folder (`eventlog_v2_*` with `events_1_*`, `events_2_*` ...), plain or zstd, finished or
 `.inprogress`. Progress comes in Spark's second dialect, see `ledgerops.model.spark_progress`. Tasks come one by
-one and are summed up here, by batch and stage, as the REST collector does live. The trigger interval is not in the log.
+one and are summed up here, by batch and stage, as `agent.tasks` does live. The trigger interval is not in the log.
 """
 
 from __future__ import annotations

@@ -342,7 +342,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     # self
     "observer-degraded": {
         GENERAL: FirstStep("search the driver's log for lines from ledgerops"),
-        "tasks": FirstStep("check that the Spark UI answers, and the setting ui_url", "tasks or executors fail"),
+        "tasks": FirstStep(
+            "see the reason in the driver's log; where ui_url is set, check that this Spark UI answers",
+            "tasks or executors fail",
+        ),
         "worker": FirstStep("raise the trigger interval of queries with very short ones", "the observer is too slow"),
         "silent": FirstStep("check whether the driver process still runs", "the driver reports nothing"),
     },

@@ -1,4 +1,4 @@
-"""Executors (from Spark's REST) and the driver's machine and processes (psutil)."""
+"""Executors (from Spark) and the driver's machine and processes (psutil)."""
 
 from __future__ import annotations
 

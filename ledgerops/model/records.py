@@ -372,7 +372,7 @@ DRIVER = "driver"  # Spark's id of the driver, which is the only executor in loc
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """One executor as Spark's REST reports it. Counters are since the executor began."""
+    """One executor as Spark reports it. Counters are since the executor began."""
 
     executor_id: str
     active: bool

@@ -16,6 +16,7 @@ import ledgerops
 from ledgerops.agent import attach as watch_module
 from ledgerops.agent.attach import Hub
 from ledgerops.agent.poller import Poller
+from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.model.recording import read
@@ -468,9 +469,8 @@ class StoppableSession(FakeSession):
     def app_id(self):
         return self.app
 
-    @property
-    def ui_url(self):
-        return f"http://127.0.0.1/{self.app}"
+    def status(self, ui_url):
+        return SparkRest(f"http://127.0.0.1/{self.app}", self.app)
 
 
 def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
@@ -478,13 +478,13 @@ def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
     try:
         first, second = StoppableSession("app-1"), StoppableSession("app-2")
         hub.sessions["1"] = first
-        before = hub.rest()
-        assert hub.rest() is before and before.base.endswith("/app-1")
+        before = hub.status()
+        assert hub.status() is before and before.base.endswith("/app-1")
 
         first.up = False  # stopped, and its watch was not closed
-        assert hub.rest() is None
+        assert hub.status() is None
         hub.sessions["2"] = second
-        assert hub.rest().base.endswith("/app-2")
+        assert hub.status().base.endswith("/app-2")
     finally:
         hub.close()
 
@@ -493,18 +493,17 @@ def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_non
     hub = Hub(load(port=0))
 
     class Going(StoppableSession):
-        @property
-        def ui_url(self):
+        def status(self, ui_url):
             del hub.sessions["1"]
-            detaching = threading.Thread(target=hub.forget_rest)
+            detaching = threading.Thread(target=hub.forget_status)
             detaching.start()
             detaching.join(60)
             assert not detaching.is_alive(), "who detaches does not wait for Spark's answer to a collector"
-            return super().ui_url
+            return super().status(ui_url)
 
     hub.sessions["1"] = Going("app-1")
     try:
-        assert hub.rest() is None and hub._rest is None
+        assert hub.status() is None and hub._status is None
     finally:
         hub.close()
 
@@ -514,16 +513,15 @@ def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then():
     asked = []
 
     class Headless(StoppableSession):
-        @property
-        def ui_url(self):
+        def status(self, ui_url):
             asked.append(self.app)
 
     hub.sessions["1"] = first = Headless("app-1")
     try:
-        assert [hub.rest() for _ in range(5)] == [None] * 5 and asked == ["app-1"]
+        assert [hub.status() for _ in range(5)] == [None] * 5 and asked == ["app-1"]
         first.up = False
         hub.sessions["2"] = StoppableSession("app-2")
-        assert hub.rest().base.endswith("/app-2"), "the next session may have one"
+        assert hub.status().base.endswith("/app-2"), "the next session may have one"
     finally:
         hub.close()
 

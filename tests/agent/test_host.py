@@ -46,7 +46,7 @@ class Rest:
     def __init__(self, answer):
         self.answer = answer
 
-    def get(self, path):
+    def executors(self):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

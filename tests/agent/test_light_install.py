@@ -58,7 +58,7 @@ def test_orjson_and_psutil_are_enough_to_be_watched():
     found = attached(*NEEDED)
 
     assert found["error"] is None
-    assert [line for line in found["logged"] if "UI is off" not in line] == []
+    assert [line for line in found["logged"] if "set ui_url" not in line] == []
     assert found["queries"] == found["statuses"] == ["daily_counts"]
     assert 'ledgerops_batches_total{query="daily_counts"} 1.0' in found["/metrics"]
     assert json.loads(found["/diagnosis"])["queries"][0]["query"] == "daily_counts"

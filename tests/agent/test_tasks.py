@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, batches_to_read, parse_duration, ran_seconds
+from ledgerops.agent.spark_rest import SparkRest, parse_execution
+from ledgerops.agent.tasks import MAX_QUESTIONS, TaskCollector, batches_to_read, parse_duration, ran_seconds
 from ledgerops.model.observations import build
 from ledgerops.model.records import ExecutorShare, TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -26,6 +26,10 @@ def execution(number, batch, jobs=(), status="COMPLETED", run_id=RUN):
         "successJobIds": list(jobs),
         "failedJobIds": [],
     }
+
+
+def page_of(*executions):
+    return [parse_execution(each) for each in executions]
 
 
 def task(index, seconds, records):
@@ -139,7 +143,6 @@ class FakeSpark:
 def spark(monkeypatch):
     fake = FakeSpark()
     yield fake
-    fake.rest.close()
     fake.server.close()
 
 
@@ -313,7 +316,7 @@ def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
-def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_requests(spark):
+def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(spark):
     one_batch(spark)
     runs = [
         run_of(FakeSession(), f"{n:08}-0000-4000-8000-000000000000", query=f"q{n}", last_batch=5) for n in range(60)
@@ -329,7 +332,7 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_requests(s
         bench.now += 1
 
     assert read == {run.run_id for run in runs}
-    assert most <= MAX_REQUESTS + 10, "what one batch takes may come on top"
+    assert most <= MAX_QUESTIONS + 10, "what one batch takes may come on top"
 
 
 def test_a_query_without_batches_is_not_asked_for(spark):
@@ -441,7 +444,7 @@ def test_an_answer_that_is_no_json_counts_as_away(spark):
 
 
 def test_a_batch_that_still_runs_waits_for_its_turn():
-    page = [execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING")]
+    page = page_of(execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING"))
 
     assert batches_to_read(page, {RUN: 9}, {})[RUN].batch_id == 4
 
@@ -488,22 +491,25 @@ def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(s
     ],
 )
 def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(milliseconds, read, batch):
-    page = [
-        {**execution(number, number, [number]), "duration": took} for number, took in enumerate(milliseconds, start=1)
-    ]
+    page = page_of(
+        *(
+            {**execution(number, number, [number]), "duration": took}
+            for number, took in enumerate(milliseconds, start=1)
+        )
+    )
 
     assert batches_to_read(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
 
 
 @pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
 def test_executions_of_others_are_passed_over(description):
-    assert batches_to_read([{**execution(1, 4, [6]), "description": description}], {RUN: 9}, {}) == {}
+    assert batches_to_read(page_of({**execution(1, 4, [6]), "description": description}), {RUN: 9}, {}) == {}
 
 
 def test_older_spark_writes_the_description_with_line_break_tags():
     text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
-    assert batches_to_read([{**execution(1, 4, [6]), "description": text}], {RUN: 9}, {})[RUN].batch_id == 8
+    assert batches_to_read(page_of({**execution(1, 4, [6]), "description": text}), {RUN: 9}, {})[RUN].batch_id == 8
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ledgerops.signals.query_view import QueryView
 # operators that keep time themselves, with timers, timeouts or a time to live
 OWN_TIME_OPERATORS = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
 RESERVED_BYTES = 300 * 2**20  # of a heap, which Spark keeps for itself (docs, "Memory Management Overview")
-UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of the rest of the heap
+UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: an executor's maxMemory is this share of the rest of the heap
 # of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
 MIN_GC_SHARE = 0.10
 GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s

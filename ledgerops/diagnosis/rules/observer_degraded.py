@@ -8,7 +8,7 @@ Impact: metrics have gaps, and causes may be missed. The query itself is not aff
 Diagnosis: 1. Search the log of the driver for lines that begin with `ledgerops`: each failure is logged once, with its
     reason.
     2. `increase(ledgerops_collector_errors_total{instance="INSTANCE"}[10m])` by `collector` shows what fails. `tasks`
-    or `host`: the Spark UI does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
+    or `host`: Spark does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
     `rate(ledgerops_worker_seconds_total{instance="INSTANCE"}[5m])` by `step`. A full queue or a worker near 1 second
     per second means too many batches for one worker.

@@ -1,0 +1,116 @@
+"""The stores behind the Spark UI, read in the driver's JVM: also where the UI is off, or a proxy stands before it.
+
+Spark's own writer of REST answers makes the JSON, so the documents are the same. The way through HTTP costs the driver
+three to four times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from ledgerops.agent.spark_status import NO_TASKS, QUANTILES, SqlExecution, rest_instant
+
+API = "org.apache.spark.status.api.v1"
+# large, and nobody reads them: plans, the values of metrics, and what accumulators got from each task
+LEFT_OUT = {
+    "org.apache.spark.sql.execution.ui.SQLExecutionUIData": (
+        "details", "logicalPlanDescription", "metricValues", "metrics", "modifiedConfigs", "physicalPlanDescription",
+        "stages",
+    ),
+    f"{API}.StageData": ("accumulatorUpdates", "details", "rddIds"),
+    f"{API}.TaskData": ("accumulatorUpdates", "executorLogs"),
+}  # fmt: skip
+JOB_HAS_ENDED = ("SUCCEEDED", "FAILED")
+
+
+class DriverStatus:
+    """The application of a classic session. Raises what py4j raises where a platform does not let Python do this."""
+
+    def __init__(self, spark: Any) -> None:
+        context = spark.sparkContext
+        jvm, gateway = context._jvm, context._gateway
+        self.asked = 0
+        self._store = context._jsc.sc().statusStore()
+        self._sql = spark._jsparkSession.sharedState().statusStore()
+        self._mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+        self._mapper.disable(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
+        ignored = jvm.com.fasterxml.jackson.annotation.JsonIgnoreProperties.Value
+        for name, left_out in LEFT_OUT.items():
+            names = _array(gateway, jvm.java.lang.String, left_out)
+            self._mapper.configOverride(jvm.java.lang.Class.forName(name)).setIgnorals(
+                ignored.forIgnoredProperties(names)
+            )
+        self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+        self._failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, NO_TASKS))
+        self._no_quantiles = gateway.new_array(jvm.double, 0)
+        self._quantiles = _array(gateway, jvm.double, QUANTILES)
+
+    def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
+        """As SparkStatus says."""
+        return [_execution(each) for each in self._read(lambda: self._sql.executionsList(offset, length))]
+
+    def job(self, number: int) -> Mapping[str, Any] | None:
+        """As SparkStatus says."""
+        found: Mapping[str, Any] | None = self._read(lambda: self._store.job(number))
+        return found
+
+    def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
+        """As SparkStatus says."""
+        tasks = self._every_status if with_tasks else self._failed
+        quantiles = self._no_quantiles if with_tasks else self._quantiles
+        attempts = self._read(lambda: self._store.stageData(number, True, tasks, not with_tasks, quantiles))
+        return attempts[-1] if attempts else None
+
+    def tasks(self, stage: int, attempt: int, most: int) -> Sequence[Mapping[str, Any]]:
+        """As SparkStatus says; of more tasks the newest."""
+        found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.taskList(stage, attempt, most))
+        return found
+
+    def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
+        """As SparkStatus says."""
+        names = self._read(lambda: self._sql.execution(execution).get().metrics())
+        values = self._read(lambda: self._sql.executionMetrics(execution))
+        return {number: (name, values.get(str(number), "")) for number, name in _numbered(names)}.values()
+
+    def executors(self) -> Sequence[Mapping[str, Any]]:
+        """As SparkStatus says."""
+        found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.executorList(False))
+        return found
+
+    def _read(self, ask: Callable[[], Any]) -> Any:
+        self.asked += 1
+        try:
+            return orjson.loads(self._mapper.writeValueAsString(ask()))
+        except Py4JJavaError as error:
+            if str(error.java_exception.getClass().getName()) == "java.util.NoSuchElementException":
+                return None
+            raise OSError(str(error.java_exception)) from error
+        except (Py4JError, PySparkException) as error:
+            raise OSError(str(error).splitlines()[0]) from error
+
+
+def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
+    array = gateway.new_array(kind, len(values))
+    for place, value in enumerate(values):
+        array[place] = value
+    return array
+
+
+def _numbered(metrics: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
+    return ((each["accumulatorId"], each["name"]) for each in metrics)
+
+
+def _execution(data: Mapping[str, Any]) -> SqlExecution:
+    ended = rest_instant(data.get("completionTime"))
+    return SqlExecution(
+        number=int(data["executionId"]),
+        description=str(data.get("description", "")),
+        jobs=tuple(int(job) for job, status in data["jobs"].items() if status in JOB_HAS_ENDED),
+        is_running=ended is None,
+        seconds=round(ended - data["submissionTime"] / 1000, 3) if ended is not None else 0.0,
+    )
