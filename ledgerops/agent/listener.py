@@ -8,6 +8,7 @@ a round trip of its own, and on Spark Connect, which has no JVM here, the offici
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from ledgerops.errors import UserError
 from ledgerops.model.records import ObservationKind
 
 ADD_SECONDS = 60.0  # for a Connect server to take a listener
+ERROR = re.compile(r"\b[A-Z]\w*Error\b")  # an exception of Java's that no program is expected to go on after
 WRAPPED = '{"progress":'  # what a progress event writes before its record
 
 
@@ -87,8 +89,9 @@ class Connections:
 class JavaListener:
     """The py4j side of Spark's PythonStreamingQueryListener. Its callbacks come on different threads."""
 
-    def __init__(self, sink: EventSink, connections: Connections) -> None:
-        self._sink, self._connections = sink, connections
+    def __init__(self, sink: EventSink, connections: Connections, jvm_ends: Callable[[], bool]) -> None:
+        """`jvm_ends`: whether the JVM is about to end, as it is once it got a signal."""
+        self._sink, self._connections, self._jvm_ends = sink, connections, jvm_ends
 
     def onQueryStarted(self, event: Any) -> None:
         self._sink.take("started", lambda: self._text(event, self._connections.began))
@@ -100,7 +103,16 @@ class JavaListener:
         self._sink.take("idle", event.json)
 
     def onQueryTerminated(self, event: Any) -> None:
-        self._sink.take("terminated", lambda: self._text(event, self._connections.ended))
+        self._sink.take("terminated", lambda: self._end(self._text(event, self._connections.ended)))
+
+    def _end(self, text: str) -> str | bytes:
+        """A query that the end of its JVM made fail has not failed: what it needs next is gone, so exceptions are of
+        many kinds. An error such as OutOfMemoryError may be why the JVM ends."""
+        data = orjson.loads(text)
+        exception = data.get("exception")
+        if exception and not ERROR.search(exception.partition("\n")[0]) and self._jvm_ends():
+            return orjson.dumps({**data, "exception": None, "with_application": True})
+        return text
 
     @staticmethod
     def _text(event: Any, then: Callable[[str], None]) -> str:
@@ -126,7 +138,8 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
     java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
     ensure_callback_server_started(gateway)
     connections = Connections(gateway.java_gateway_server.getCallbackClient())
-    listener = JavaListener(sink, connections)
+    hooks = gateway.jvm.org.apache.spark.util.ShutdownHookManager
+    listener = JavaListener(sink, connections, lambda: bool(hooks.inShutdown()))
     streams = session._jsparkSession.streams()
     wrapped = gateway.jvm.PythonStreamingQueryListenerWrapper(listener)
     streams.addListener(wrapped)

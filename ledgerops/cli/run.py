@@ -238,7 +238,12 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
 
     began = time.monotonic()
     with _progress(f"starting Spark and {counted(len(setup.jobs), 'job')}"):
-        running = start_run(setup)
+        try:
+            running = start_run(setup)
+        except Exception:
+            if stop.signalled:  # Spark's JVM got the same signal, and ended first
+                raise KeyboardInterrupt from None
+            raise
     try:
         stop.calm()
         announce(running, time.monotonic() - began, args.start)

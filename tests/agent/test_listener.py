@@ -3,6 +3,8 @@ import threading
 import time
 from types import SimpleNamespace
 
+import pytest
+
 from ledgerops.agent.listener import Connections, EventSink, JavaListener, add_connect_listener, unwrapped
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
@@ -51,7 +53,7 @@ class CallbackClient:
 
 def listener():
     queue = EventQueue(SelfStats())
-    return queue, JavaListener(EventSink(queue, origin="the session"), Connections(None))
+    return queue, JavaListener(EventSink(queue, origin="the session"), Connections(None), lambda: False)
 
 
 def began(heard, client, run_id):
@@ -62,7 +64,7 @@ def began(heard, client, run_id):
 
 def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
     client = CallbackClient()
-    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client))
+    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client), lambda: False)
     first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
     for run_id in ("run-1", "run-1", "a run that began before us"):
         heard.onQueryTerminated(JavaEvent(json.dumps({"runId": run_id})))
@@ -72,7 +74,7 @@ def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
 
 def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
     client = CallbackClient()
-    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client))
+    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client), lambda: False)
     lost = began(heard, client, "run-1")
     connections.end("run-1")
 
@@ -105,6 +107,27 @@ def test_each_kind_of_event_is_told_apart():
     ]
 
 
+@pytest.mark.parametrize(
+    ("exception", "jvm_ends", "failed"),
+    [
+        pytest.param("java.lang.NullPointerException: x is null", True, False, id="by the end of the application"),
+        pytest.param("java.lang.NullPointerException: x is null", False, True, id="by itself"),
+        pytest.param("x.SparkException: [INTERNAL_ERROR] no\nCaused by: y.SomeError", True, False, id="planning"),
+        pytest.param("java.lang.OutOfMemoryError: Java heap space", True, True, id="why the JVM ends"),
+        pytest.param(None, True, False, id="stopped in order"),
+    ],
+)
+def test_a_query_that_the_end_of_its_application_makes_fail_has_not_failed(exception, jvm_ends, failed):
+    queue = EventQueue(SelfStats())
+    heard = JavaListener(EventSink(queue), Connections(None), lambda: jvm_ends)
+    heard.onQueryTerminated(JavaEvent(json.dumps({"runId": "run-1", "exception": exception})))
+
+    [event] = queue.take(0.0)
+    data = json.loads(event.data)
+    assert (data["exception"] is not None) == failed
+    assert data.get("with_application", False) == (exception is not None and not failed)
+
+
 def test_callbacks_are_counted_and_timed():
     queue, heard = listener()
     began = time.perf_counter()
@@ -127,7 +150,7 @@ def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
 
 def test_a_full_queue_drops_without_waiting():
     queue = EventQueue(SelfStats(), size=1)
-    heard = JavaListener(EventSink(queue), Connections(None))
+    heard = JavaListener(EventSink(queue), Connections(None), lambda: False)
     for _ in range(3):
         heard.onQueryIdle(JavaEvent("{}"))
 

@@ -232,7 +232,8 @@ def start_run(setup: RunSetup) -> ActiveRun:
             if watch is not None:
                 watch.close()
             if spark is not None:
-                spark.stop()
+                with suppress(Py4JError):  # its JVM may have got the same signal
+                    spark.stop()
             services.close()
             raise
     bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
