@@ -168,9 +168,10 @@ def _chosen(view: QueryView) -> Sequence[Split]:
     late, settled = harm.late_batches(view), view.baseline.settled
     owes = late is not settled
     searched = (late,) if owes else (settled[-2 * SHOWN_BATCHES :], settled[-LOOKBACK_BATCHES:])
+    needed = min(_needed(view), len(late)) if owes else _needed(view)
     for batches in _with_and_without_warm_up(view, searched) if _tasks(view) else ():
         found = _split(view, reversed(batches[-LOOKBACK_BATCHES:]), with_tasks=True)
-        if len(found) >= _needed(view):
+        if len(found) >= needed:
             return found
     newest = late if owes else _with_rows(view)
     if newest:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.dump import dump
+from ledgerops.diagnosis.facts.dump import steps
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.proof import in_words
@@ -40,7 +40,7 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"
         where = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}"
-        step = dump(view) if longest == running else _look(ONE_LONG_BATCH, NO_OTHER)
+        step = steps(view)[0] if longest == running else _look(ONE_LONG_BATCH, NO_OTHER)
     elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:
         where = f"batches take {duration(typical)}, the trigger interval is {interval:g} s"
         where = f"{where}: their time is not what makes results old"

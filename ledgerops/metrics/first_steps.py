@@ -63,7 +63,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "a task runs",
         ),
         "sink function": FirstStep(
-            "see where the function of foreachBatch waits in the driver's Python process", "`foreachBatch`, no task"
+            "see what the function of foreachBatch does in the driver's Python process", "`foreachBatch`, no task"
+        ),
+        "going on": FirstStep(
+            "let the batch end, and see in the Spark UI, page Jobs, which of its jobs others do not have", "tasks end"
         ),
     },
     "query-failed": {

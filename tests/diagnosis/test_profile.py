@@ -69,6 +69,13 @@ def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
     assert numbers(found.splits) == [12, 14, 16, 18, 20]
 
 
+def test_one_late_batch_is_told_by_its_tasks_where_no_other_is_late(history):
+    view = history(seconds=[0.5] * 15 + [30.0], stages=[QUICK] * 15 + [HEAVY], cores=2)
+    found = profile(view)
+
+    assert found is not None and (numbers(found.splits), found.knows_tasks) == ([21], True)
+
+
 def test_batches_without_rows_do_not_count_where_nothing_is_owed(history):
     found = profile(history(warm=0, seconds=[1.0, 0.2] * 6, rows=[100, 0] * 6))
 

@@ -15,11 +15,13 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     source or `minPartitions` are the cause. If it reads more rows than the batch has, look in the code for a DataFrame
     that each batch makes longer (`union`), and for a table of many small files.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
-    lower `spark.databricks.delta.snapshotPartitions`. Where the query calls `repartition`, lower the number there. For
-    a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the source,
-    reduce its partitions or `minPartitions`. What grows by a `union` in each batch is written to a table instead, and
-    small files are compacted. A stateful query with a checkpoint location needs a new one with the lower
-    number, or its state repartitioned offline (`ledgerops state` shows what it holds).
+    lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
+    lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
+    query calls `repartition`, lower the number there. For a query without state, lower `spark.sql.shuffle.partitions`
+    and restart the query. If the tasks read the source, reduce its partitions or `minPartitions`. What grows by a
+    `union` in each batch is written to a table instead, and small files are compacted. A stateful query with a
+    checkpoint location needs a new one with the lower number, or its state repartitioned offline (`ledgerops state`
+    shows what it holds).
 """
 
 from collections.abc import Mapping
@@ -36,8 +38,12 @@ from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
 SHUFFLE = "spark.sql.shuffle.partitions"
-SNAPSHOT = "spark.databricks.delta.snapshotPartitions"
-SNAPSHOT_PARTITIONS = 50  # Delta's default of SNAPSHOT
+# settings that give the tasks of Delta's own stages, and their defaults: reading the log of a table, and listing its
+# files (VACUUM)
+OF_DELTA = {
+    "spark.databricks.delta.snapshotPartitions": 50,
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": 10_000,
+}
 COMPONENTS = {"source": "tasks of the source", "again": "tasks beside the source", "": "shuffle"}
 
 
@@ -55,16 +61,15 @@ def _of_read(found: Profile) -> str:
     return "again" if reads_again(found.splits[-1].batch, read) else "source"
 
 
-def _of_delta(view: QueryView, found: Profile) -> bool:
-    """Whether most of them are Delta's own: it reads the log of a table in as many tasks, whatever the query sets."""
+def _of_delta(view: QueryView, found: Profile) -> str | None:
+    """The setting of OF_DELTA that most of them have their number from, whatever the query sets; None for others."""
     tables = {source.kind for source in view.sources}
     tasks = [stage.tasks for stage in _tiny(found)]
     in_function = view.plan.delta and sink_kind(view) == "foreach_batch"
-    return (
-        (in_function or "delta" in tables or "delta" in sink_name(view).lower())
-        and view.plan.shuffle_partitions != SNAPSHOT_PARTITIONS
-        and tasks.count(SNAPSHOT_PARTITIONS) * SNAPSHOT_PARTITIONS > sum(tasks) / 2
-    )
+    if not (in_function or "delta" in tables or "delta" in sink_name(view).lower()):
+        return None
+    own = {name: count for name, count in OF_DELTA.items() if count != view.plan.shuffle_partitions}
+    return next((name for name, count in own.items() if tasks.count(count) * count > sum(tasks) / 2), None)
 
 
 def _in_code(view: QueryView, found: Profile) -> int | None:
@@ -79,7 +84,7 @@ def _in_code(view: QueryView, found: Profile) -> int | None:
 
 
 def _component(view: QueryView, found: Profile) -> Component:
-    whose = "log of the Delta table" if _of_delta(view, found) else COMPONENTS[_of_read(found)]
+    whose = "files of the Delta table" if _of_delta(view, found) else COMPONENTS[_of_read(found)]
     return Component("stage", whose)
 
 
@@ -103,9 +108,9 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     cores, step = view.cluster.cores or 1, partial(first_step, "too-many-tasks")
     few = ENOUGH_TASKS_PER_CORE * cores
     shuffle, own = (Setting(SHUFFLE, few),), _in_code(view, found)
-    if _of_delta(view, found):
-        why = f"Delta reads the log of a table in {SNAPSHOT_PARTITIONS} tasks; {SHUFFLE} does not change that"
-        return (step(GENERAL, why, settings=(Setting(SNAPSHOT, cores),), setting=SNAPSHOT, number=f"{cores}"),)
+    if setting := _of_delta(view, found):
+        why = f"Delta has {OF_DELTA[setting]:,} tasks for it by default; {SHUFFLE} does not change that"
+        return (step(GENERAL, why, settings=(Setting(setting, cores),), setting=setting, number=f"{cores}"),)
     if read := _of_read(found):
         return (step(read, "each partition that is read is a task, however few its rows", number=f"{few}"),)
     if own is not None:

@@ -1,12 +1,24 @@
-"""The first step for a batch that does not end: where to look, by what is known to hang."""
+"""What to do about a batch that does not end: where to look, by what is known to hang."""
 
 from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.facts.hang import moves
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Remedy
 from ledgerops.signals.query_view import QueryView
 
+RESTART = Remedy(
+    "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
+)
 
-def dump(view: QueryView) -> Remedy:
+
+def steps(view: QueryView) -> tuple[Remedy, ...]:
+    """What goes on ends by itself, and would do the same again. What hangs is looked at before a restart."""
+    if moves(view):
+        return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
+    return _dump(view), RESTART
+
+
+def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
     running = view.history.running
     if running is None or running.tasks is None:
@@ -18,12 +30,13 @@ def dump(view: QueryView) -> Remedy:
         )
     if running.tasks > (running.tasks_done or 0):
         processes = view.hosts[-1].processes if view.hosts else ()
+        jvm = "PID_OF_THE_DRIVER" if view.cluster.is_local else "PID_OF_THE_EXECUTOR"
         in_python = any(each.role == "python_workers" for each in processes)
         return first_step(
             "query-stuck",
             "tasks",
             "the dump shows what the task waits for; a restart destroys it",
-            command="py-spy dump --pid PID_OF_THE_WORKER" if in_python else "jstack PID_OF_THE_EXECUTOR",
+            command="py-spy dump --pid PID_OF_THE_WORKER" if in_python else f"jstack {jvm}",
         )
     if sink_kind(view) == "foreach_batch":
         return first_step(

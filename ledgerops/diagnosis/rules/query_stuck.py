@@ -27,17 +27,13 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
-from ledgerops.diagnosis.facts.dump import dump
+from ledgerops.diagnosis.facts.dump import steps
 from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits, longest_silence, moves
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Severity
+from ledgerops.model.finding import Component, Evidence, Finding, Severity
 from ledgerops.signals.query_view import QueryView
-
-RESTART = Remedy(
-    "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
-)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -103,7 +99,7 @@ def _finding(
         summary,
         Component("query", view.query, phase),
         tuple(quoted),
-        (dump(view), RESTART),
+        steps(view),
         confidence=0.9 if view.baseline.usual_duration is not None else 0.7,
         began=since,
         at_most=at_most,

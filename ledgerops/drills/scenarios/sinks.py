@@ -50,13 +50,15 @@ DRILLS = (
         name="hung-sink", id="F13", text="the sink blocks forever",
         start=lambda app: app.job("dedup_transactions", steady(131, 100)),
         fault={"block": True}, effect=nothing_done_for(SILENCE_SECONDS), fault_seconds=60.0, seconds=135.0,
-        expected=("query-stuck",), component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS,
+        expected=("query-stuck",), component=("query={main}",), remedy="thread dump|restart",
+        may=(*LATE_SYMPTOMS, "slow-sink"),  # once it has ended
     ),
     scripted(
         name="hung-worker", id="F13b", text="the Python workers are stopped in the middle of a batch",
         start=lambda app: app.job("dedup_transactions", steady(131, 100)),
         breaks=hung_worker, effect=nothing_done_for(SILENCE_SECONDS), fault_seconds=60.0, seconds=135.0,
-        expected=("query-stuck",), component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS,
+        expected=("query-stuck",), component=("query={main}",), remedy="thread dump|restart",
+        may=(*LATE_SYMPTOMS, "slow-source"),  # once it has ended
     ),
     # masked: no backlog grows
     scripted(

@@ -98,22 +98,26 @@ def test_another_number_is_not_looked_for_in_the_code(history, plan, state):
         pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 50, True, id="Delta is the sink"),
         pytest.param({}, "DeltaSource[/in]", 50, True, id="Delta is the source"),
         pytest.param({"sink": "ForeachBatchSink", "delta": True}, "KafkaV2[Subscribe[t]]", 50, True, id="it may MERGE"),
+        pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 10_000, True, id="it lists files"),
         pytest.param({"delta": True}, "KafkaV2[Subscribe[t]]", 50, False, id="it has no function that could"),
         pytest.param({"sink": "DeltaSink[/out]"}, "DeltaSource[/in]", 200, False, id="the query's own number"),
         pytest.param(
             {"sink": "DeltaSink[/out]", "shuffle_partitions": 50}, "DeltaSource[/in]", 50, False, id="the query set 50"
         ),
         pytest.param({}, "KafkaV2[Subscribe[t]]", 50, False, id="no table"),
+        pytest.param({}, "KafkaV2[Subscribe[t]]", 10_000, False, id="no table, many more"),
     ],
 )
 def test_delta_s_own_tasks_are_told_from_the_query_s(history, plan, source, count, delta):
     [finding] = check(CAUSE, late(history, tiny(count), plan=plan, source=source))
 
-    assert (finding.component.name == "log of the Delta table") is delta
-    setting = (
-        "spark.databricks.delta.snapshotPartitions to 2" if delta else "spark.sql.shuffle.partitions to 6 or fewer"
-    )
-    assert finding.remedies[0].action == f"set {setting} and start the query again"
+    setting = {
+        50: "spark.databricks.delta.snapshotPartitions to 2",
+        10_000: "spark.sql.sources.parallelPartitionDiscovery.parallelism to 2",
+    }
+    expected = setting[count] if delta else "spark.sql.shuffle.partitions to 6 or fewer"
+    assert (finding.component.name == "files of the Delta table") is delta
+    assert finding.remedies[0].action == f"set {expected} and start the query again"
 
 
 def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):

@@ -71,6 +71,14 @@ def test_a_batch_whose_tasks_end_gets_no_early_warning_and_is_not_stuck(history,
     assert severity(work(history(running=running), moved_ago)) == expected
 
 
+def test_a_batch_that_goes_on_is_let_end(history):
+    [goes_on] = RULE.check(work(history(running=60), 3))
+    [hangs] = RULE.check(work(history(running=60), 40))
+
+    assert [each.action[:17] for each in goes_on.remedies] == ["let the batch end"]
+    assert [each.action[:17] for each in hangs.remedies] == ["take a thread dum", "stop the query an"]
+
+
 def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
     """The looks of `looked_at` have Python workers; on a cluster, and in a query without Python, none are seen."""
     view = looked_at(work(history(running=60), 40))
@@ -80,7 +88,7 @@ def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
     [in_jvm] = RULE.check(QueryView(view.history, view.now, deque(without)))
 
     assert in_python.remedies[0].command == "py-spy dump --pid PID_OF_THE_WORKER"
-    assert in_jvm.remedies[0].command == "jstack PID_OF_THE_EXECUTOR"
+    assert in_jvm.remedies[0].command == "jstack PID_OF_THE_DRIVER", "in local mode that is the executor"
 
 
 def test_silence_is_found(history):
