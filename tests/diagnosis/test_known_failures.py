@@ -19,6 +19,19 @@ Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on d
 Caused by: java.io.IOException: No space left on device
 \tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
 \t... 23 more"""
+LOST_TASK = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 4.0 failed 4 times, most "
+    "recent failure: Lost task 0.3 in stage 4.0 (TID 7) (node-3 executor {executor}): "
+)
+OF_FUNCTION = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call "
+    "last):\n"
+)
+TOO_LARGE = (
+    "org.apache.spark.SparkException: Not enough memory to build and broadcast the table to all worker nodes. As a "
+    "workaround, you can either disable broadcast by setting spark.sql.autoBroadcastJoinThreshold to -1 or increase "
+    "the spark driver memory by setting spark.driver.memory to a higher value"
+)
 # one exception of each entry, as Spark, the connector or the service writes it
 EXAMPLES = {
     "checkpoint-shared": "io.delta.exceptions.ConcurrentTransactionException: [DELTA_CONCURRENT_TRANSACTION] "
@@ -45,7 +58,15 @@ EXAMPLES = {
     "table-gone": "[TABLE_OR_VIEW_NOT_FOUND] The table or view orders cannot be found. SQLSTATE: 42P01",
     "throttled": "software.amazon.awssdk.services.kinesis.model.ProvisionedThroughputExceededException: Rate exceeded",
     "disk-full": FULL_DISK,
-    "out-of-memory": "java.lang.OutOfMemoryError: Java heap space",
+    "python-worker-out-of-memory": f"{LOST_TASK.format(executor='3')}org.apache.spark.api.python.PythonException: "
+    "Traceback (most recent call last):\nMemoryError",
+    "driver-python-out-of-memory": f"{OF_FUNCTION}MemoryError: Unable to allocate 30 GiB",
+    "executor-out-of-memory": f"{LOST_TASK.format(executor='3')}java.lang.OutOfMemoryError: Java heap space",
+    "broadcast-too-large": f"{OF_FUNCTION}py4j.protocol.Py4JJavaError: An error occurred while calling o9.parquet.\n: "
+    f"{TOO_LARGE}",
+    "driver-out-of-memory": f"{OF_FUNCTION}py4j.protocol.Py4JJavaError: An error occurred while calling o9.parquet.\n: "
+    "java.lang.OutOfMemoryError: Java heap space",
+    "out-of-memory": "Pod orders-exec-1 was OOMKilled",
     "credential-expired": "com.amazonaws.services.s3.model.AmazonS3Exception: The provided token has expired. "
     "(Service: Amazon S3; Status Code: 400; Error Code: ExpiredToken)",
     "no-permission": "java.nio.file.AccessDeniedException: s3a://lake/orders: getFileStatus: Access Denied",
@@ -113,3 +134,50 @@ def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none()
 
     assert full is not None and full.name == "disk-full"
     assert large is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        pytest.param(
+            f"{LOST_TASK.format(executor='driver')}java.lang.OutOfMemoryError: Java heap space",
+            "driver-out-of-memory",
+            id="a task in local mode",
+        ),
+        pytest.param(
+            f"{LOST_TASK.format(executor='3')}java.lang.RuntimeException: failed\n"
+            "Caused by: java.lang.OutOfMemoryError: Java heap space",
+            "executor-out-of-memory",
+            id="the cause of what a task raised",
+        ),
+        pytest.param(
+            f"{LOST_TASK.format(executor='3')}ExecutorLostFailure (executor 3 exited caused by one of the running "
+            "tasks) Reason: Container killed by YARN for exceeding physical memory limits.",
+            "executor-out-of-memory",
+            id="a container that was killed",
+        ),
+        pytest.param(
+            "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 64 bytes",
+            "out-of-memory",
+            id="a task of which nothing tells where it ran",
+        ),
+        pytest.param(
+            "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python "
+            "worker: Traceback (most recent call last):\nMemoryError",
+            "python-worker-out-of-memory",
+            id="a worker, as Spark 4 says it",
+        ),
+        pytest.param(
+            f"{TOO_LARGE}\nCaused by: java.lang.OutOfMemoryError: Java heap space",
+            "broadcast-too-large",
+            id="a broadcast with its cause",
+        ),
+        pytest.param(
+            f"{TOO_LARGE}\nCaused by: java.net.ConnectException: Connection refused",
+            "unreachable",
+            id="a broadcast that failed for something else",
+        ),
+    ],
+)
+def test_the_text_tells_which_process_ran_out_of_memory(text, name):
+    assert name_of(text) == name

@@ -16,20 +16,28 @@ CAUSE = "Caused by: "
 SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
 RESUME = "start the query again with the same checkpoint"
 REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
+FAILS_AGAIN = "with the same memory the batch fails again"
+MEMORY = (
+    r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY)_OUT_OF_MEMORY"
+    r"|[Kk]illed by YARN for exceeding|OOMKilled"
+)
+BROADCAST = "Not enough memory to build and broadcast the table"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop."""
+    """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop; `within`
+    is what else the whole exception has, with all that wraps the cause."""
 
     name: str
     pattern: re.Pattern[str]
     happened: str
     first_step: Remedy
+    within: re.Pattern[str]
 
 
-def _known(name: str, pattern: str, happened: str, action: str, why: str) -> Known:
-    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action))
+def _known(name: str, pattern: str, happened: str, action: str, why: str, within: str = "") -> Known:
+    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), re.compile(within))
 
 
 KNOWN = (
@@ -169,12 +177,49 @@ KNOWN = (
         "the batch that failed is repeated at the next start; nothing that was committed is lost",
     ),
     _known(
+        "python-worker-out-of-memory",
+        r"\bMemoryError\b",
+        "a Python worker ran out of memory",
+        "give Python workers more memory (spark.executor.pyspark.memory, memoryOverhead), or each batch fewer rows",
+        FAILS_AGAIN,
+        within=r"Lost task|thrown from the Python worker",
+    ),
+    _known(
+        "driver-python-out-of-memory",
+        r"\bMemoryError\b",
+        "the driver's Python process ran out of memory",
+        "find what the function reads into Python at once (toPandas, collect) or keeps from batch to batch",
+        FAILS_AGAIN,
+    ),
+    _known(
+        "executor-out-of-memory",
+        MEMORY,
+        "an executor ran out of memory",
+        "give executors more memory (spark.executor.memory, memoryOverhead), or each batch fewer rows",
+        FAILS_AGAIN,
+        within=r"Lost task (?!.* executor driver\))",
+    ),
+    _known(
+        "broadcast-too-large",
+        f"{BROADCAST}|OutOfMemoryError",
+        "the driver's memory is too small for a table that is broadcast",
+        "find out whether that table has grown; else raise spark.driver.memory, or join without broadcast()",
+        "spark.sql.autoBroadcastJoinThreshold=-1 ends what Spark broadcasts by itself, but no broadcast() of the code",
+        within=BROADCAST,
+    ),
+    _known(
+        "driver-out-of-memory",
+        r"\bOutOfMemoryError",
+        "the driver's JVM ran out of memory",
+        "find what it keeps from batch to batch (cached rows, a plan that grows), or raise spark.driver.memory",
+        FAILS_AGAIN,
+    ),
+    _known(
         "out-of-memory",
-        r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY)_OUT_OF_MEMORY|\bMemoryError\b"
-        r"|[Kk]illed by YARN for exceeding|OOMKilled",
+        MEMORY,
         "a process ran out of memory",
         "find out which process it was: driver, executor or Python worker",
-        "with the same memory the batch fails again; give that process more, or each batch fewer rows",
+        f"{FAILS_AGAIN}; give that process more, or each batch fewer rows",
     ),
     _known(
         "credential-expired",
@@ -232,7 +277,7 @@ def explain(text: str) -> Known | None:
     """
     for cause in reversed(_causes(text)):
         for known in KNOWN:
-            if known.pattern.search(cause):
+            if known.pattern.search(cause) and known.within.search(text):
                 return known
     return None
 
