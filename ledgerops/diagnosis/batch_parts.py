@@ -46,7 +46,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer. With a "
     "past, no more than computing (`few_rows` and `cpu`) usually takes",
     "table_scan": "what would be `cpu`, `spill` or a wait, in stages that read over 3 times as many rows as the "
-    "sources have, and in those that get mostly such rows from a shuffle",
+    "sources have, and in those that get mostly such rows from a shuffle. After such a stage without a shuffle also "
+    "what would be `driver_between`, at most the run time of its tasks: the driver gets its rows, as for a broadcast",
     # the driver
     "driver_before": "of durationMs.addBatch, what passes before the first stage",
     "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
@@ -164,9 +165,12 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     outside = adding - busy
     after = min(max(0.0, began + adding - work.ended), outside)
     before = min(max(0.0, work.began - began), outside - after)
-    parts |= {"driver_before": before, "driver_between": outside - before - after, "after_tasks": after}
+    between = outside - before - after
+    handed = min(between, _handed_over(batch, tasks.stages))
+    parts |= {"driver_before": before, "driver_between": between - handed, "after_tasks": after}
     stages = tuple(_stages(tasks, busy, facts))
-    return parts | _inside(batch, tasks, stages, facts), stages
+    parts |= _inside(batch, tasks, stages, facts)
+    return parts | ({"table_scan": parts.get("table_scan", 0.0) + handed} if handed else {}), stages
 
 
 def reads_again(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
@@ -179,6 +183,18 @@ def reads_again(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[Sta
 def scans(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:
     """Those of them that read without a shuffle, and so many that it takes time."""
     return [each for each in reads_again(batch, stages) if not each.reads_shuffle and not _few(each)]
+
+
+def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
+    """Seconds after scans in which the driver works on the rows that it gets, as on a table that it broadcasts. A scan
+    that writes a shuffle gives it none; for the others it takes no longer than the tasks that read them."""
+    seconds, spans = 0.0, [(s.started or 0.0, s.ended or 0.0) for s in stages]
+    for scan in scans(batch, stages):
+        ended = scan.ended or 0.0
+        next_began = min((began for began, until in spans if until > ended), default=ended)
+        if not scan.shuffle_write_bytes:
+            seconds += min(max(0.0, next_began - ended), scan.run_seconds)
+    return seconds
 
 
 def _scanned(batch: Progress, stages: Sequence[StageSummary]) -> frozenset[int]:

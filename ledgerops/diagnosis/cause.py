@@ -153,7 +153,8 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
     if any(name in (*DRIVER, *STAGES) for name in names) and not found.knows_tasks:
         return None
     taken = cost(cause, found)
-    if taken.share >= min(cause.min_share or 1.0, MIN_SHARE) and taken.saving >= MIN_SECONDS:
+    grown = taken.seconds - (cause.normal if taken.usual is None else taken.usual)
+    if grown >= max(MIN_SECONDS, min(cause.min_share or 1.0, MIN_SHARE) * taken.duration):
         return None  # a large number rules nothing out, whatever else the cause asks for
     share = f"({taken.seconds / taken.duration:.0%})"
     return f"{duration(taken.seconds)} of {duration(taken.duration)} {share}{_usually(taken)}"

@@ -314,6 +314,31 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
     assert parts(tasks(*ran), UNKNOWN, whole).get("table_scan", 0.0) == pytest.approx(scanned)
 
 
+@pytest.mark.parametrize(
+    ("scan", "rows", "handed"),
+    [
+        pytest.param({}, 100, 1.5, id="the driver broadcasts what the scan read"),
+        pytest.param({"seconds": 0.6}, 100, 0.6, id="for no longer than the tasks that read it"),
+        pytest.param({"shuffle_write_bytes": 900}, 100, 0.0, id="rows that go to a shuffle"),
+        pytest.param({"records": 300}, 100, 0.0, id="a scan of few rows"),
+        pytest.param({}, 9000, 0.0, id="rows of the source"),
+        pytest.param({"reads_shuffle": True}, 100, 0.0, id="rows of a shuffle"),
+        pytest.param({"until": 3.6}, 100, 0.0, id="other tasks run meanwhile"),
+    ],
+)
+def test_what_the_driver_does_after_a_scan_belongs_to_the_rows_that_it_got(scan, rows, handed):
+    told = {"until": 1.5, "seconds": 2.0} | READS | {"records": 10_000} | scan
+    until, seconds = told.pop("until"), told.pop("seconds")
+    ran = [stage(0.5, until, seconds, **told), stage(3.0, 4.0, 2.0, records=100)]
+    whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows),))
+    found = parts(tasks(*ran), UNKNOWN, whole)
+    between = max(0.0, 3.0 - until) - handed
+    in_stages = sum(seconds for part, seconds in found.items() if not part.startswith("driver"))
+
+    assert found.get("driver_between", 0.0) == pytest.approx(between)
+    assert in_stages - handed == pytest.approx(4.0 - max(0.0, 3.0 - until) - 0.5)
+
+
 STATE = {"update_seconds": 3.0, "removal_seconds": 1.0, "commit_seconds": 2.0}
 
 

@@ -217,3 +217,24 @@ def test_what_more_rows_would_have_excused_in_one_part_is_no_credit_for_another(
 
     [finding] = check(replace(CAUSE, parts=("latest_offset", "cpu")), view)
     assert finding.saving_seconds == pytest.approx(1.9, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("before", "because"),
+    [
+        pytest.param(0.4, None, id="what has grown, though rows have grown as much"),
+        pytest.param(1.3, "1.6 s of 3.5 s (46%); usually 1.3 s", id="but what is nearly as large as ever"),
+    ],
+)
+def test_what_has_grown_to_a_large_part_of_a_batch_is_not_ruled_out(history, before, because):
+    usual = {"latest_offset": 0.1, "query_planning": 1.4 - before, "add_batch": before}
+    view = history(
+        warm=0,
+        rows=[1000] * 14 + [4000] * 8,
+        seconds=[1.5] * 14 + [3.5] * 8,
+        phases=[usual] * 14 + [{"latest_offset": 1.8, "query_planning": 0.1, "add_batch": 1.6}] * 8,
+        stages=[[stage(seconds=[before] * 2, wall=before, cpu=1.0)]] * 14
+        + [[stage(seconds=[1.6, 1.6], wall=1.6, cpu=1.0)]] * 8,
+    )
+
+    assert ruled_out(replace(CAUSE, parts=("cpu",)), view) == because

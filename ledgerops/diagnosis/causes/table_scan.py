@@ -1,7 +1,8 @@
 """Table scan: each batch reads a table or files again, beside its input.
 
 Meaning: stages of the batch read far more rows than its sources have. A stream that is joined with a table reads the
-    table in each batch; `MERGE` reads the files of its target; a function of `foreachBatch` reads what it asks for.
+    table in each batch, and the driver may broadcast it; `MERGE` reads the files of its target; a function of
+    `foreachBatch` reads what it asks for.
 Impact: a batch takes as long for one row as for thousands, and longer as the table grows. Fewer rows from the producer
     do not help.
 Diagnosis: 1. In the Spark UI, page "SQL", open the query of a batch: the scan with most output rows is the one. Its
@@ -16,13 +17,14 @@ Mitigation: a longer trigger interval reads the table less often. Then read less
     the query is started again.
 """
 
+from collections.abc import Sequence
 from statistics import median
 
-from ledgerops.diagnosis.batch_parts import scans
+from ledgerops.diagnosis.batch_parts import Split, scans
 from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts.context import ANY, fitting
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
-from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
@@ -37,10 +39,16 @@ READ_LESS = Remedy(
 )
 
 
-def _scanned(found: Profile) -> float:
+def _scanned(splits: Sequence[Split]) -> float:
     """Median rows of a batch that no source brought."""
-    read = [scans(split.batch, [each.stage for each in split.stages]) for split in found.splits]
+    read = [scans(split.batch, [each.stage for each in split.stages]) for split in splits]
     return float(median(sum(stage.records for stage in stages) for stages in read))
+
+
+def _in_words(found: Profile) -> str:
+    """The rows now; and those that are usual, where a table has grown."""
+    now, usual = _scanned(found.splits), _scanned(found.usual_splits) if found.has_past else 0.0
+    return f"{now:,.0f} rows" + (f" (usually {usual:,.0f})" if 0 < CLEAR_TIMES * usual <= now else "")
 
 
 def _own(found: Profile) -> float:
@@ -59,11 +67,11 @@ CAUSE = Cause(
     slug="table-scan",
     runbook=__doc__,
     parts=("table_scan",),
-    happened="{seconds} of a batch of {batch} are work on {scanned} rows that it reads beside the {own} of its sources",
+    happened="{seconds} of a batch of {batch} are work on {scanned} that it reads beside the {own} of its sources",
     component=lambda view, found: Component("query", view.query, "table"),
-    details=lambda view, found: {"scanned": f"{_scanned(found):,.0f}", "own": f"{_own(found):,.0f}"},
+    details=lambda view, found: {"scanned": _in_words(found), "own": f"{_own(found):,.0f}"},
     more=lambda view, found: (
-        Evidence("scanned_rows", _scanned(found), "rows", f"< {FAR_TIMES * _own(found):.0f}", found.at),
+        Evidence("scanned_rows", _scanned(found.splits), "rows", f"< {FAR_TIMES * _own(found):.0f}", found.at),
     ),
     formulas={"scanned_rows": "median over the batches of the rows that these stages read, without a shuffle"},
     remedies=_remedies,

@@ -66,3 +66,31 @@ def test_where_to_look_depends_on_the_sink(history, plan, first):
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []
+
+
+GROWN = {"interval": 3.0, "rows": 600, "warm": 0, "seconds": [2.0] * 14 + [7.0] * 8}
+PHASES = [{"add_batch": seconds - 0.1} for seconds in GROWN["seconds"]]
+WRITES = {"records": [300, 300], "seconds": [0.2, 0.2], "shuffle": False}
+
+
+def read_and_broadcast(rows, seconds, driver):
+    """A stage that reads a table, the driver that builds what it broadcasts, and the stage that writes the batch."""
+    scan = stage(records=[rows / 2] * 2, seconds=[seconds] * 2, began=0.3, shuffle=False)
+    return [scan, stage(**WRITES, began=0.3 + seconds + driver)]
+
+
+def test_a_table_that_grew_and_is_broadcast_is_told_with_the_time_of_the_driver(history):
+    now, usual = read_and_broadcast(1_200_000, 2.0, 3.5), read_and_broadcast(2000, 0.1, 0.3)
+    view = history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8)
+
+    [finding] = check(CAUSE, view)
+    assert finding.summary == (
+        "5.5 s of a batch of 7.0 s are work on 1,200,000 rows (usually 2,000) that it reads beside the 600 of its "
+        "sources; usually 0.30 s"
+    )
+
+
+def test_a_driver_that_got_slow_after_a_scan_of_the_usual_table_is_no_scan(history):
+    now, usual = read_and_broadcast(2000, 0.1, 5.0), read_and_broadcast(2000, 0.1, 0.3)
+
+    assert list(check(CAUSE, history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8))) == []

@@ -91,7 +91,9 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     found["after_tasks"] = min(idle, max(0.0, began + adding - max(stage["ended"] for stage in stages)))
     idle -= found["after_tasks"]
     found["driver_before"] = min(idle, max(0.0, min(stage["started"] for stage in stages) - began))
-    found["driver_between"] = idle - found["driver_before"]
+    between = idle - found["driver_before"]
+    at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
+    found["driver_between"] = between - at_driver
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
     for stage, wall in zip(stages, walls, strict=True):
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
@@ -100,7 +102,16 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     ran = total_of(stages, "run_seconds")
     for name, seconds in _of_tasks(tape, batch, stages, known) if ran else [("waiting", 1.0)]:
         found[name] += seconds / (ran or 1.0) * even
+    found["table_scan"] += at_driver
     return found
+
+
+def _at_driver(stages: Sequence[Json], scan: Json) -> float:
+    """Seconds without a task after a scan whose rows go to the driver, at most those in which tasks read them."""
+    others = [stage["started"] for stage in stages if stage["ended"] > scan["ended"]]
+    if not others or scan["shuffle_write_bytes"]:
+        return 0.0
+    return float(min(max(0.0, min(others) - scan["ended"]), scan["run_seconds"]))
 
 
 def _wall(stages: Sequence[Json]) -> float:
