@@ -24,6 +24,7 @@ STATEFUL = re.compile(
 # a function's state as the plan calls it, and as Spark's progress does
 GROUPS_STATE = re.compile(r"\bFlatMapGroups(InPandas)?WithState\b[^\n]*?\b(No|ProcessingTime|EventTime)Timeout\b")
 KEYED_STATE = re.compile(r"\b(StateStoreSave|StreamingDeduplicate) \[([^\n]+?)\], state info")
+SAVE_MODE = re.compile(r"StateStoreSave \[.*, (Append|Update|Complete), ")
 JOINED_STATE = re.compile(r"\b(StreamingSymmetricHashJoin)\b[^\n]*\bstate cleanup \[([^\]\n]+)\]")
 STATE_NAMES = {
     "StateStoreSave": "stateStoreSave",
@@ -98,6 +99,12 @@ def _output_names(plan: str) -> dict[str, str]:
             if key.startswith(COMPUTED) and not name.startswith(COMPUTED):
                 found.setdefault(key, name)
     return found
+
+
+def output_mode(plan: str) -> str | None:
+    """The output mode that an aggregation of a physical plan's text writes by; None without one."""
+    found = SAVE_MODE.search(plan)
+    return found[1].lower() if found else None
 
 
 def is_stateful(plan: str) -> bool:

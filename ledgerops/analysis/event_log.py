@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
-from ledgerops.agent.plan_text import parse_watermarks, read_physical
+from ledgerops.agent.plan_text import output_mode, parse_watermarks, read_physical
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import numbered_lines
@@ -270,6 +270,7 @@ class Log:
         properties = {**self._properties, **(event.get("modifiedConfigs") or {})}  # the latter of the query's session
         plan = Plan(
             run_id,
+            output_mode=output_mode(text),
             watermarks=parse_watermarks(text),
             **read_physical(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),

@@ -3,6 +3,7 @@ import pytest
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.plan_text import (
     is_stateful,
+    output_mode,
     parse_keys,
     parse_sink,
     parse_trigger,
@@ -174,6 +175,21 @@ JOIN = (
 def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, names):
     assert without_event_time(plan) == names
     assert is_stateful(plan)
+
+
+@pytest.mark.parametrize(
+    ("plan", "mode"),
+    [
+        pytest.param(SAVE.format("window#27-T10000ms"), "append", id="a group"),
+        pytest.param(SAVE.format("a#1").replace("Append", "Update"), "update", id="another mode"),
+        pytest.param(
+            SAVE.format("a#1").replace("StateStoreSave", "SessionWindowStateStoreSave"), "append", id="sessions"
+        ),
+        pytest.param(DEDUPE.format("id#20"), None, id="an operator that has none"),
+    ],
+)
+def test_the_output_mode_is_told_by_what_saves_groups(plan, mode):
+    assert output_mode(plan) == mode
 
 
 IN_PANDAS = """WriteToDataSourceV2 MicroBatchWrite[epoch: 26, writer: NoopStreamingWrite]

@@ -7,7 +7,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.dropped import AGGREGATING
+from ledgerops.diagnosis.facts.silent_input import newest_by_input
+from ledgerops.diagnosis.facts.stall import MAX_LIVE_AGE_SECONDS
 from ledgerops.diagnosis.facts.unread import MIN_PEAK_SHARE
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
@@ -16,6 +20,7 @@ from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
+from ledgerops.model.sources import caps
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.lag import lefts
 from ledgerops.signals.query_view import QueryView
@@ -30,6 +35,7 @@ class Age(NamedTuple):
     what: str  # name of the evidence
     seconds: float
     words: str  # of the summary, before the seconds
+    why: str = ""  # at its end
 
 
 def too_old(view: QueryView, limit: float) -> Sequence[Age]:
@@ -105,7 +111,8 @@ def median_age(batch: Progress) -> float | None:
 
 
 def _watermark(view: QueryView, limit: float) -> Age | None:
-    """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
+    """How far the watermark is behind, less the allowed lateness; only if it was close once in this run, or holds back
+    rows of about now: those of a replay are all old."""
     delay = view.plan.lateness
     newest = view.baseline.steady[-RECENT_BATCHES:]
     if delay is None or len(newest) < RECENT_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
@@ -113,11 +120,41 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     behind = [_behind(batch, delay) for batch in newest]
     if min(behind) <= limit:
         return None
+    held = _results_wait(view) and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
-    if not earlier or min(earlier) > MOSTLY * limit:
+    if not held and (not earlier or min(earlier) > MOSTLY * limit):
         return None
-    return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
+    return Age(
+        "watermark_lag_seconds", behind[-1], "the watermark delays results by", _oldest(view, limit) if held else ""
+    )
 
 
 def _behind(batch: Progress, delay: float) -> float:
     return batch.ended - (batch.watermark or 0.0) - delay
+
+
+def _holds(before: Progress, batch: Progress, seconds: float) -> bool:
+    """Whether the watermark is so far behind the newest row of the batch before, one of about now: it would have passed
+    that, less the allowed lateness, if no other input had a lower one."""
+    at = before.event_time_max
+    live = at is not None and abs(before.ended - at) <= MAX_LIVE_AGE_SECONDS
+    return live and (at or 0.0) - (batch.watermark or 0.0) > seconds
+
+
+def _results_wait(view: QueryView) -> bool:
+    """Whether a group is written when the watermark has passed it. Inner joins, duplicates and updates do not wait."""
+    operators = view.last.operators if view.last is not None else ()
+    return view.plan.output_mode == "append" and any(each.name in AGGREGATING for each in operators)
+
+
+def _oldest(view: QueryView, limit: float) -> str:
+    """The input with the oldest rows, where it is known, and what caps a batch: the watermark is that of this input."""
+    ages = {name: age for (name, which), age in view.lag.file_ages.items() if which == "newest"}
+    for (topic, _), since in view.lag.unread_since.items():
+        ages[topic] = max(view.now - since, ages.get(topic, 0.0))
+    observed = newest_by_input(view.batches[-1])
+    ages |= {name: max(observed.values()) - at for name, at in observed.items()}
+    oldest = max(ages, key=ages.__getitem__, default=None)
+    which = f": {oldest}, {duration(ages[oldest])} behind" if oldest is not None and ages[oldest] > limit else ""
+    capped = "".join(f"; {cap.option} is {cap.value:,}" for cap in caps(view.plan.rate_limits))
+    return f"; rows of now arrive, but the watermark is that of the input with the oldest rows{which}{capped}"

@@ -11,12 +11,14 @@ Diagnosis: 1. Read the root cause named with this finding: this finding is only 
     2. `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})` is the age of the oldest unread row. If it is high,
     the query does not keep up: see `falling-behind`.
     3. If the lag is low, check `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}`. If it is high, an input
-    holds the watermark back: see `watermark-stalled`. If it is low too, the rows arrive late: see
+    holds the watermark back: it is silent (see `watermark-stalled`), or its rows are old, as those of an archive that
+    the query reads beside live rows. If it is low too, the rows arrive late: see
     `ledgerops_event_latency_seconds{app="APP",query="QUERY"}`, a histogram of their age.
     4. `query:freshness:seconds{app="APP",query="QUERY"}` is the age that the alert judges, and
     `query:freshness_budget:ratio{app="APP",query="QUERY"}` what is left of the budget.
 Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` estimates how long.
-    Otherwise remove the named root cause. If the query is down, start it with its checkpoint.
+    Otherwise remove the named root cause. Read an archive to its end in a query of its own: beside it, windows of live
+    rows close only when all of it is read. If the query is down, start it with its checkpoint.
 Evidence:
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
@@ -61,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages]
     evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
     yield Finding(
-        f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s",
+        f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s{worst.why}",
         Component("query", view.query, worst.what),
         tuple(evidence),
         (first_step("freshness-breach", GENERAL, "one of them is what makes results old"),),

@@ -3,13 +3,20 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
-from ledgerops.model.records import Running
+from ledgerops.model.records import BatchFiles, FilesRead, Running
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
 
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
+
+WINDOWS = {
+    "warm": 0,
+    "seconds": [1] * 40,
+    "operators": [{}] * 40,
+    "plan": {"watermarks": {"event_time": 10.0}, "output_mode": "append"},
+}
 
 
 def aged(view, ages, late=0):
@@ -76,6 +83,56 @@ def test_a_watermark_that_falls_behind_is_found(history):
     [finding] = RULE.check(marked(history(**LIVE), [12.0] * 30 + [100.0]))
 
     assert finding.summary == "the watermark delays results by 90 s; the limit is 64 s"
+
+
+def beside_live_rows(history, behind=30_000.0, newest=1.0, **case):
+    """An input that holds the watermark back by `behind` seconds; `newest` is the age of the other's newest row."""
+    view = history(**WINDOWS | case)
+    times = {"watermark": behind, "event_time_max": newest}
+    return retold(view, lambda n, batch: {name: batch.ended - seconds for name, seconds in times.items()})
+
+
+def test_live_rows_that_an_input_of_old_rows_holds_back_from_birth_are_found(history):
+    capped = WINDOWS["plan"] | {"rate_limits": {"maxFilesPerTrigger": "1"}}
+
+    [finding] = RULE.check(beside_live_rows(history, plan=capped))
+    assert finding.summary == (
+        "the watermark delays results by 8 h 20 min; the limit is 64 s; rows of now arrive, but the watermark is that "
+        "of the input with the oldest rows; maxFilesPerTrigger is 1"
+    )
+
+
+def test_the_input_that_holds_live_rows_back_is_named_where_the_age_of_its_files_tells(history):
+    view = beside_live_rows(history)
+    last = view.history.batches[-1]
+    written = last.started - 36_000.0
+    view.history.add_files(BatchFiles("run-1", last.batch_id, {"archive": FilesRead(1, written, written)}))
+
+    [finding] = RULE.check(QueryView(view.history, view.now))
+    assert finding.summary.endswith("the input with the oldest rows: archive, 10 h behind")
+
+
+def test_live_rows_without_a_result_that_waits_for_the_watermark_are_not_held_back(history):
+    joined, distinct = ({"operators": [{"name": name}] * 40} for name in ("symmetricHashJoin", "dedupe"))
+    updated = {"plan": WINDOWS["plan"] | {"output_mode": "update"}}
+
+    assert [list(RULE.check(beside_live_rows(history, **case))) for case in (joined, distinct, updated)] == [[], [], []]
+
+
+@pytest.mark.parametrize(("behind", "newest"), [(30_000.0, 29_000.0), (60.0, 1.0), (30_000.0, -90_000.0)])
+def test_old_rows_only_or_a_short_delay_or_times_in_the_future_hold_no_live_rows_back(history, behind, newest):
+    assert list(RULE.check(beside_live_rows(history, behind, newest))) == []
+
+
+def test_a_watermark_that_follows_the_rows_of_long_batches_at_once_is_not_held_back(history):
+    long = history(**WINDOWS | {"seconds": [55] * 40, "interval": 0.0})
+
+    def follow(n, batch):
+        return {"watermark": batch.started - batch.duration - 10.0, "event_time_max": batch.started}
+
+    [finding] = RULE.check(retold(long, follow))
+    assert finding.summary == "results are late by 1 min 50 s; the limit is 60 s"
+    assert "watermark_lag_seconds" not in {each.name for each in finding.evidence}
 
 
 def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
