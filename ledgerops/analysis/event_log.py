@@ -20,7 +20,7 @@ from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal
 from ledgerops.agent.plan_text import output_mode, parse_watermarks, read_physical
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
-from ledgerops.common.bounded_lines import numbered_lines
+from ledgerops.common.bounded_lines import Head, numbered_lines
 from ledgerops.common.masking import short_exception
 from ledgerops.errors import UserError
 from ledgerops.model.delta_log import whole_number
@@ -34,6 +34,7 @@ from ledgerops.model.records import (
     RemovedExecutor,
     StageSummary,
     TaskSummary,
+    unread,
 )
 from ledgerops.model.sources.delta import has_delta
 from ledgerops.model.spark_progress import parse_instant
@@ -103,10 +104,13 @@ class Log:
         """The observations in one file of the log. Raises UserError that names file and line."""
         check_codec(path)
         bad = None
-        for number, line in numbered_lines(path, _may_skip):
+        for number, line in numbered_lines(path, NAME.match):
             if bad is not None:
                 raise UserError(f"cannot read {path}:{bad}: not a line of an event log")
             if _may_skip(line):
+                continue
+            if isinstance(line, Head):
+                yield unread(self._now)
                 continue
             try:
                 event = orjson.loads(line)

@@ -17,12 +17,13 @@ from typing import IO, Any
 
 import orjson
 
-from ledgerops.common.bounded_lines import numbered_lines
+from ledgerops.common.bounded_lines import Head, numbered_lines
 from ledgerops.errors import UserError
-from ledgerops.model.records import KINDS, Observation, ObservationKind
+from ledgerops.model.records import KINDS, Observation, ObservationKind, unread
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
+BEGIN = re.compile(rb'\s*\{\s*"')  # of a line
 PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
 MAX_DIGITS = 20  # of a whole number, with its sign
@@ -120,18 +121,20 @@ def read_lines(lines: Iterable[bytes], name: str) -> Iterator[Observation]:
 
 
 def _read_file(path: Path) -> Iterator[Observation]:
-    return _decoded(numbered_lines(path), str(path))
+    return _decoded(numbered_lines(path, BEGIN.match), str(path))
 
 
 def _decoded(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Observation]:
     """Observations from numbered lines. Raises UserError for a bad line, unless it is the last after good ones."""
     bad: tuple[int, str] | None = None
-    last = 0
+    last, at = 0, 0.0
     for last, line in lines:
         if bad is not None:
             break
         try:
-            yield decode(line)
+            seen = unread(at) if isinstance(line, Head) else decode(line)
+            at = seen.at
+            yield seen
         except ValueError as error:
             if line.endswith(b"\n"):
                 bad = (last, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")

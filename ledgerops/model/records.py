@@ -42,6 +42,11 @@ class Observation:
     data: Mapping[str, Any]
 
 
+def unread(at: float) -> Observation:
+    """What stands for a line that could not be read: who takes it in counts it as a bad record."""
+    return Observation(at, "plan", None, {})
+
+
 @dataclass(frozen=True, slots=True)
 class Left:
     """What a query has not read yet of a source, as far as the source reports it."""

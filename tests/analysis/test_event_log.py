@@ -235,6 +235,22 @@ def test_a_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_path):
     list(event_log.read(half))
 
 
+def test_an_event_that_is_too_long_is_counted_and_the_others_are_read(tmp_path, capsys):
+    lines = PLAIN.read_bytes().splitlines(keepends=True)
+    plan = b'{"Event":"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart","x":"%s"}\n'
+    other = b'{"Event":"SparkListenerDriverAccumUpdates","x":"%s"}\n'  # not read, however long it is
+    long = b"x" * (9 * 1024**2)
+    log = tmp_path / "local-5"
+    log.write_bytes(b"".join([*lines[:-5], plan % long, other % long, plan % long, *lines[-5:]]))
+    (tmp_path / "plain").write_bytes(b"".join([*lines[:-5], other % long, *lines[-5:]]))
+
+    found = Investigation(str(log)).diagnose()
+    assert capsys.readouterr().err == f"ledgerops: skipped 2 records of {log} that could not be read\n"
+    whole = Investigation(str(tmp_path / "plain")).diagnose()
+    assert found["queries"] == whole["queries"]
+    assert capsys.readouterr().err == ""
+
+
 def test_the_newest_compacted_part_stands_for_those_before_it(tmp_path):
     for part in ROLLING.iterdir():
         shutil.copy(part, tmp_path)

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from ledgerops.common import bounded_lines
-from ledgerops.common.bounded_lines import CHUNK_BYTES, MAX_LINE_BYTES, numbered_lines
+from ledgerops.common.bounded_lines import CHUNK_BYTES, HEAD_BYTES, MAX_LINE_BYTES, Head, numbered_lines
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
 
@@ -72,10 +72,20 @@ def test_a_line_that_is_too_long_is_named(written, extra):
 
 
 @pytest.mark.parametrize("extra", [1, 3 * CHUNK_BYTES])
-def test_a_long_line_may_be_passed_over_by_how_it_begins(written, extra):
+def test_of_a_long_line_that_begins_as_a_known_one_the_head_comes(written, extra):
     path = written(b"a\n" + b"x" * (MAX_LINE_BYTES + extra) + b"\nb\n")
 
-    assert list(numbered_lines(path, lambda head: head.startswith(b"xxx"))) == [(1, b"a\n"), (3, b"b\n")]
+    first, long, last = numbered_lines(path, lambda head: head.startswith(b"xxx"))
+    assert (first, long, last) == ((1, b"a\n"), (2, b"x" * HEAD_BYTES), (3, b"b\n"))
+    assert [isinstance(line, Head) for _, line in (first, long, last)] == [False, True, False]
+
+
+def test_a_known_line_without_end_is_refused(written, monkeypatch):
+    monkeypatch.setattr(bounded_lines, "MAX_PASSED_BYTES", 10 * MIB)
+    path = written(b"a\n" + b"x" * (12 * MIB) + b"\nb\n")
+
+    with pytest.raises(UserError, match=r":2: a line of more than 10 MiB$"):
+        list(numbered_lines(path, lambda head: True))
 
 
 def test_a_file_that_is_still_written_is_read_as_far_as_it_goes(tmp_path):
@@ -147,8 +157,10 @@ def bombs(folder):
         "deep.jsonl": (deep + RECORD, ":1: not a recording line (no valid JSON: nested too deeply)"),
         "deep-log": (EVENT + deep + EVENT, ":2: not a line of an event log"),
         "just-deep.jsonl": (RECORD.replace(b'{"runId":"r"}', shallow), ": skipped 1 record of "),
-        "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ":1: a line of more than 8 MiB"),
-        "long-log": (EVENT + b'{"Event":"SparkListenerTaskEnd","x":"' + b"x" * (20 * MIB), ":2: a line of more than"),
+        "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ": skipped 1 record of "),
+        "long-log": (EVENT + b'{"Event":"SparkListenerTaskEnd","x":"' + b"x" * (20 * MIB), ": skipped 1 record of "),
+        "other.jsonl": (RECORD + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
+        "other-log": (EVENT + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
         "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ":1: not a recording line (no kind)"),
         "numbers.jsonl": (
             b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD,
@@ -168,6 +180,10 @@ def bombs(folder):
     with (folder / "sparse.jsonl").open("wb") as file:
         file.truncate(1024**4)
     yield folder / "sparse.jsonl", ":1: a line of more than 8 MiB"
+    with (folder / "endless.jsonl").open("wb") as file:
+        file.write(b'{"at":"')
+        file.truncate(1024**4)
+    yield folder / "endless.jsonl", ":1: a line of more than 2048 MiB"
     os.mkfifo(folder / "fifo")
     yield folder / "fifo", "not a regular file"
     yield "/dev/zero", "not a regular file"
