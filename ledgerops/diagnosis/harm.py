@@ -229,17 +229,23 @@ def examined(view: QueryView) -> bool:
         return False
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
-        return any(min(seconds, default=0.0) > least for seconds, least in _few(view))
+        alone = view.trigger.busy_ratio is None
+        return (alone or never_pauses(view)) and any(min(seconds, default=0.0) > least for seconds, least in _few(view))
     seconds = median(batch.duration for batch in latest)
     changed = not view.trigger.interval and seconds > CLEAR_TIMES * _usual_seconds(view)
-    return changed or (seconds > LONG_SECONDS and (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO)
+    return changed or (seconds > LONG_SECONDS and never_pauses(view))
+
+
+def never_pauses(view: QueryView) -> bool:
+    """Whether batches are known to run back to back, or nearly so."""
+    return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO
 
 
 def _few(view: QueryView) -> Iterator[tuple[list[float], float]]:
     """Of a run without three steady batches: the seconds of those with rows, and how long each must be."""
     settled = [batch.duration for batch in view.baseline.settled if batch.rows > 0]
-    yield (settled if len(settled) > 1 else []), PROVEN_LONG_SECONDS
-    yield [batch.duration for batch in view.batches if batch.rows > 0], VERY_LONG_SECONDS
+    yield (settled if len(settled) > 1 else []), max(PROVEN_LONG_SECONDS, view.interval)
+    yield [batch.duration for batch in view.batches if batch.rows > 0], max(VERY_LONG_SECONDS, view.interval)
 
 
 def _usual_seconds(view: QueryView) -> float:

@@ -204,3 +204,20 @@ def test_a_first_batch_of_half_a_minute_is_examined_until_a_quick_one_follows(hi
 )
 def test_few_batches_are_no_harm_otherwise(history, case):
     assert harm(history(**FEW_AND_LONG, **case)) is None
+
+
+UNKNOWN = {"plan": {"trigger": None, "trigger_interval": None}}  # as of an event log
+
+
+@pytest.mark.parametrize(
+    ("case", "worth"),
+    [
+        pytest.param({"interval": 0.0}, True, id="back to back"),
+        pytest.param({"interval": 15.0}, False, id="within the interval"),
+        pytest.param({"interval": 0.0} | UNKNOWN, True, id="back to back, the interval is not known"),
+        pytest.param({"interval": 15.0} | UNKNOWN, False, id="with pauses, the interval is not known"),
+        pytest.param({"interval": 60.0, "seconds": [25.0]}, False, id="one long batch within a longer interval"),
+    ],
+)
+def test_of_a_run_that_has_begun_batches_with_pauses_are_not_examined(history, case, worth):
+    assert examined(history(**{"warm": 0, "seconds": [12.0, 7.0, 7.0]} | case)) is worth

@@ -33,5 +33,5 @@ CAUSE = Cause(
     happened="{seconds} of a batch of {batch} pass writing the checkpoint",
     component=lambda view, found: Component("query", view.query, "checkpoint"),
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
-    remedies=lambda view, found: (STORAGE, longer_interval(found.duration, "fewer batches write fewer files")),
+    remedies=lambda view, found: (STORAGE, *longer_interval(view, found.duration, "fewer batches write fewer files")),
 )

@@ -59,7 +59,7 @@ CAUSE = Cause(
     more=_answers,
     remedies=lambda view, found: (
         fitting(FIRST, view),
-        longer_interval(found.duration, "the query then sends fewer requests"),
+        *longer_interval(view, found.duration, "the query then sends fewer requests"),
     ),
     formulas={
         "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "

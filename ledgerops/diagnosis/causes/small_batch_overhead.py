@@ -26,7 +26,7 @@ from ledgerops.signals.query_view import QueryView
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     return (
-        longer_interval(found.duration),
+        *longer_interval(view, found.duration),
         Remedy("do not add cores to fix this", "planning and scheduling take as long on any number"),
     )
 
@@ -37,9 +37,10 @@ FIXED = (*PARTS, "driver_before")
 
 def _is_fixed(view: QueryView, found: Profile) -> bool:
     """What passes in the driver before the first task may be a function's, and counts only as a part of most of the
-    batch. A single batch pays for warm-up."""
+    batch. A single batch pays for warm-up, and where the interval has room for a batch, it does no harm."""
     surely = found.now(*PARTS) >= WORTH_SHARE * found.duration
-    return len(found.splits) >= MIN_BATCHES and (surely or found.now(*FIXED) >= MOSTLY * found.duration)
+    enough = len(found.splits) >= MIN_BATCHES and longer_interval(view, found.duration)
+    return bool(enough) and (surely or found.now(*FIXED) >= MOSTLY * found.duration)
 
 
 CAUSE = Cause(

@@ -59,8 +59,8 @@ FIRST = {context: first_step("table-scan", context, EACH_BATCH) for context in (
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    longer = longer_interval(found.duration, "fewer batches read the table less often")
-    return (fitting(FIRST, view), longer, READ_LESS)
+    longer = longer_interval(view, found.duration, "fewer batches read the table less often")
+    return (fitting(FIRST, view), *longer, READ_LESS)
 
 
 CAUSE = Cause(

@@ -1,8 +1,8 @@
 """Long batches: batches run back to back, take more than a second, and nothing else is found.
 
-Meaning: the query has no pause between its batches, and each of them takes long; or its only batch so far took more
-    than 20 s. Its trigger interval is not known, so it is not clear whether batches are too long. The finding names the
-    largest part of a batch.
+Meaning: the query has no pause between its batches, and each of them takes long; or its batches take twice as long as
+    before; or its only batch so far took more than 20 s. Its trigger interval is not known, so it is not clear whether
+    batches are too long. The finding names the largest part of a batch.
 Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
 Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose http://INSTANCE --query QUERY
     --json` lists all parts under `attribution`.
@@ -41,8 +41,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     seconds = median(batch.duration for batch in latest)
     at = view.last.ended
+    several = "batches run back to back and take" if harm.never_pauses(view) else "batches take"
     yield Finding(
-        f"{'batches run back to back and take' if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
+        f"{several if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
         Component("query", view.query),
         (Evidence("batch_seconds_median", seconds, "seconds", f"< {LONG_SECONDS:g}", at),),
         (first_step("long-batches", GENERAL, "its cause is there"),),

@@ -61,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {middle:.1f}", at),
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
         ),
-        (first_step("trigger-overrun", GENERAL, "its cause is there"), longer_interval(middle)),
+        (first_step("trigger-overrun", GENERAL, "its cause is there"), *longer_interval(view, middle)),
         confidence=LIKELY,
         began=time.since,
     )

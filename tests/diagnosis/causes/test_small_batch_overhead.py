@@ -2,6 +2,8 @@ import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE
+from ledgerops.diagnosis.facts.longer_interval import longer_interval
+from ledgerops.diagnosis.profile import profile
 from tests.diagnosis.conftest import stage
 
 PLANS = {"query_planning": 1.5, "add_batch": 0.4, "wal_commit": 0.1}
@@ -84,6 +86,14 @@ def test_what_takes_a_third_of_a_batch_is_told(history):
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, small(history, **case))) == []
+
+
+@pytest.mark.parametrize(("interval", "helps"), [(2.5, True), (5.0, False)], ids=["no room", "room for a batch"])
+def test_a_longer_interval_is_advised_where_it_is_longer_than_that_of_the_query(history, interval, helps):
+    view = small(history, interval=interval)
+
+    assert CAUSE.holds(view, profile(view)) is helps
+    assert bool(longer_interval(view, 2.1)) is helps
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
