@@ -6,6 +6,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from typing import NamedTuple
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed
@@ -28,6 +29,14 @@ ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes tha
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
 
 
+class Held(NamedTuple):
+    """A finding, the same as it is told where no cause explains it, and when it was last seen."""
+
+    finding: Finding
+    alone: Finding
+    seen: float
+
+
 class Diagnoser:
     """Judges one query repeatedly: remembers since when each finding holds and how long it may linger.
 
@@ -43,7 +52,7 @@ class Diagnoser:
         self.muted = muted
         self.errors: Counter[str] = Counter()
         self._by_slug = {rule.slug: rule for rule in rules}
-        self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
+        self._held: dict[tuple[str, str, str], Held] = {}
         self._roots: dict[str, Finding] = {}  # at warning or above, of the verdict before
         self._judged = 0.0  # when that was
         self._ended: deque[EndedCause] = deque(maxlen=MAX_ENDED)
@@ -57,7 +66,7 @@ class Diagnoser:
         elif view.freshness != self.freshness:
             view = view.at(now, self.freshness)
         self._run_rules(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
-        held = [finding for finding, _ in self._held.values()]
+        held = [each.finding for each in self._held.values()]
         muted = [finding for finding in held if is_muted(self.muted, finding.rule, view.query)]
         findings, left_out = arbitrate([each for each in held if each not in muted], harm(view))
         findings.sort(key=_rank)
@@ -112,7 +121,7 @@ class Diagnoser:
                     continue  # no evidence, no finding
                 key = (rule.slug, finding.component.kind, finding.component.name)
                 earlier = self._held.get(key)
-                since = earlier[0].since if earlier else min(view.now, finding.began or view.now)
+                since = earlier.finding.since if earlier else min(view.now, finding.began or view.now)
                 whole = replace(
                     finding,
                     evidence=tuple(each for each in finding.evidence if not as_expected(each.value, each.expected))
@@ -123,11 +132,11 @@ class Diagnoser:
                     confidence=_share(finding.confidence),
                     share=None if finding.share is None else _share(finding.share),
                 )
-                self._held[key] = (whole, view.now)
+                self._held[key] = Held(whole, with_largest_part(whole, view), view.now)
                 seen.add(key)
-        for key, (_, last_seen) in list(self._held.items()):
+        for key, held in list(self._held.items()):
             rule = self._by_slug[key[0]]
-            over = long_over or rule not in asked or view.now - last_seen >= rule.linger
+            over = long_over or rule not in asked or view.now - held.seen >= rule.linger
             if key not in seen and over:
                 del self._held[key]
 
@@ -179,7 +188,9 @@ class Diagnoser:
             because = self._ruled_out(rule, view)
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
-        return replace(with_largest_part(finding, view), severity=worst, ruled_out=tuple(ruled_out))
+        alone = self._held[finding.rule, finding.component.kind, finding.component.name].alone
+        told = replace(finding, summary=alone.summary, remedies=alone.remedies)
+        return replace(told, severity=worst, ruled_out=tuple(ruled_out))
 
 
 def _severity(finding: Finding, rule: Rule, harmed: bool) -> Severity:

@@ -23,7 +23,7 @@ BY_WATERMARK = first_step(
     "rows that come late, or an input that sends none, hold results back without a slow batch",
 )
 BY_ROWS = first_step("freshness-breach", "rows", "rows that were late on arrival stay late")
-NO_OTHER = "no batch before it took that long"
+SHORTER = "a typical batch is far shorter"
 LARGEST = "no other part of a batch takes as long"
 
 
@@ -40,7 +40,7 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"
         where = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}"
-        step = steps(view)[0] if longest == running else _look(ONE_LONG_BATCH, NO_OTHER)
+        step = steps(view)[0] if longest == running else _look(ONE_LONG_BATCH, SHORTER)
     elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:
         where = f"batches take {duration(typical)}, the trigger interval is {interval:g} s"
         where = f"{where}: their time is not what makes results old"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.symptom import with_largest_part
+from ledgerops.model.finding import Component, Finding
 from tests.diagnosis.contradictions import contradictions
 
 
@@ -32,3 +34,23 @@ def test_a_query_that_outlasts_its_interval_a_little_is_pressured_and_told_why(h
 
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("pressured", ["trigger-overrun"])
     assert verdict.health < 100
+
+
+def test_a_symptom_that_lingers_still_speaks_of_the_batches_that_showed_it(history):
+    diagnose, long = Diagnoser(), [1.0] * 5 + [54.0, 11.0]
+    [shown] = diagnose(history(warm=0, seconds=long, interval=4.0, cores=None)).root_causes
+    [lingers] = diagnose(history(warm=0, seconds=[*long, 0.7], interval=4.0, cores=None)).root_causes
+
+    assert shown.summary == lingers.summary
+    assert shown.summary == (
+        "2 of the last 2 batches outlast the interval of 4 s; their median is 32 s; the largest part of a batch is "
+        "stages whose tasks were not read: 26 s of 32 s"
+    )
+
+
+def test_of_two_long_batches_none_is_said_to_be_the_only_one(history):
+    view = history(seconds=[1.0] * 6 + [54.0, 11.0], interval=None, cores=None)
+    told = with_largest_part(Finding("late", Component("query", "q"), (), (), 0.5, rule="freshness-breach"), view)
+
+    assert told.summary == "late; a batch took 54 s, a typical one takes 1.0 s"
+    assert [each.why for each in told.remedies] == ["a typical batch is far shorter"]

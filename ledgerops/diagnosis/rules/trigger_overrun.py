@@ -10,7 +10,7 @@ Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose h
     tasks or the sink: see `slow-sink`, `key-skew` and `input-overload`.
     3. Mostly `query_planning`, `wal_commit` or `commit_offsets` means the fixed cost of each batch: compare
     `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}` with the interval.
-Mitigation: if results may be that old, set the interval to the time that a batch takes. Otherwise remove the root
+Mitigation: if results may be that old, set the interval to the time that a usual batch takes. Otherwise remove the root
     cause, or give the query more cores.
 Evidence:
     owed_share: by how much batches were longer than the triggers that fell into them, over their time: 1 - n x interval
@@ -32,6 +32,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
+from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
@@ -51,6 +52,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if not interval or time is None or view.last is None:
         return
     middle, at = median(turn.seconds for turn in time.late), view.now
+    usual = median(batch.duration for batch in view.baseline.settled[-SHOWN_BATCHES:])
     yield Finding(
         f"{len(time.late)} of the last {len(time.turns)} batches outlast the interval of {interval:g} s; "
         f"their median is {duration(middle)}",
@@ -61,7 +63,10 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(INTERVAL.name, interval, "seconds", f">= {middle:.1f}", at),
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
         ),
-        (first_step("trigger-overrun", GENERAL, "its cause is there"), *longer_interval(view, middle)),
+        (
+            first_step("trigger-overrun", GENERAL, "its cause is there"),
+            *(longer_interval(view, middle) if usual > interval else ()),
+        ),
         confidence=LIKELY,
         began=time.since,
     )

@@ -17,6 +17,13 @@ def test_a_few_long_ones_in_a_row_are_enough_and_the_one_that_runs_counts(histor
     assert finding.summary == "3 of the last 3 batches outlast the interval of 2 s; their median is 22 s"
 
 
+@pytest.mark.parametrize(("usual", "advised"), [(1.0, False), (3.0, True)], ids=["in time", "late, too"])
+def test_a_longer_interval_is_advised_where_usual_batches_need_it(history, usual, advised):
+    [finding] = RULE.check(history(warm_seconds=usual, seconds=[40.0, 12.0]))
+
+    assert any(each.action.startswith("set the trigger interval") for each in finding.remedies) is advised
+
+
 def test_a_batch_that_works_off_a_backlog_is_not_late(history):
     falling = [10_000 * left for left in range(20, 0, -1)]
 
