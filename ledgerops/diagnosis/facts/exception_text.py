@@ -45,7 +45,7 @@ def first_line(exception: str) -> str:
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
-    line = VALUE.sub(r"\1'...'", line)
+    line = VALUE.sub(r"\1'...'", line).rstrip(":")
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 3] + "..."
 
 

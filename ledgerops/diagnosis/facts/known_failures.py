@@ -120,7 +120,7 @@ KNOWN = (
         r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_METADATA_EVOLUTION|UnknownFieldException|UNKNOWN_FIELD_EXCEPTION"
         r"|NEW_FIELDS_IN_(FILE|RECORD)",
         "the schema of the source changed, and the query stopped to continue with the new one",
-        RESUME,
+        f"{RESUME}; a table that it writes takes new columns only with mergeSchema",
         "it reads the new schema at its start; let the scheduler restart it",
     ),
     _known(

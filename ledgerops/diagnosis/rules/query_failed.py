@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, user_code
 from ledgerops.diagnosis.facts.failures import failures
-from ledgerops.diagnosis.facts.known_failures import explain
+from ledgerops.diagnosis.facts.known_failures import RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -34,12 +34,12 @@ from ledgerops.signals.query_view import QueryView
 
 REPAIR = first_step("query-failed", GENERAL, "the query fails again while the cause remains")
 WITH_CHECKPOINT = Remedy(
-    "then start the query with the same checkpoint",
+    "start the query with the same checkpoint",
     "it resumes with the batch that failed; a new checkpoint would repeat or lose rows",
     safe=False,
 )
 WITHOUT_CHECKPOINT = Remedy(
-    "then start the query with a checkpointLocation",
+    "start the query with a checkpointLocation",
     "it has none, so this start does not resume where the query failed; the next one will",
     safe=False,
 )
@@ -68,7 +68,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     ]
     where = " ".join(each for each in parts if each)
     failure = explain(ended.exception)
+    step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
+    steps = (step,) if RESUME in step.action and again is WITH_CHECKPOINT else (step, again)
     yield Finding(
         f"the query failed{batch} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
@@ -76,7 +78,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         + _stopped_others(view, ended),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),
-        (REPAIR if failure is None else failure.first_step, again),
+        steps,
         confidence=1.0,
         began=ended.at,
     )

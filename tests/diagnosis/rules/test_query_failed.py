@@ -5,7 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.exception_text import exception_class, first_line, place, user_code
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
-from ledgerops.diagnosis.rules.query_failed import RULE
+from ledgerops.diagnosis.rules.query_failed import REPAIR, RULE
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch
 from tests.build import history as remembered
@@ -153,6 +153,10 @@ def test_others_are_not(history, case):
             "PSQLException: Connection to db refused.",
         ),
         ("org.apache.spark.SparkException: Writing job aborted", "SparkException: Writing job aborted"),
+        (
+            "o.a.DeltaIllegalStateException: [DELTA_X] Schema change in version 8:\nstreaming source schema: root",
+            "DeltaIllegalStateException: [DELTA_X] Schema change in version 8",
+        ),
         ("boom", "boom"),
         (
             "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'DE89370400440532013000' of "
@@ -244,6 +248,39 @@ def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
 
     assert "No space left on device" in finding.summary and "full" in finding.summary
     assert finding.remedies[0].action.startswith("free space on the disk")
+
+
+RESTART = "start the query with the same checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("exception", "actions"),
+    [
+        pytest.param(STACK, [REPAIR.action, RESTART], id="something to repair"),
+        pytest.param(
+            "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.",
+            ["start the query again with the same checkpoint"],
+            id="nothing to repair",
+        ),
+        pytest.param(
+            "[DELTA_SCHEMA_CHANGED] Detected schema change:",
+            [
+                "start the query again with the same checkpoint; a table that it writes takes new columns only with "
+                "mergeSchema"
+            ],
+            id="new columns",
+        ),
+        pytest.param(
+            "SaslAuthenticationException: x",
+            ["renew the credential, then start the query again with the same checkpoint"],
+            id="the start is part of the first step",
+        ),
+    ],
+)
+def test_to_start_the_query_is_told_once(history, exception, actions):
+    [finding] = RULE.check(history(exception=exception))
+
+    assert [each.action for each in finding.remedies] == actions
 
 
 def test_a_schema_that_changed_is_no_crash_loop(history):
