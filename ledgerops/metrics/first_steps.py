@@ -144,7 +144,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "sink function": FirstStep(
             "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python "
             "process",
-            "`foreachBatch`, the driver's Python computes",
+            "`foreachBatch`, it does not wait as far as is known",
+        ),
+        "line": FirstStep(
+            "look at {line}: the function of foreachBatch spends most of its time there",
+            "`foreachBatch`, the line is known",
+            {"line": "the line that the finding names"},
         ),
         "sink kafka": FirstStep("check the request latency of the broker that is written to", "Kafka"),
         "sink table": FirstStep("time one commit to the table, and look for other writers of it", "a table"),

@@ -29,12 +29,11 @@ from ledgerops.signals.query_view import QueryView
 FIRST = {
     "small files": COMPARE,
     ANY: first_step("slow-sink", ANY, "more cores do not help while the write waits"),
-    "sink function": first_step(
-        "slow-sink", "sink function", "the driver's Python computes meanwhile, so it is the function and not the target"
-    ),
     "sink kafka": first_step("slow-sink", "sink kafka", "a batch ends with its slowest send"),
     "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),
 }
+COMPUTES = "the driver's Python computes meanwhile, so it is the function and not the target"
+OF_DRIVER = ("after_tasks", "driver_waits", "driver_before", "driver_between")
 LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
 
 
@@ -48,9 +47,28 @@ def _holds(view: QueryView, found: Profile) -> bool:
     return unknown.excess >= MOSTLY * found.duration and not own_python
 
 
+def _in_function(view: QueryView, found: Profile) -> bool:
+    """Whether the time passes in the function of `foreachBatch`, and nothing says that it waits for its target."""
+    computes = function_computes(view)
+    return computes or (computes is None and found.now(*OF_DRIVER) > found.now("sink_wait", "tasks_unknown"))
+
+
+def _line(view: QueryView, found: Profile) -> str | None:
+    return function_place(view, since=found.splits[0].batch.started)
+
+
+def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    if not _in_function(view, found):
+        return fitting(FIRST, view), LARGER
+    line = _line(view, found)
+    why = COMPUTES if function_computes(view) else "nothing recorded tells whether it computes or waits for its target"
+    named = first_step("slow-sink", "line", why, line=line) if line else None
+    return (named or first_step("slow-sink", "sink function", why),)
+
+
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
-    where = "the function of foreachBatch" if function_computes(view) else "the sink"
-    line = function_place(view, since=found.splits[0].batch.started)
+    where = "the function of foreachBatch" if _in_function(view, found) else "the sink"
+    line = _line(view, found)
     files = small_files(view)
     return {
         "place": f"{where} (mostly at {line})" if line else where,
@@ -68,5 +86,5 @@ CAUSE = Cause(
     component=lambda view, found: Component("sink", sink_name(view)),
     holds=_holds,
     details=_place,
-    remedies=lambda view, found: (fitting(FIRST, view), LARGER),
+    remedies=_remedies,
 )

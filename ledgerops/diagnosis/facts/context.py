@@ -61,10 +61,13 @@ def source_names(view: QueryView) -> str:
     return ",".join(source.name for source in view.sources) or view.query
 
 
-def function_computes(view: QueryView) -> bool:
-    """Whether the function of `foreachBatch` computes in the driver's Python rather than waits for its target."""
-    use = cpu_use(view) if sink_kind(view) == "foreach_batch" else None
-    return use is not None and use.cores_by.get("driver_python", 0.0) >= MIN_PYTHON_CORES
+def function_computes(view: QueryView) -> bool | None:
+    """Whether the function of `foreachBatch` computes in the driver's Python rather than waits for its target; None
+    where nothing tells, as in an event log."""
+    if sink_kind(view) != "foreach_batch":
+        return False
+    use = cpu_use(view)
+    return None if use is None else use.cores_by.get("driver_python", 0.0) >= MIN_PYTHON_CORES
 
 
 def function_place(view: QueryView, since: float) -> str | None:
@@ -76,7 +79,7 @@ def function_place(view: QueryView, since: float) -> str | None:
 
 def contexts(view: QueryView) -> tuple[str, ...]:
     """What first steps are chosen by, the most special first: the sink, then the source, then any."""
-    special = ("sink function",) if function_computes(view) else ("small files",) if small_files(view) else ()
+    special = ("small files",) if small_files(view) else ()
     return (*special, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
 
 

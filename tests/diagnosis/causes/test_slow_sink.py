@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
+from ledgerops.model.records import DriverCode
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
@@ -118,7 +119,7 @@ def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_wo
 @pytest.mark.parametrize(
     ("sink", "first"),
     [
-        pytest.param("ForeachBatchSink", "time one write at the target of the sink", id="foreachBatch"),
+        pytest.param("ForeachWriterTable", "time one write at the target of the sink", id="foreach"),
         pytest.param("KafkaTable", "check the request latency of the broker that is written to", id="Kafka"),
         pytest.param("DeltaSink[/out]", "time one commit to the table, and look for other writers of it", id="a table"),
         pytest.param("FileSink[/out]", "time one write at the target of the sink", id="files"),
@@ -130,6 +131,34 @@ def test_the_first_step_fits_the_sink(history, sink, first):
 
     assert finding.remedies[0].action == first
     assert finding.component.name == sink.partition("[")[0]
+
+
+SEE = "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process"
+LOOK = "look at app.py:22 in dedup: the function of foreachBatch spends most of its time there"
+TIME, LARGER = "time one write at the target of the sink", "write larger batches from the executors"
+FUNCTION, SINK = "the function of foreachBatch", "the sink"
+AT = "(mostly at app.py:22 in dedup)"
+
+
+@pytest.mark.parametrize(
+    ("ran", "cores", "line", "where", "actions"),
+    [
+        pytest.param(QUICK, 0.9, True, f"{FUNCTION} {AT}", [LOOK], id="it computes at a line"),
+        pytest.param(QUICK, 0.9, False, FUNCTION, [SEE], id="it computes"),
+        pytest.param(QUICK, 0.1, True, f"{SINK} {AT}", [TIME, LARGER], id="it waits"),
+        pytest.param(QUICK, None, False, FUNCTION, [SEE], id="an event log does not tell"),
+        pytest.param(WRITES, None, False, SINK, [TIME, LARGER], id="tasks wait"),
+    ],
+)
+def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where, actions):
+    view = slow(history, [ran], plan={"sink": "ForeachBatchSink"})
+    view = view if cores is None else looked_at(view, busy=0.6, driver_python=cores)
+    if line:
+        view.history.driver_code = DriverCode(view.now, "run-1", 10, 9, "app.py", 22, "dedup")
+    [finding] = check(CAUSE, view)
+
+    assert f" pass in {where} while no task computes" in finding.summary
+    assert [each.action for each in finding.remedies] == actions
 
 
 READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
