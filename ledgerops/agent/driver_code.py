@@ -1,8 +1,8 @@
 """Where the function of `foreachBatch` spends its time: samples of the driver's own Python threads.
 
 Spark calls the function in a thread of the driver, and reports nothing of what it does there. A look at all threads
-takes some tens of microseconds; nothing is asked of the JVM, and of the stack only one line is kept: the innermost one
-of the application's own files.
+takes some tens of microseconds, and of the stack only one line is kept: the innermost one of the application's own
+files.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import orjson
 
+from ledgerops.agent.plan import batch_session, session_of
 from ledgerops.agent.queue import EventQueue
 from ledgerops.common.python_code import is_library
-from ledgerops.runtime.runs import Runs
+from ledgerops.runtime.runs import Run, Runs
 
 SAMPLE_SECONDS = 0.25
 REPORT_SECONDS = 5.0
@@ -28,43 +31,75 @@ MAX_LINES = 200  # that are told apart between two reports
 Line = tuple[str, int, str]  # file, line, function
 
 
+class Called(NamedTuple):
+    """A function of `foreachBatch` that runs: its wrapper, the rows that Spark gave it, and the line where it is."""
+
+    function: Any
+    rows: Any
+    line: Line
+
+
 class DriverCodeCollector:
-    """Counts the lines of the one query that has such a function; of several it is not known whose a thread is."""
+    """Counts the lines of each query that has such a function. Of several it is the session in which Spark runs their
+    batches that tells whose a thread is: it is asked for once for each query and each function."""
 
     def __init__(self, queue: EventQueue, runs: Runs, clock: Callable[[], float] = time.monotonic) -> None:
         self._queue, self._runs, self._clock = queue, runs, clock
-        self._lines = Counter[Line]()
+        self._lines: dict[str, Counter[Line]] = {}  # by run id
+        self._sessions: dict[str, str | None] = {}  # of runs
+        self._owners: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # run ids, by function
         self._due = float("-inf")
 
     def collect(self) -> None:
-        """Takes a sample; every REPORT_SECONDS queues the function with most of them and its most frequent line."""
-        runs = [run for run in self._runs.runs() if run.plan is not None and "ForeachBatch" in (run.plan.sink or "")]
-        if len(runs) != 1 or not runs[0].session.classic:
-            self._lines.clear()
-            return
+        """Takes a sample; every REPORT_SECONDS queues of each run the function with most of them and its most frequent
+        line."""
+        having = (run for run in self._runs.runs() if run.plan is not None and "ForeachBatch" in (run.plan.sink or ""))
+        runs = {run.run_id: run for run in having if run.session.classic}
+        self._lines = {run_id: lines for run_id, lines in self._lines.items() if run_id in runs}
+        self._sessions = {run_id: self._sessions.get(run_id) for run_id in runs}
         if not self._lines:
             self._due = self._clock() + REPORT_SECONDS
-        for frame in sys._current_frames().values():
-            line = own_line(frame)
-            if line is not None and (line in self._lines or len(self._lines) < MAX_LINES):
-                self._lines[line] += 1
+        for frame in sys._current_frames().values() if runs else ():
+            found = called(frame)
+            run_id = self._owner(found, runs) if found is not None else None
+            if found is None or run_id is None:
+                continue
+            lines = self._lines.setdefault(run_id, Counter())
+            if found.line in lines or len(lines) < MAX_LINES:
+                lines[found.line] += 1
         if self._lines and self._clock() >= self._due:
-            run, most = runs[0], _most_frequent(self._lines)
-            data = {"run_id": run.run_id, "samples": self._lines.total(), **most}
-            self._queue.put("driver_code", orjson.dumps(data), run.query, run.session)
+            for run_id, lines in self._lines.items():
+                data = {"run_id": run_id, "samples": lines.total(), **_most_frequent(lines)}
+                self._queue.put("driver_code", orjson.dumps(data), runs[run_id].query, runs[run_id].session)
             self._lines.clear()
 
+    def _owner(self, found: Called, runs: Mapping[str, Run]) -> str | None:
+        """The run that a function belongs to; None where that is not known."""
+        if len(runs) == 1:
+            return next(iter(runs))
+        known = self._owners.get(found.function)
+        if known in runs:  # else it is new, or its writer was started again
+            return known
+        session = session_of(found.rows)
+        for run_id, run in runs.items():
+            self._sessions[run_id] = self._sessions[run_id] or batch_session(run)
+        owner = next((run_id for run_id, each in self._sessions.items() if each and each == session), None)
+        if owner is not None:
+            self._owners[found.function] = owner
+        return owner
 
-def own_line(frame: FrameType | None) -> Line | None:
+
+def called(frame: FrameType | None) -> Called | None:
     """The innermost line of the application's files in a thread that Spark called; None in any other thread."""
-    found: Line | None = None
+    line: Line | None = None
     for _ in range(MAX_FRAMES):
         if frame is None:
             return None
         if frame.f_code.co_qualname == ENTRY:
-            return found
-        if found is None and not is_library(frame.f_code.co_filename):
-            found = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+            given = frame.f_locals
+            return Called(given["self"], given.get("jdf"), line) if line is not None else None
+        if line is None and not is_library(frame.f_code.co_filename):
+            line = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         frame = frame.f_back
     return None
 

@@ -107,6 +107,16 @@ def checkpoint_of(run: Run) -> str | None:
     return _attempt(lambda: str(execution_of(run).resolvedCheckpointRoot()))
 
 
+def batch_session(run: Run) -> str | None:
+    """Spark's id of the session in which it runs the batches of a run of a classic session; None before the first."""
+    return _attempt(lambda: session_of(execution_of(run).lastExecution()))
+
+
+def session_of(rows: Any) -> str | None:
+    """Spark's id of the session that a data frame of the JVM, or an execution, belongs to."""
+    return _attempt(lambda: str(rows.sparkSession().sessionUUID()))
+
+
 def is_temporary(checkpoint: str) -> bool:
     """Whether Spark made a checkpoint's folder for one run, because the query names none."""
     return TEMPORARY.fullmatch(checkpoint.rstrip("/").rsplit("/", 1)[-1]) is not None

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import ledgerops
-from ledgerops.agent.driver_code import REPORT_SECONDS, DriverCodeCollector, own_line
+from ledgerops.agent.driver_code import REPORT_SECONDS, DriverCodeCollector, called
 from ledgerops.model.observations import decode
 from ledgerops.model.records import DriverCode, Observation, Plan
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -18,8 +18,39 @@ from tests.programs import until
 class ForeachBatchFunction:
     """Named as the class of PySpark through which Spark calls the function."""
 
-    def call(self, function):
-        function()
+    def __init__(self, function):
+        self.function = function
+
+    def call(self, jdf, batch_id):
+        self.function(jdf)
+
+
+class InSession:
+    """What the JVM has of a session: rows and executions that belong to it."""
+
+    def __init__(self, name):
+        self.name = name
+        self.asked = 0
+
+    def sparkSession(self):
+        self.asked += 1
+        return self
+
+    def sessionUUID(self):
+        return self.name
+
+
+class Handle:
+    """PySpark's handle on a run whose batches run in a session; in none before the first batch."""
+
+    def __init__(self, run_id, session):
+        self.runId, self._jsq, self.session = run_id, self, session
+
+    def streamingQuery(self):
+        return self
+
+    def lastExecution(self):
+        return self.session
 
 
 def waits(line):
@@ -27,28 +58,42 @@ def waits(line):
     line.wait(30)
 
 
+def waits_for_a_lock(line):
+    line.wait(30)
+
+
 @pytest.fixture
-def called():
-    """A thread that Spark would have called, and one that it would not, both in `waits`."""
+def threads():
+    """Two threads that Spark would have called with rows of the sessions `a` and `b`, in `waits` and in
+    `waits_for_a_lock`, and one that it would not, in `waits`."""
     done = threading.Event()
-    threads = [
-        threading.Thread(target=ForeachBatchFunction().call, args=(lambda: waits(done),)),
-        threading.Thread(target=waits, args=(done,)),
+    functions = [
+        ForeachBatchFunction(lambda rows: waits(done)),
+        ForeachBatchFunction(lambda rows: waits_for_a_lock(done)),
     ]
+    threads = [
+        threading.Thread(target=function.call, args=(InSession(name), 3))
+        for function, name in zip(functions, "ab", strict=True)
+    ]
+    threads.append(threading.Thread(target=waits, args=(done,)))
     for thread in threads:
         thread.start()
-    until(lambda: own_line(sys._current_frames()[threads[0].ident]), 10)
+    until(lambda: all(called(sys._current_frames()[thread.ident]) for thread in threads[:2]), 10)
     yield threads
     done.set()
     for thread in threads:
         thread.join()
 
 
-def collected(sinks, classic=True):
-    """What is queued of runs with these sinks in somewhat more than the time between two reports."""
+def collected(sinks, classic=True, sessions="abcdef"):
+    """What is queued of runs with these sinks in somewhat more than the time between two reports. Each runs its batches
+    in one of these sessions; `-` stands for none."""
     session, box = FakeSession(), queue()
     session.classic = classic
-    runs = [run_of(session, f"run-{n}", plan=Plan(f"run-{n}", sink=sink)) for n, sink in enumerate(sinks, 1)]
+    runs = []
+    for number, (sink, name) in enumerate(zip(sinks, sessions, strict=False), 1):
+        handle = Handle(f"run-{number}", InSession(name) if name != "-" else None)
+        runs.append(run_of(session, handle.runId, plan=Plan(handle.runId, sink=sink), handle=handle))
     now = 0.0
     collector = DriverCodeCollector(box, roster_of(*runs), clock=lambda: now)
     while now <= REPORT_SECONDS:
@@ -57,16 +102,43 @@ def collected(sinks, classic=True):
     return [decode(Observation(T0, kind, "q", data)) for kind, data in taken(box)]
 
 
-def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_waits_in(called):
+def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_waits_in(threads):
     [code] = collected(["ForeachBatchSink"])
 
-    assert code.function == "waits" and code.file == __file__
+    assert code.function in ("waits", "waits_for_a_lock") and code.file == __file__
     assert 1 <= code.within <= code.samples
-    assert code.place == f"test_driver_code.py:{code.line} in waits"
+    assert code.place == f"test_driver_code.py:{code.line} in {code.function}"
 
 
-def test_a_thread_that_spark_did_not_call_has_no_line(called):
-    of_spark, other = [own_line(sys._current_frames()[thread.ident]) for thread in called]
+def test_of_several_queries_each_is_told_the_line_of_its_own_function(threads):
+    codes = collected(["ForeachBatchSink"] * 2, sessions="ba")
+
+    assert {code.run_id: code.function for code in codes} == {"run-1": "waits_for_a_lock", "run-2": "waits"}
+
+
+def test_whose_a_function_is_is_asked_once(threads):
+    rows = called(sys._current_frames()[threads[0].ident]).rows
+    before = rows.asked
+    collected(["ForeachBatchSink"] * 2)
+
+    assert rows.asked == before + 1
+
+
+@pytest.mark.parametrize(
+    "sessions",
+    [
+        pytest.param("bc", id="of another session"),
+        pytest.param("b-", id="no batch has begun that tells its session"),
+    ],
+)
+def test_a_function_of_no_known_query_is_nobodys(threads, sessions):
+    assert [(code.run_id, code.function) for code in collected(["ForeachBatchSink"] * 2, sessions=sessions)] == [
+        ("run-1", "waits_for_a_lock")
+    ]
+
+
+def test_a_thread_that_spark_did_not_call_has_no_line(threads):
+    of_spark, _, other = [called(sys._current_frames()[thread.ident]) for thread in threads]
 
     assert of_spark is not None and other is None
 
@@ -74,14 +146,13 @@ def test_a_thread_that_spark_did_not_call_has_no_line(called):
 @pytest.mark.parametrize(
     ("sinks", "classic"),
     [
-        pytest.param(["ForeachBatchSink", "ForeachBatchSink"], True, id="whose of two queries is not known"),
         pytest.param(["Parquet"], True, id="another sink"),
         pytest.param([None], True, id="the plan is not known"),
         pytest.param(["ForeachBatchSink"], False, id="on Spark Connect the function runs elsewhere"),
         pytest.param([], True, id="no query"),
     ],
 )
-def test_nothing_is_told_otherwise(called, sinks, classic):
+def test_nothing_is_told_otherwise(threads, sinks, classic):
     assert collected(sinks, classic) == []
 
 
@@ -89,29 +160,35 @@ def test_nothing_is_told_while_no_function_runs():
     assert collected(["ForeachBatchSink"]) == []
 
 
-def test_a_slow_function_is_named_with_its_line(spark, tmp_path):
+def test_slow_functions_are_named_with_their_lines(spark, tmp_path):
     def write_batch(rows, number):
+        rows.count()
+        time.sleep(3.0)
+
+    def write_copy(rows, number):
         rows.count()
         time.sleep(3.0)
 
     watch = ledgerops.attach(spark, port=0)
     stream = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
-    query = (
-        stream.writeStream.queryName("written")
-        .foreachBatch(write_batch)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+    queries = [
+        stream.writeStream.queryName(name)
+        .foreachBatch(function)
+        .option("checkpointLocation", str(tmp_path / name))
         .trigger(processingTime="1 second")
         .start()
-    )
+        for name, function in (("written", write_batch), ("copied", write_copy))
+    ]
 
-    def summaries():
-        return [each["summary"] for q in watch.diagnose()["queries"] for each in q["findings"]]
+    def named(query, function):
+        told = [each for each in watch.diagnose()["queries"] if each["query"] == query]
+        return any(f" in {function})" in found["summary"] for each in told for found in each["findings"])
 
     try:
-        until(lambda: any(text for text in summaries() if " in write_batch)" in text), 120, "the line")
-        assert any("test_driver_code.py:" in text for text in summaries())
+        until(lambda: named("written", "write_batch") and named("copied", "write_copy"), 120, "the lines")
     finally:
-        query.stop()
+        for query in queries:
+            query.stop()
         watch.close()
 
 
