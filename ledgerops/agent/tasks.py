@@ -314,6 +314,7 @@ def parse_stage(
         shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
         failed_seconds=sum(max(0, task.get("duration") or 0) for task in failed) / 1000,  # a clock may be set back
         failure=_failure(failed) if failed else None,
+        submitted=rest_instant(stage.get("submissionTime")),
     )
 
 

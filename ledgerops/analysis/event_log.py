@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from ledgerops.model.state_settings import state_settings
 
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
+SAMPLE_SECONDS = 2.0  # between two looks at the slots, while tasks of jobs run that belong to no query
 MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lack what later ones have
 WANTED = {
     "SparkListenerLogStart",
@@ -52,6 +53,7 @@ WANTED = {
     "SparkListenerExecutorAdded",
     "SparkListenerExecutorRemoved",
     "SparkListenerJobStart",
+    "SparkListenerTaskStart",
     "SparkListenerTaskEnd",
     "SparkListenerStageCompleted",
     "SparkListenerSQLExecutionStart",
@@ -95,6 +97,7 @@ class Log:
         self._task_cpus = 1  # cores that Spark reserves for each task
         self._application_ended: float | None = None
         self._executors: dict[str, int] = {}  # id -> cores
+        self._busy: Counter[str] = Counter()  # tasks that run, by executor
         self._memory: dict[str, int] = {}  # id -> bytes of its heap for storage and execution
         self._changed = 0.0  # when they last changed, in milliseconds
         self._hosts: dict[str, str] = {}  # the same executors' machines
@@ -152,7 +155,13 @@ class Log:
                     yield from self._host(event["Timestamp"])
                 case "SparkListenerJobStart":
                     self._job(event)
+                case "SparkListenerTaskStart":
+                    self._busy[str(_object(event, "Task Info")["Executor ID"])] += 1
+                    if self._active and event["Stage ID"] not in self._batches:
+                        yield from self._slots(event["Task Info"]["Launch Time"])
                 case "SparkListenerTaskEnd":
+                    executor = str(_object(event, "Task Info")["Executor ID"])
+                    self._busy[executor] = max(0, self._busy[executor] - 1)  # its begin may not be in the log
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
                     if key[0] in self._batches:
                         self._tasks.setdefault(key, StageTasks()).add(event)
@@ -289,6 +298,7 @@ class Log:
     def _removal(self, event: Mapping[str, Any]) -> RemovedExecutor:
         executor = str(event["Executor ID"])
         host = self._hosts.pop(executor, None)
+        self._busy.pop(executor, None)
         return RemovedExecutor(
             executor,
             event["Timestamp"] / 1000,
@@ -297,11 +307,18 @@ class Log:
             host=host,
         )
 
+    def _slots(self, milliseconds: float) -> Iterator[Observation]:
+        """The executors, where the last look at them is long ago."""
+        if milliseconds >= self._changed + 1000 * SAMPLE_SECONDS:
+            yield from self._host(max(milliseconds, 1000 * self._now))
+
     def _host(self, milliseconds: float) -> Iterator[Observation]:
         """The executors' slots and memory: they decide what skew costs, and when state fills the heap."""
         self._changed = milliseconds
         executors = tuple(
-            Executor(name, True, cores // self._task_cpus, 0, 0, 0, 0.0, 0.0, 0, self._memory.get(name, 0))
+            Executor(
+                name, True, cores // self._task_cpus, self._busy[name], 0, 0, 0.0, 0.0, 0, self._memory.get(name, 0)
+            )
             for name, cores in self._executors.items()
         )
         host = Host(milliseconds / 1000, None, None, None, None, None, None, (), executors, tuple(self._removed))

@@ -77,7 +77,7 @@ class StageTasks:
         seconds, records = self._seconds, self._records
         if not seconds:
             return None
-        ended = info.get("Completion Time")
+        submitted, ended = info.get("Submission Time"), info.get("Completion Time")
         return StageSummary(
             stage_id=int(info["Stage ID"]),
             name=str(info["Stage Name"]),
@@ -105,6 +105,7 @@ class StageTasks:
             shuffle_seconds=self._shuffle_seconds,
             failed_seconds=self._failed_seconds,
             failure=_failure(self._failure) if self._failure else None,
+            submitted=submitted / 1000 if submitted else None,
         )
 
 

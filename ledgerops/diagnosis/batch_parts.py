@@ -73,7 +73,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "uneven_task": "what a stage takes longer because one task, or those of one executor, take twice as long as others",
     "uneven_executors": "what a stage takes beyond an even split, where one executor has far too many of its tasks",
     # contention
-    "other_queries": "what other queries of the driver, which have the cores, take of all other parts",
+    "other_queries": "what other queries or jobs of the driver, which have the cores, take of all other parts",
     "other_processes": "what other processes, which have the cores, take of all other parts",
     "cpu_limit": "what the CPU limit of the driver's container takes of all other parts",
     # unknown

@@ -53,7 +53,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "uneven_source": "waiting for the task of the largest source partition",
     "uneven_task": "waiting for one slow task",
     "uneven_executors": "waiting for the executor with most tasks",
-    "other_queries": "taken by other queries",
+    "other_queries": "taken by other queries or jobs",
     "other_processes": "taken by other processes",
     "cpu_limit": "lost to the CPU limit",
     "tasks_unknown": "stages whose tasks were not read",

@@ -75,7 +75,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "memory-spill": "Tasks spill to disk.",
         "memory-leak": "Python's memory grows until it is full.",
         "cpu-saturated": "All cores that the driver may use are busy.",
-        "noisy-neighbour": "Another query takes the cores.",
+        "noisy-neighbour": "Another query or job takes the cores.",
         "too-few-slots": "Tasks of a real-time query wait for cores.",
         "executor-lost": "An executor was lost.",
         "checkpoint-slow": "Writing the checkpoint is slow.",

@@ -311,6 +311,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "the other query reads more rows than before",
             {"query": "the other query"},
         ),
+        "job": FirstStep(
+            "find the job that belongs to no query (Spark UI, page Jobs), and run it later or in another application",
+            "a job of the application that belongs to no query",
+        ),
     },
     "too-few-slots": {
         GENERAL: FirstStep("start the application with {cores} or more", words={"cores": "a core for each task"})

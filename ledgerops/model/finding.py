@@ -76,7 +76,7 @@ class Remedy:
 class Component:
     """The part that is to blame: a source partition, a stage, the sink, the state operator, the whole query."""
 
-    kind: str  # "query", "source", "partition", "stage", "key", "sink", "operator", "executor"
+    kind: str  # "query", "source", "partition", "stage", "key", "sink", "operator", "executor", "job"
     name: str
     detail: str | None = None
 

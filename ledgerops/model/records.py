@@ -197,6 +197,7 @@ class StageSummary:
     shuffle_seconds: float | None = None  # waiting for shuffle blocks and writing them, summed over tasks
     failed_seconds: float = 0.0  # of the attempts that failed, each from its launch to its end
     failure: str | None = None  # the exception of the newest of these
+    submitted: float | None = None  # when its tasks could have begun, had there been a slot
 
     @property
     def wall_seconds(self) -> float | None:

@@ -55,6 +55,7 @@ def stage(number, tasks, **changes):
         "numTasks": tasks,
         "numCompleteTasks": tasks,
         "numFailedTasks": 0,
+        "submissionTime": "2027-01-15T08:00:00.250GMT",
         "firstTaskLaunchedTime": "2027-01-15T08:00:01.000GMT",
         "completionTime": "2027-01-15T08:00:03.500GMT",
         "executorRunTime": 3000,
@@ -180,6 +181,7 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
     assert (found.slowest_task, found.reads_shuffle, found.spill_bytes) == (3, True, 11)
     assert found.records_score == pytest.approx(100.0)
     assert found.wall_seconds == 2.5
+    assert found.started - found.submitted == 0.75
     assert found.executors["driver"].run_seconds == 3.1
 
 

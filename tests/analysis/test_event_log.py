@@ -202,6 +202,43 @@ def test_the_executors_cores_are_known():
     assert host.data["memory_total_bytes"] is None
 
 
+def looks_with_job(tmp_path, *tasks):
+    """The active tasks at each look at the executor in a log with tasks of a stage that belongs to no query: whether
+    one starts or ends, and so many seconds after the newest stage of a query."""
+    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    place = next(place for place, each in enumerate(lines) if each["Event"].endswith("QueryTerminatedEvent"))
+    done = max(each["Stage Info"]["Completion Time"] for each in lines[:place] if "StageCompleted" in each["Event"])
+    added = [
+        {
+            "Event": f"SparkListenerTask{what}", "Stage ID": 9999, "Stage Attempt ID": 0,
+            "Task Info": {"Executor ID": "driver", "Launch Time": done + round(1000 * seconds)},
+        }
+        for what, seconds in tasks
+    ]  # fmt: skip
+    log = tmp_path / "local-7"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines[:place] + added + lines[place:]) + b"\n")
+    return [each.data["executors"][0]["active_tasks"] for each in event_log.read(log) if each.kind == "host"]
+
+
+def test_tasks_of_a_job_that_belongs_to_no_query_are_seen_in_the_slots(tmp_path):
+    begin = [("Start", 60.0), ("Start", 60.1), ("Start", 63.0)]
+
+    assert looks_with_job(tmp_path, *begin) == [0, 1, 3]
+    assert looks_with_job(tmp_path, *begin[:2], ("End", 62.0), begin[2]) == [0, 1, 2]
+    assert looks_with_job(tmp_path, ("End", 59.0), *begin) == [0, 1, 3]
+    assert looks_with_job(tmp_path, begin[0], ("End", 70.0)) == [0, 1]
+
+
+def test_stages_tell_when_their_tasks_could_have_begun():
+    stages = [
+        each
+        for tasks in replay(event_log.read(PLAIN)).registry.queries["daily_counts"].history.tasks
+        for each in tasks.stages
+    ]
+
+    assert stages and all(0 <= each.started - each.submitted < 2 for each in stages)
+
+
 def test_both_dialects_of_progress_say_the_same():
     """The event log's has no numInputRows, offsets as JSON text, and empty maps."""
     theirs = next(each for each in event_log.read(PLAIN) if each.kind == "progress" and each.data["batchId"] == 1)

@@ -42,10 +42,11 @@ def stage(
     gc: float = 0.0,
     spill: int = 0,
     failed: tuple[int, float, str | None] = (0, 0.0, None),
+    ready: float | None = None,
 ) -> Mapping[str, Any]:
-    """A stage by what each of its tasks read and took; `began` seconds into add_batch, `cpu` a share of run time,
-    `executors` the tasks and run seconds of each, `gc` a share of run time, `spill` in bytes, `failed` the attempts
-    that failed, their seconds and the exception."""
+    """A stage by what each of its tasks read and took; `began` seconds into add_batch, and `ready` where it is known
+    when its tasks could have begun; `cpu` a share of run time, `executors` the tasks and run seconds of each, `gc` a
+    share of run time, `spill` in bytes, `failed` the attempts that failed, their seconds and the exception."""
     return {
         "name": name,
         "records": records,
@@ -57,6 +58,7 @@ def stage(
         "gc": gc,
         "spill": spill,
         "failed": failed,
+        "ready": ready,
         "executors": executors or {"driver": (len(records), sum(seconds))},
     }
 
@@ -71,6 +73,7 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
         failed_tasks=what["failed"][0],
         failed_seconds=what["failed"][1],
         failure=what["failed"][2],
+        submitted=None if what["ready"] is None else add_batch_began + what["ready"],
         started=began,
         ended=began + what["wall"],
         run_seconds=sum(seconds),

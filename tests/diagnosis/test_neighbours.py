@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.facts.neighbours import neighbour, slots_taken
+from ledgerops.diagnosis.facts.neighbours import JOB, neighbour, slots_taken
 from ledgerops.model.records import Running
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules import crowd
@@ -119,6 +119,7 @@ def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
 
 
 WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
+SOON = stage("read", began=0.0, wall=0.1)
 EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
 
 
@@ -149,6 +150,7 @@ def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift
         pytest.param({"stages": [[WRITES_LONG], []] * 8}, {"heavy_since": 999}, False, id="after its last task"),
         pytest.param({}, {"heavy_since": None}, False, id="the other one is light"),
         pytest.param({}, {"heavy_since": 999, "heavy": ONE_SLOT}, False, id="a slot is free"),
+        pytest.param({"stages": [[SOON, WAITS], []] * 8}, {"heavy_since": 999}, False, id="between its stages"),
         pytest.param({"stages": [[WAITS], []] + [[], []] * 7}, {"heavy_since": 999}, False, id="once"),
         pytest.param({"stages": [[WAITS], []] * 7 + [[WRITES_LONG], []]}, {"heavy_since": 999}, False, id="no longer"),
     ],
@@ -161,3 +163,106 @@ def test_one_holds_the_slots_whose_batches_run_while_others_wait_for_their_first
     told = neighbour(beside(view, hog))
 
     assert (told is not None and told.holds) is found
+
+
+def quick(ready, began, wall=0.1):
+    """A stage that needs a tenth of a second once it has a slot."""
+    return stage("save", seconds=[0.1, 0.1], ready=ready, began=began, wall=wall)
+
+
+HELD = [quick(ready=0.1, began=8.0)]
+WORKS_FIRST = [quick(ready=7.9, began=8.0)]
+IN_TURNS = [quick(ready=0.1, began=3.5), quick(ready=3.7, began=6.5), quick(ready=6.7, began=9.0)]
+ITS_OWN = [quick(ready=0.1, began=0.2, wall=8.0), quick(ready=0.1, began=8.2)]
+ALWAYS_AT_WORK = stage(seconds=[0.3, 0.2], wall=1.9, ready=0.0)  # on a fraction of a core
+
+
+@pytest.mark.parametrize(
+    ("stages", "active", "found"),
+    [
+        pytest.param(HELD, 2, JOB, id="all slots are taken while its stage is ready"),
+        pytest.param(IN_TURNS, 3, JOB, id="each of its stages waits"),
+        pytest.param(HELD, 1, None, id="a slot is free"),
+        pytest.param(HELD, None, None, id="nothing is known of the slots"),
+        pytest.param(WORKS_FIRST, 2, None, id="its function works before: its stage is ready late"),
+        pytest.param([LATE_START], 2, None, id="when its stage was ready is not known"),
+        pytest.param(ITS_OWN, 2, None, id="its own tasks have the slots"),
+        pytest.param([quick(ready=0.1, began=1.0)], 2, None, id="it waits a little"),
+    ],
+)
+def test_a_job_that_belongs_to_no_query_holds_the_slots(history, stages, active, found):
+    view = history(**FROM_BIRTH | {"stages": [stages] * 6})
+    if active is None:
+        view.hosts = [replace(host, executors=()) for host in view.hosts[:1]] + [view.hosts[1]]
+    seen = view if active is None else looked_at(view, active=active)
+    held = neighbour(seen)
+
+    assert (held.query if held is not None else None) == found
+
+
+def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(history):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    free = looked_at(view, active=1).hosts[6:7]
+    view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
+
+    assert neighbour(view) is None
+
+
+@pytest.mark.parametrize(("ago", "found"), [(10.0, JOB), (40.0, None)])
+def test_a_job_is_named_while_what_it_held_up_is_recent(history, ago, found):
+    view = history(**FROM_BIRTH | {"stages": [HELD] * 6}, quiet_for=ago)
+    held = neighbour(looked_at(view, quiet_for=ago, active=2))
+
+    assert (held.query if held is not None else None) == found
+
+
+def test_one_that_has_ended_is_none(history):
+    ended = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 3 + [[quick(ready=0.1, began=0.2)]] * 3}), active=2)
+
+    assert neighbour(ended) is None
+
+
+def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_waits(history):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    tasks = view.history.tasks
+    for place, each in enumerate(tasks):
+        tasks[place] = replace(each, whole=False)
+
+    assert neighbour(view) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [pytest.param(True, JOB, id="its stages are ready"), pytest.param(False, None, id="its tasks were not read")],
+)
+def test_a_job_holds_up_several_queries_at_once(history, known, found):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    other = crowd.neighbour(view, None, light=stage(seconds=[0.1, 0.1], wall=7.5))
+    for place, tasks in enumerate(other.tasks):
+        stages = [replace(each, submitted=each.started, started=each.ended - 0.1) for each in tasks.stages]
+        other.tasks[place] = replace(tasks, stages=tuple(stages))
+    other.set_running(Running(view.now, "run-hog", other.last_progress, "Processing"))
+    if not known:
+        other.tasks.clear()
+    held = neighbour(beside(view, other))
+
+    assert (held.query if held is not None else None) == found
+
+
+@pytest.mark.parametrize(
+    ("light", "found"),
+    [
+        pytest.param(ALWAYS_AT_WORK, None, id="it has a batch meanwhile, whose tasks may have the slots"),
+        pytest.param(None, JOB, id="it has none at the looks"),
+    ],
+)
+def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(history, light, found):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    other = crowd.neighbour(view, None, light=light)
+    if light is None:
+        view.hosts = [
+            replace(host, at=other.batches[-9 + place].ended + 0.7) for place, host in enumerate(view.hosts[:8])
+        ]
+    held = neighbour(beside(view, other))
+
+    assert (held.query if held is not None else None) == found

@@ -380,6 +380,7 @@ class Query:
             "name": "start",
             "tasks": count,
             "failed_tasks": chance.choice((0, 0, 0, 3)),
+            "submitted": chance.choice((None, chance.number(began))),
             "started": chance.number(began + 0.1),
             "ended": chance.number(began + seconds),
             "run_seconds": chance.number(total),

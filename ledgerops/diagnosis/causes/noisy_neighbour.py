@@ -1,10 +1,13 @@
-"""Noisy neighbour: another query of the same driver takes the cores that this one needs.
+"""Noisy neighbour: another query or job of the same driver takes the cores that this query needs.
 
-Meaning: all queries of a driver share its task slots. Another query runs its tasks on most of them, more than it used
-    to or since this query began, and the stages of this query wait for slots or compute slowly.
+Meaning: all queries and jobs of a driver share its task slots. Another query runs its tasks on most of them, more than
+    it used to or since this query began, or a job that belongs to no query has them all. The stages of this query wait
+    for slots or compute slowly.
 Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
 Diagnosis: 1. See what the tasks of the named query compute: a thread dump of an executor on page "Executors" of the
     Spark UI, `py-spy dump` for a Python worker. If `ledgerops diagnose` has a finding of that query, start with it.
+    A job that belongs to no query is on page "Jobs", by its description. A `foreachBatch` function that starts threads
+    of its own may have begun it.
     2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
     named query is not the highest any more, it has calmed down: wait.
     3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,
@@ -18,6 +21,7 @@ Mitigation: stop the named query if it is less important. If it reads more rows 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.facts import contention
+from ledgerops.diagnosis.facts.neighbours import JOB
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -28,6 +32,7 @@ from ledgerops.signals.rates import read_over
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     who = found.contention.who if found.contention else "the other query"
+    pair = "this query and that job" if who == JOB else "both queries"
     longest, interval = _longest_task_seconds(view, who), view.trigger.interval
     apart = Remedy(
         f"run {who} as an application of its own",
@@ -35,16 +40,21 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
         safe=False,
     )
     pools = Remedy(
-        "put both queries into fair scheduling pools, or into separate drivers",
-        "with FIFO scheduling the tasks of one query can fill all slots",
+        f"put {pair} into fair scheduling pools, or into separate drivers",
+        "with FIFO scheduling the tasks of one of them can fill all slots",
         safe=False,
         settings=(Setting("spark.scheduler.mode", "FAIR"),),
     )
-    context = "rows" if _reads_more(view, who, found) else GENERAL
+    context = "job" if who == JOB else "rows" if _reads_more(view, who, found) else GENERAL
     return (
         first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who),
         apart if interval and longest > interval else pools,
     )
+
+
+def _component(view: QueryView, found: Profile) -> Component:
+    who = found.contention.who if found.contention else "another query"
+    return Component("job" if who == JOB else "query", who, "shares the driver's cores")
 
 
 def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
@@ -69,9 +79,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("other_queries",),
     happened="{held}: that takes {seconds} of a batch of {batch} of this query",
-    component=lambda view, found: Component(
-        "query", found.contention.who if found.contention else "another query", "shares the driver's cores"
-    ),
+    component=_component,
     explains=(
         "falling-behind",
         "trigger-overrun",

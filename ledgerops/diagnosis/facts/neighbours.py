@@ -1,10 +1,12 @@
-"""Other queries of the driver that take the cores: one that holds the slots, one that takes more, or a crowd."""
+"""What else in the driver takes the cores: a query that holds the slots, one that takes more, a crowd of them, or a job
+that belongs to none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ledgerops.diagnosis.batch_parts import stage_time
 from ledgerops.diagnosis.harm import examined, judged
 from ledgerops.diagnosis.limits import (
     LONG_SECONDS,
@@ -16,20 +18,22 @@ from ledgerops.diagnosis.limits import (
     SHOWN_BATCHES,
 )
 from ledgerops.model.history import History
-from ledgerops.model.records import Host
+from ledgerops.model.records import Host, Progress, TaskSummary
 from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
+JOB = "another job of the application"  # one that belongs to no query
 OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
 MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
+Span = tuple[float, float]  # from when to when
 
 
 class Neighbour(NamedTuple):
-    """Another query of the driver that takes the cores. Figures are in cores."""
+    """Another query of the driver, or JOB, that takes the cores. Figures are in cores."""
 
     query: str
     takes: float
@@ -37,7 +41,7 @@ class Neighbour(NamedTuple):
     own: float
     slots: int
     since: float
-    holds: bool = False  # its tasks had the slots while batches of this query waited for their first task
+    holds: bool = False  # its tasks had the slots while batches of this query waited for one
 
 
 def cores_per_batch_second(history: History, since: float, until: float) -> float | None:
@@ -56,7 +60,7 @@ def cores_per_batch_second(history: History, since: float, until: float) -> floa
     return ran / spent if spent else None
 
 
-def _spans(history: History, since: float, until: float, running: bool = True) -> list[tuple[float, float]]:
+def _spans(history: History, since: float, until: float, running: bool = True) -> list[Span]:
     """From when to when its batches ran that touch the time between two instants, with the one that runs now."""
     spans = [(each.started, each.ended) for each in history.run if each.ended >= since and each.started <= until]
     if running and history.running is not None:
@@ -64,7 +68,7 @@ def _spans(history: History, since: float, until: float, running: bool = True) -
     return spans
 
 
-def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
+def _overlap(one: Span, other: Span) -> float:
     return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
@@ -105,12 +109,11 @@ def _is_full(host: Host) -> bool | None:
     return sum(e.active_tasks for e in running) >= sum(e.cores for e in running) if running else None
 
 
-def _slots_were_free(view: QueryView, waits: Sequence[tuple[float, float]]) -> bool:
-    """Whether each sample of the executors that was taken while the query waited shows a free slot. Others tell
+def _looks(view: QueryView, waits: Sequence[Span]) -> dict[float, bool]:
+    """Of each sample of the executors that was taken while the query waited, whether tasks had every slot. Others tell
     nothing: those of a neighbour with their rhythm may all be from between two of its batches."""
     during = [host for host in view.hosts if any(since <= host.at <= until for since, until in waits)]
-    told = [full for host in during if (full := _is_full(host)) is not None]
-    return bool(told) and not any(told)
+    return {host.at: full for host in during if (full := _is_full(host)) is not None}
 
 
 @once
@@ -140,12 +143,13 @@ def _computes(other: History) -> bool:
 @once
 def neighbour(view: QueryView) -> Neighbour | None:
     """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
-    rows than usual, needs much longer for them. Without a past, all slots must be taken. Or its batches ran whenever
-    this one's waited for their first task."""
-    if not view.others:
+    rows than usual, needs much longer for them. Without a past, all slots must be taken. Or what had the slots whenever
+    batches of this one waited for one."""
+    worth = examined(view)
+    if not view.others and not worth:
         return None
     holder, width = _holder(view), view.cluster.cores
-    if not width or (holder is None and not examined(view)):
+    if not width or (holder is None and not (view.others and worth)):
         return None
     newest = judged(view)
     lost = view.baseline.slowdown_of(newest)
@@ -155,6 +159,8 @@ def neighbour(view: QueryView) -> Neighbour | None:
     if own is None:
         return None
     since, total, found = newest[0].started, own, list[Neighbour]()
+    if holder == JOB:
+        return Neighbour(JOB, float(width), None, own, width, since, holds=True)
     for other in view.others:
         takes = cores_taken(other, since, until) if other.ended is None or other.ended.at >= since else None
         if takes is None:
@@ -169,40 +175,70 @@ def neighbour(view: QueryView) -> Neighbour | None:
 
 
 def _holder(view: QueryView) -> str | None:
-    """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
-    width, waits = view.cluster.cores, _waits(view)
-    if not width or len(waits) < MIN_BATCHES or waits[0][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
+    """What had the slots while batches of this query waited for one: the query whose batches ran in nearly all of that
+    time; JOB where every look then shows them taken, and no task of a query can have had one."""
+    width, batches = view.cluster.cores, _waits(view)
+    waits = [span for spans in batches for span in spans]
+    if not width or not batches or batches[0][-1][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
         return None
-    if _slots_were_free(view, waits):
+    looks = _looks(view, waits)
+    if looks and not any(looks.values()):
         return None
+    since = batches[-1][0][0]
     total = sum(until - since for since, until in waits)
-    for other in view.others:
-        rate = cores_per_batch_second(other, waits[-1][0], view.now)
+    for other in view.others if len(batches) >= MIN_BATCHES else ():
+        rate = cores_per_batch_second(other, since, view.now)
         if rate is None or rate < MIN_TAKEN_SHARE * width:
             continue
-        spans = _spans(other, waits[-1][0], view.now)
-        held = sum(_overlap(span, wait) for wait in waits for span in spans)
+        held = sum(_overlap(span, wait) for wait in waits for span in _spans(other, since, view.now))
         if held >= NEARLY_ALL * total:
             return other.query
-    return None
+    idle = [at for at in looks if all(_waited(each, at) for each in (view.history, *view.others))]
+    return JOB if all(looks.values()) and len(idle) >= MIN_BATCHES else None
 
 
-def _waits(view: QueryView) -> list[tuple[float, float]]:
-    """From the start of `add_batch` to the first task, newest first, of batches that mostly wait so."""
+def _waited(history: History, at: float) -> bool:
+    """Whether no task of a query ran at an instant: it had no batch, or a stage was ready and had no slot. Where it is
+    not known when a stage was ready, the query may have run what was not read of it."""
+    if history.running is not None and history.running.since <= at:
+        return False
+    for batch in history.run:
+        if batch.started <= at <= batch.ended:
+            tasks = history.tasks_of(batch)
+            if tasks is None or stage_time(tasks) is None or any(stage.submitted is None for stage in tasks.stages):
+                return False
+            return any(since <= at <= until for since, until in _without_slot(batch, tasks))
+    return True
+
+
+def _waits(view: QueryView) -> list[list[Span]]:
+    """Of batches that mostly wait for a slot, newest first, when they did."""
     found = []
     for batch in reversed(view.baseline.settled[-LOOKBACK_BATCHES:]):
         tasks = view.history.tasks_of(batch)
-        if tasks is None or "add_batch" not in batch.phases:
+        if tasks is None or "add_batch" not in batch.phases or stage_time(tasks) is None:
             continue
-        began = batch.adding_since
-        first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
-        if first - began >= MOSTLY * batch.duration:
-            found.append((began, min(first, batch.ended)))
+        waits = _without_slot(batch, tasks)
+        if waits and sum(until - since for since, until in waits) >= MOSTLY * batch.duration:
+            found.append(waits)
             if len(found) == SHOWN_BATCHES:
                 break
         elif batch.duration > LONG_SECONDS:
             break  # it waits no longer, or did not yet
     return found
+
+
+def _without_slot(batch: Progress, tasks: TaskSummary) -> list[Span]:
+    """When a stage of a batch was ready and none of its tasks ran; where that is not known, from the start of
+    `add_batch` to the first task."""
+    waits, until = list[Span](), batch.adding_since
+    for place, stage in enumerate(sorted(tasks.stages, key=lambda each: each.started or 0.0)):
+        began = min(stage.started or until, batch.ended)
+        ready = max(until, stage.submitted or (began if place else until))
+        if ready < began:
+            waits.append((ready, began))
+        until = max(until, stage.ended or until)
+    return waits
 
 
 def _before(other: History, view: QueryView) -> float | None:

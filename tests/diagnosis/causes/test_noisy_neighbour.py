@@ -66,6 +66,30 @@ def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
     assert finding.share is not None and finding.share > 0.6
 
 
+def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_cost(history):
+    """A query that writes in a function waits for slots nearly all of each batch."""
+    waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
+    told = {"stages": [[waits]] * 6, "phases": [{"add_batch": 9.8}] * 6, "plan": {"sink": "ForeachBatchSink"}}
+    verdict = Diagnoser()(looked_at(history(**FROM_BIRTH | told), active=2))
+    [root] = verdict.root_causes
+
+    assert (root.rule, root.component.kind) == ("noisy-neighbour", "job")
+    assert root.summary == (
+        "another job of the application takes 2.0 of 2 cores: that takes 8.0 s of a batch of 10 s of this query"
+    )
+    assert root.remedies[0].action == (
+        "find the job that belongs to no query (Spark UI, page Jobs), and run it later or in another application"
+    )
+    assert root.remedies[1].action.startswith("put this query and that job into fair scheduling pools")
+
+
+def test_with_a_free_slot_the_same_batches_are_not_laid_at_the_door_of_a_job(history):
+    waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
+    told = {"stages": [[waits]] * 6, "phases": [{"add_batch": 9.8}] * 6, "plan": {"sink": "ForeachBatchSink"}}
+
+    assert list(check(CAUSE, looked_at(history(**FROM_BIRTH | told), active=1))) == []
+
+
 def test_alone_in_its_driver_a_query_has_none(history):
     view = slow(history)
 

@@ -294,6 +294,12 @@ def _cores_now(tape: Tape, of: Tape) -> list[float]:
     ]
 
 
+def _neighbour_now(tape: Tape) -> list[float]:
+    """Of a job that belongs to no query all slots."""
+    is_query = any(line.get("query") == tape.name for line in tape.lines)
+    return _cores_now(tape, tape.beside(tape.name)) if is_query else [float(tape.cores)]
+
+
 def _neighbour_before(tape: Tape) -> float:
     since, until = _usual(tape)[0].start, _usual(tape)[-1].end
     return _cores(tape.beside(tape.name), max(since, until - MINUTE), until, running=False)
@@ -400,7 +406,7 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
-    "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
+    "neighbour_cores": _neighbour_now,
     "usual_neighbour_cores": _neighbour_before,
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),
