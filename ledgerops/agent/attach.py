@@ -36,6 +36,7 @@ from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
 from ledgerops.agent.worker import Worker
+from ledgerops.common.immortal import never_free
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, check_variables, load
 from ledgerops.diagnosis.engine import Diagnoser
@@ -371,19 +372,9 @@ def _abandon_in_child() -> None:
         watch.abandon("this process was forked from the observed one")
     atexit.unregister(_close_all)
     if hub is not None:
-        _never_free([hub, dict(_watches)])
+        never_free([hub, dict(_watches)])
         _quietly(hub.close_inherited)
     _watches.clear()
-
-
-def _never_free(objects: list[Any]) -> None:
-    """Keeps objects even at the interpreter's exit."""
-    try:
-        import ctypes
-
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(objects))
-    except ImportError:
-        pass
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,7 @@
 """The stores behind the Spark UI, read in the driver's JVM: also where the UI is off, or a proxy stands before it.
 
 Spark's own writer of REST answers makes the JSON, so the documents are the same. The way through HTTP costs the driver
-three to four times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
+several times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from ledgerops.agent.spark_status import NO_TASKS, QUANTILES, SqlExecution, rest_instant
+from ledgerops.common.immortal import never_free
 
 API = "org.apache.spark.status.api.v1"
 # large, and nobody reads them: plans, the values of metrics, and what accumulators got from each task
@@ -26,6 +27,7 @@ LEFT_OUT = {
     f"{API}.TaskData": ("accumulatorUpdates", "executorLogs"),
 }  # fmt: skip
 JOB_HAS_ENDED = ("SUCCEEDED", "FAILED")
+_made: tuple[Any, Any] | None = None  # gateway, and the writer in its JVM
 
 
 class DriverStatus:
@@ -37,14 +39,7 @@ class DriverStatus:
         self.asked = 0
         self._store = context._jsc.sc().statusStore()
         self._sql = spark._jsparkSession.sharedState().statusStore()
-        self._mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
-        self._mapper.disable(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
-        ignored = jvm.com.fasterxml.jackson.annotation.JsonIgnoreProperties.Value
-        for name, left_out in LEFT_OUT.items():
-            names = _array(gateway, jvm.java.lang.String, left_out)
-            self._mapper.configOverride(jvm.java.lang.Class.forName(name)).setIgnorals(
-                ignored.forIgnoredProperties(names)
-            )
+        self._mapper = _mapper(gateway)
         self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
         self._failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, NO_TASKS))
         self._no_quantiles = gateway.new_array(jvm.double, 0)
@@ -92,6 +87,25 @@ class DriverStatus:
             raise OSError(str(error.java_exception)) from error
         except (Py4JError, PySparkException) as error:
             raise OSError(str(error).splitlines()[0]) from error
+
+
+def _mapper(gateway: Any) -> Any:
+    """Spark's writer of JSON, made once for a JVM: it studies each class when it first writes one.
+
+    It is never freed: in a forked child py4j would tell the JVM so, in the middle of what the parent asks.
+    """
+    global _made
+    if _made is None or _made[0] is not gateway:
+        jvm = gateway.jvm
+        mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+        mapper.disable(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
+        ignored = jvm.com.fasterxml.jackson.annotation.JsonIgnoreProperties.Value
+        for name, left_out in LEFT_OUT.items():
+            names = _array(gateway, jvm.java.lang.String, left_out)
+            mapper.configOverride(jvm.java.lang.Class.forName(name)).setIgnorals(ignored.forIgnoredProperties(names))
+        never_free([mapper])
+        _made = gateway, mapper
+    return _made[1]
 
 
 def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
