@@ -152,13 +152,14 @@ class Hub:
 
     def _collectors(self, folder: Path | None) -> list[Poller]:
         config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
+        host = self.host = HostCollector(queue, folder or Path(), self.status)
         watchdog = Watchdog(queue, runs, lambda: list(self.sessions.values()))
         collectors: list[tuple[str, float, Callable[[], None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.collect),
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
             ("observer", OBSERVER_INTERVAL_SECONDS, ObserverCollector(queue).collect),
-            ("host", config.host_interval, HostCollector(queue, folder or Path(), self.status).collect),
+            ("host", config.host_interval, host.collect),
         ]
         if config.tables_collector:
             collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
@@ -211,6 +212,7 @@ class Hub:
         self._end_runs(exiting)
         self.sessions.clear()
         self.forget_status()
+        self.host.close()
         self.worker.stop()
         self.claim.close()
         if self.pusher is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -48,6 +48,7 @@ class DriverCodeCollector:
         self._lines: dict[str, Counter[Line]] = {}  # by run id
         self._sessions: dict[str, str | None] = {}  # of runs
         self._owners: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # run ids, by function
+        self._strange: WeakKeyDictionary[Any, Collection[str]] = WeakKeyDictionary()  # functions of none of these runs
         self._due = float("-inf")
 
     def collect(self) -> None:
@@ -80,12 +81,16 @@ class DriverCodeCollector:
         known = self._owners.get(found.function)
         if known in runs:  # else it is new, or its writer was started again
             return known
+        if self._strange.get(found.function) == runs.keys():
+            return None
         session = session_of(found.rows)
         for run_id, run in runs.items():
             self._sessions[run_id] = self._sessions[run_id] or batch_session(run)
         owner = next((run_id for run_id, each in self._sessions.items() if each and each == session), None)
         if owner is not None:
             self._owners[found.function] = owner
+        elif session and all(self._sessions.values()):
+            self._strange[found.function] = frozenset(runs)
         return owner
 
 

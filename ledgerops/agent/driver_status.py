@@ -69,8 +69,8 @@ class DriverStatus:
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
         """As SparkStatus says."""
         names = self._read(lambda: self._sql.execution(execution).get().metrics())
-        values = self._read(lambda: self._sql.executionMetrics(execution))
-        return {number: (name, values.get(str(number), "")) for number, name in _numbered(names)}.values()
+        values = self._read(lambda: self._sql.executionMetrics(execution)) or {}
+        return {number: (name, values.get(str(number), "")) for number, name in _numbered(names or ())}.values()
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
         """As SparkStatus says."""
@@ -84,9 +84,13 @@ class DriverStatus:
         except Py4JJavaError as error:
             if str(error.java_exception.getClass().getName()) == "java.util.NoSuchElementException":
                 return None
-            raise OSError(str(error.java_exception)) from error
+            raise OSError(_first_line(error.java_exception)) from error
         except (Py4JError, PySparkException) as error:
-            raise OSError(str(error).splitlines()[0]) from error
+            raise OSError(_first_line(error)) from error
+
+
+def _first_line(problem: object) -> str:
+    return str(problem).partition("\n")[0] or type(problem).__name__
 
 
 def _mapper(gateway: Any) -> Any:

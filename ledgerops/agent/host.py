@@ -16,11 +16,13 @@ import psutil
 from ledgerops.agent.control_group import cpu_limit, memory_limit
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_status import SparkStatus, rest_instant
+from ledgerops.common.deadline import OneAtATime
 from ledgerops.common.masking import mask
 from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
 
 # daemons, the processes of data sources, and those of Spark Connect's queries
 WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
+ANSWER_SECONDS = 5.0  # for Spark's answer
 MAX_REMOVED_EXECUTORS = 20  # Spark keeps 100; with dynamic allocation they come and go all day
 MAX_REASON_LENGTH = 300  # characters
 MAX_HOST_LENGTH = 253  # characters that a name may have in DNS
@@ -34,6 +36,7 @@ class HostCollector:
 
     def __init__(self, queue: EventQueue, folder: Path | None, status: Callable[[], SparkStatus | None]) -> None:
         self._queue, self._folder, self._status = queue, folder, status
+        self._questions = OneAtATime("ledgerops-executors")
         self._cpu_totals: dict[Role, CpuTotal] = defaultdict(CpuTotal)
         self._cpu_times = psutil.cpu_times()
 
@@ -43,12 +46,10 @@ class HostCollector:
         removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
         try:
-            spark = self._status()
-            if spark is not None:
-                found = spark.executors()
-                executors = [parse_executor(each) for each in found if each["isActive"]]
-                removed = removed_executors(found)
-        except Exception as error:  # whatever Spark answers, the machine is still there
+            found = self._questions.within(self._all_executors, ANSWER_SECONDS)
+            executors = [parse_executor(each) for each in found if each["isActive"]]
+            removed = removed_executors(found)
+        except Exception as error:  # whatever Spark answers, and if it hangs, the machine is still there
             problem = error
         busy, stolen = self._cpu_shares()
         memory, allowed, cpu = psutil.virtual_memory(), memory_limit(), cpu_limit()
@@ -75,6 +76,14 @@ class HostCollector:
         self._queue.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
+
+    def close(self) -> None:
+        """Asks Spark nothing any more."""
+        self._questions.close()
+
+    def _all_executors(self) -> Sequence[Mapping[str, Any]]:
+        spark = self._status()
+        return spark.executors() if spark is not None else ()
 
     def _cpu_shares(self) -> tuple[float, float | None]:
         """Shares of the CPU time since the last call: busy, and given to others by the hypervisor, where it is counted.

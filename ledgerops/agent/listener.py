@@ -109,10 +109,17 @@ class JavaListener:
         """A query that the end of its JVM made fail has not failed: what it needs next is gone, so exceptions are of
         many kinds. An error such as OutOfMemoryError may be why the JVM ends."""
         data = orjson.loads(text)
-        exception = data.get("exception")
-        if exception and not ERROR.search(exception.partition("\n")[0]) and self._jvm_ends():
+        exception = data.get("exception") or ""
+        is_error = ERROR.search(exception.partition("\n")[0]) or "OutOfMemoryError" in exception
+        if exception and not is_error and self._is_ending():
             return orjson.dumps({**data, "exception": None, "with_application": True})
         return text
+
+    def _is_ending(self) -> bool:
+        try:
+            return self._jvm_ends()
+        except Exception:  # a platform that does not let Python ask, or a gateway that closes
+            return False
 
     @staticmethod
     def _text(event: Any, then: Callable[[str], None]) -> str:
@@ -138,8 +145,9 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
     java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
     ensure_callback_server_started(gateway)
     connections = Connections(gateway.java_gateway_server.getCallbackClient())
-    hooks = gateway.jvm.org.apache.spark.util.ShutdownHookManager
-    listener = JavaListener(sink, connections, lambda: bool(hooks.inShutdown()))
+    listener = JavaListener(
+        sink, connections, lambda: bool(gateway.jvm.org.apache.spark.util.ShutdownHookManager.inShutdown())
+    )
     streams = session._jsparkSession.streams()
     wrapped = gateway.jvm.PythonStreamingQueryListenerWrapper(listener)
     streams.addListener(wrapped)

@@ -161,7 +161,8 @@ class Log:
                         yield from self._slots(event["Task Info"]["Launch Time"])
                 case "SparkListenerTaskEnd":
                     executor = str(_object(event, "Task Info")["Executor ID"])
-                    self._busy[executor] = max(0, self._busy[executor] - 1)  # its begin may not be in the log
+                    if self._busy[executor] > 0:  # its begin may not be in the log
+                        self._busy[executor] -= 1
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
                     if key[0] in self._batches:
                         self._tasks.setdefault(key, StageTasks()).add(event)

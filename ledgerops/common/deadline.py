@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 Returned = TypeVar("Returned")
 
@@ -34,3 +35,45 @@ def within(work: Callable[[], Returned], seconds: float) -> Returned:
         if done.done():
             raise
         raise TimeoutError(f"no answer within {seconds:.3g} s") from None
+
+
+class OneAtATime:
+    """The same in one thread that is kept between questions: what py4j opens for a thread is opened once.
+
+    While a question has no answer, no other is asked.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._questions: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._open: Future[Any] | None = None
+
+    def within(self, work: Callable[[], Returned], seconds: float) -> Returned:
+        """The result of `work`. Raises what it raises, and TimeoutError after `seconds`, or at once while an earlier
+        question is open. Call it from one thread."""
+        if self._open is not None and not self._open.done():
+            raise TimeoutError("an earlier question still has no answer")
+        self._open = done = Future[Returned]()
+        self._questions.put((work, done))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._answer, name=self._name, daemon=True)
+            self._thread.start()
+        try:
+            return done.result(timeout=seconds)
+        except TimeoutError:
+            if done.done():
+                raise
+            raise TimeoutError(f"no answer within {seconds:.3g} s") from None
+
+    def close(self) -> None:
+        """Ends the thread, once an open question has its answer."""
+        self._questions.put(None)
+
+    def _answer(self) -> None:
+        while (question := self._questions.get()) is not None:
+            work, done = question
+            try:
+                done.set_result(work())
+            except BaseException as error:
+                done.set_exception(error)

@@ -86,6 +86,19 @@ def test_with_the_interface_away_the_machine_is_reported_all_the_same():
     assert data["executors"] == [] and data["disk_total_bytes"] is None
 
 
+def test_while_spark_hangs_the_machine_is_reported_all_the_same(monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.host.ANSWER_SECONDS", 0.01)
+    box, answer = queue(), threading.Event()
+    collector = HostCollector(box, None, lambda: answer.wait(60))
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            collector.collect()
+    answer.set()
+    collector.close()
+
+    assert [data["executors"] for _, data in taken(box)] == [[], []]
+
+
 def test_whatever_is_raised_while_asking_spark_for_it_the_machine_is_reported_all_the_same():
     def refuses():
         raise RuntimeError("spark.app.id is hidden")

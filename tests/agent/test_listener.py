@@ -114,6 +114,9 @@ def test_each_kind_of_event_is_told_apart():
         pytest.param("java.lang.NullPointerException: x is null", False, True, id="by itself"),
         pytest.param("x.SparkException: [INTERNAL_ERROR] no\nCaused by: y.SomeError", True, False, id="planning"),
         pytest.param("java.lang.OutOfMemoryError: Java heap space", True, True, id="why the JVM ends"),
+        pytest.param(
+            "x.SparkException: no\nCaused by: java.lang.OutOfMemoryError", True, True, id="below the first line"
+        ),
         pytest.param(None, True, False, id="stopped in order"),
     ],
 )
@@ -126,6 +129,18 @@ def test_a_query_that_the_end_of_its_application_makes_fail_has_not_failed(excep
     data = json.loads(event.data)
     assert (data["exception"] is not None) == failed
     assert data.get("with_application", False) == (exception is not None and not failed)
+
+
+def test_a_jvm_that_cannot_be_asked_hides_no_failure():
+    def refuses():
+        raise TypeError("'JavaPackage' object is not callable")
+
+    queue = EventQueue(SelfStats())
+    heard = JavaListener(EventSink(queue), Connections(None), refuses)
+    heard.onQueryTerminated(JavaEvent('{"runId":"run-1","exception":"java.lang.NullPointerException"}'))
+
+    [event] = queue.take(0.0)
+    assert "NullPointerException" in event.data
 
 
 def test_callbacks_are_counted_and_timed():

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from ledgerops.common.deadline import within
+from ledgerops.common.deadline import OneAtATime, within
+from tests.programs import until
 
 
 def no_thread(monkeypatch, reason):
@@ -42,3 +43,35 @@ def test_where_a_process_has_no_more_threads_it_is_said(monkeypatch):
 
     with pytest.raises(RuntimeError, match="can't start new thread"):
         within(lambda: 7, 60.0)
+
+
+def test_questions_are_asked_in_one_thread_which_ends_when_it_is_closed():
+    questions = OneAtATime("asking")
+    first, second = (questions.within(threading.current_thread, 60.0) for _ in range(2))
+    with pytest.raises(ZeroDivisionError):
+        questions.within(lambda: 1 / 0, 60.0)
+    questions.close()
+    first.join(60)
+
+    assert first is second is not threading.current_thread()
+    assert not first.is_alive()
+
+
+def test_while_a_question_has_no_answer_no_other_is_asked():
+    questions, answer = OneAtATime("asking"), threading.Event()
+    asked = []
+
+    def hangs():
+        asked.append(threading.current_thread())
+        answer.wait(60)
+
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.01 s"):
+        questions.within(hangs, 0.01)
+    with pytest.raises(TimeoutError, match="an earlier question still has no answer"):
+        questions.within(hangs, 60.0)
+    [thread] = until(lambda: asked)
+
+    answer.set()
+    questions.close()
+    thread.join(60)
+    assert not thread.is_alive()

@@ -232,7 +232,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
             if watch is not None:
                 watch.close()
             if spark is not None:
-                with suppress(Py4JError):  # its JVM may have got the same signal
+                with suppress(*JVM_ERRORS):  # its JVM may have got the same signal
                     spark.stop()
             services.close()
             raise
