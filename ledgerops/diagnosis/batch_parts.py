@@ -47,7 +47,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "past, no more than computing (`few_rows` and `cpu`) usually takes",
     "table_scan": "what would be `cpu`, `spill` or a wait, in stages that read over 3 times as many rows as the "
     "sources have, and in those that get mostly such rows from a shuffle. After such a stage without a shuffle also "
-    "what would be `driver_between`, at most the run time of its tasks: the driver gets its rows, as for a broadcast",
+    "what would be `driver_between`, at most as long as the stage took: the driver gets its rows, as for a broadcast",
     # the driver
     "driver_before": "of durationMs.addBatch, what passes before the first stage",
     "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
@@ -187,13 +187,13 @@ def scans(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSumm
 
 def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
     """Seconds after scans in which the driver works on the rows that it gets, as on a table that it broadcasts. A scan
-    that writes a shuffle gives it none; for the others it takes no longer than the tasks that read them."""
+    that writes a shuffle gives it none. What takes longer than the scan itself may be something else."""
     seconds, spans = 0.0, [(s.started or 0.0, s.ended or 0.0) for s in stages]
     for scan in scans(batch, stages):
         ended = scan.ended or 0.0
         next_began = min((began for began, until in spans if until > ended), default=ended)
         if not scan.shuffle_write_bytes:
-            seconds += min(max(0.0, next_began - ended), scan.run_seconds)
+            seconds += min(max(0.0, next_began - ended), scan.wall_seconds or 0.0)
     return seconds
 
 

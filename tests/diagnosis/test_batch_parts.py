@@ -317,8 +317,8 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
 @pytest.mark.parametrize(
     ("scan", "rows", "handed"),
     [
-        pytest.param({}, 100, 1.5, id="the driver broadcasts what the scan read"),
-        pytest.param({"seconds": 0.6}, 100, 0.6, id="for no longer than the tasks that read it"),
+        pytest.param({"until": 2.0}, 100, 1.0, id="the driver broadcasts what the scan read"),
+        pytest.param({}, 100, 1.0, id="for no longer than the scan"),
         pytest.param({"shuffle_write_bytes": 900}, 100, 0.0, id="rows that go to a shuffle"),
         pytest.param({"records": 300}, 100, 0.0, id="a scan of few rows"),
         pytest.param({}, 9000, 0.0, id="rows of the source"),

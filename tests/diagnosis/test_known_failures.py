@@ -145,6 +145,17 @@ def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none()
             id="a task in local mode",
         ),
         pytest.param(
+            "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits",
+            "out-of-memory",
+            id="no heap, which a larger one would only make worse",
+        ),
+        pytest.param(
+            "FetchFailed(BlockManagerId(1, h, 7, None), shuffleId=0)\nCaused by: java.lang.OutOfMemoryError: Java heap "
+            "space",
+            "out-of-memory",
+            id="one of two ends of a fetch",
+        ),
+        pytest.param(
             f"{LOST_TASK.format(executor='3')}java.lang.RuntimeException: failed\n"
             "Caused by: java.lang.OutOfMemoryError: Java heap space",
             "executor-out-of-memory",

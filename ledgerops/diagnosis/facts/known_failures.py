@@ -209,10 +209,11 @@ KNOWN = (
     ),
     _known(
         "driver-out-of-memory",
-        r"\bOutOfMemoryError",
+        r"\bOutOfMemoryError: (Java heap space|GC overhead limit)",
         "the driver's JVM ran out of memory",
         "find what it keeps from batch to batch (cached rows, a plan that grows), or raise spark.driver.memory",
         FAILS_AGAIN,
+        within=r"\A(?![\s\S]*(FetchFailed|ExecutorLostFailure))",
     ),
     _known(
         "out-of-memory",

@@ -120,7 +120,8 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     behind = [_behind(batch, delay) for batch in newest]
     if min(behind) <= limit:
         return None
-    held = _results_wait(view) and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
+    moves = newest[0].watermark != newest[-1].watermark  # else an input is silent
+    held = moves and _results_wait(view) and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
     if not held and (not earlier or min(earlier) > MOSTLY * limit):
         return None

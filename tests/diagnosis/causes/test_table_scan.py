@@ -85,8 +85,8 @@ def test_a_table_that_grew_and_is_broadcast_is_told_with_the_time_of_the_driver(
 
     [finding] = check(CAUSE, view)
     assert finding.summary == (
-        "5.5 s of a batch of 7.0 s are work on 1,200,000 rows (usually 2,000) that it reads beside the 600 of its "
-        "sources; usually 0.30 s"
+        "4.0 s of a batch of 7.0 s are work on 1,200,000 rows (usually 2,000) that it reads beside the 600 of its "
+        "sources; usually 0.20 s"
     )
 
 

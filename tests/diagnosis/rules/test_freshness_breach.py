@@ -119,6 +119,13 @@ def test_live_rows_without_a_result_that_waits_for_the_watermark_are_not_held_ba
     assert [list(RULE.check(beside_live_rows(history, **case))) for case in (joined, distinct, updated)] == [[], [], []]
 
 
+def test_a_watermark_that_stands_is_another_matter_since_an_input_is_silent(history):
+    view = beside_live_rows(history)
+    stands = view.history.batches[-1].watermark
+
+    assert list(RULE.check(retold(view, lambda n, batch: {"watermark": stands}))) == []
+
+
 @pytest.mark.parametrize(("behind", "newest"), [(30_000.0, 29_000.0), (60.0, 1.0), (30_000.0, -90_000.0)])
 def test_old_rows_only_or_a_short_delay_or_times_in_the_future_hold_no_live_rows_back(history, behind, newest):
     assert list(RULE.check(beside_live_rows(history, behind, newest))) == []
