@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.diagnosis.facts.neighbours import JOB, neighbour, slots_taken
-from ledgerops.model.records import Running
+from ledgerops.model.history import History
+from ledgerops.model.records import Plan, Running
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules import crowd
 from tests.diagnosis.rules.crowd import beside, looked_at
@@ -266,3 +267,74 @@ def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(hi
     held = neighbour(beside(view, other))
 
     assert (held.query if held is not None else None) == found
+
+
+def heard_of(view, *events, interval=None):
+    """Another query by what was heard of it: each event with the seconds before now, and for a batch those it took."""
+    other, run = History("other"), ""
+    for number, (what, ago, *more) in enumerate(events):
+        at = view.now - ago
+        if what == "start":
+            run = f"run-{number}"
+            other.start(at, "id-2", run)
+            other.plan = Plan(run, trigger="processing_time", trigger_interval=interval)
+        elif what == "batch":
+            other.add(
+                replace(view.last, query="other", run_id=run, batch_id=number, started=at, duration=more[0], phases={})
+            )
+        elif what == "runs":
+            other.set_running(Running(view.now, run, at, "Processing new data"))
+        elif what == "idle":
+            other.idle(at)
+        else:
+            other.end(at, run, "boom" if what == "failed" else None, None, unwatched=what == "unwatched")
+    return other
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([("start", 100), ("runs", 99), ("failed", 0.5)], id="one that failed"),
+        pytest.param([("start", 100), ("batch", 99, 1), ("runs", 90), ("failed", 0.5)], id="a later one that failed"),
+        pytest.param(
+            [("start", 100), ("runs", 99), ("failed", 1), ("start", 0.8), ("batch", 0.7, 0.5)],
+            id="one that failed before a restart",
+        ),
+        pytest.param(
+            [("start", 100), ("failed", 99), ("start", 98), ("failed", 1), ("start", 0.8)],
+            id="one that failed as those of the run before",
+        ),
+        pytest.param([("start", 60), ("batch", 60, 59), ("end", 0.9), ("start", 0.5)], id="one before a restart"),
+        pytest.param([("start", 60), ("batch", 60, 1), ("start", 0.5)], id="one of a run whose end was not told"),
+        pytest.param([("start", 60), ("batch", 60, 1), ("unwatched", 55)], id="one of a run that is watched no more"),
+        pytest.param(
+            [("start", 900), *(("batch", 1 - n / 250, 0.001) for n in range(201))], id="one that is forgotten"
+        ),
+        pytest.param([("start", 60), ("batch", 60, 1)], id="one that is not reported yet, as in an event log"),
+        pytest.param([("start", 60)], id="its first, not reported yet"),
+    ],
+)
+def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_is_known(history, events):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+
+    assert neighbour(beside(view, heard_of(view, *events))) is None
+
+
+@pytest.mark.parametrize(
+    ("events", "interval"),
+    [
+        pytest.param([("start", 60), ("batch", 60, 1), ("failed", 50)], None, id="it failed before"),
+        pytest.param([("start", 60), ("end", 50), ("start", 49), ("batch", 0.5, 0.4)], None, id="it was restarted"),
+        pytest.param([("start", 60), ("batch", 60, 1), ("batch", 0.5, 0.4)], None, id="between two batches"),
+        pytest.param([("start", 60), ("batch", 60, 1), ("runs", 1)], None, id="its batch has only begun"),
+        pytest.param([("start", 60), ("batch", 60, 1), ("idle", 0.5)], None, id="it has nothing to read"),
+        pytest.param([("start", 60), ("batch", 60, 1)], 7e8, id="its next trigger is not due"),
+        pytest.param([("start", 1), ("batch", 0.9, 0.4)], None, id="it is new"),
+        pytest.param([("start", 1)], None, id="it is new, and has no batch"),
+    ],
+)
+def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(history, events, interval):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    held = neighbour(beside(view, heard_of(view, *events, interval=interval)))
+
+    assert held is not None and held.query == JOB
