@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.facts import neighbours
 from ledgerops.diagnosis.facts.neighbours import JOB, neighbour, slots_taken
 from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Running
@@ -338,3 +339,22 @@ def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(hist
     held = neighbour(beside(view, heard_of(view, *events, interval=interval)))
 
     assert held is not None and held.query == JOB
+
+
+def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(history, monkeypatch):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    asked = []
+    monkeypatch.setattr(neighbours, "_waited", lambda history, at: asked.append(at) or True)
+
+    held = neighbour(beside(view, *(heard_of(view, ("start", 1)) for _ in range(5))))
+
+    assert (held is not None and held.query, len(set(asked)), len(asked)) == (JOB, 2, 12)
+
+
+def test_they_are_not_asked_at_all_where_a_slot_was_free(history, monkeypatch):
+    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    free = looked_at(view, active=1).hosts[6:7]
+    view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
+    monkeypatch.setattr(neighbours, "_waited", lambda history, at: pytest.fail("asked"))
+
+    assert neighbour(beside(view, heard_of(view, ("start", 1)))) is None

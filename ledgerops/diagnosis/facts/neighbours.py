@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -195,8 +196,8 @@ def _holder(view: QueryView) -> str | None:
         held = sum(_overlap(span, wait) for wait in waits for span in _spans(other, since, view.now))
         if held >= NEARLY_ALL * total:
             return other.query
-    idle = [at for at in looks if all(_waited(each, at) for each in (view.history, *view.others))]
-    return JOB if all(looks.values()) and len(idle) >= MIN_BATCHES else None
+    idle = (at for at in looks if all(_waited(each, at) for each in (view.history, *view.others)))
+    return JOB if all(looks.values()) and len(list(islice(idle, MIN_BATCHES))) == MIN_BATCHES else None
 
 
 def _waited(history: History, at: float) -> bool:
