@@ -312,8 +312,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             {"query": "the other query"},
         ),
         "job": FirstStep(
-            "find the job that belongs to no query (Spark UI, page Jobs), and run it later or in another application",
-            "a job of the application that belongs to no query",
+            "find the job of no watched query (Spark UI, page Jobs), and run it later or in another application",
+            "a job of the application that belongs to no watched query",
         ),
     },
     "too-few-slots": {

@@ -1,13 +1,13 @@
 """Noisy neighbour: another query or job of the same driver takes the cores that this query needs.
 
 Meaning: all queries and jobs of a driver share its task slots. Another query runs its tasks on most of them, more than
-    it used to or since this query began, or a job that belongs to no query has them all. The stages of this query wait
-    for slots or compute slowly.
+    it used to or since this query began, or a job that belongs to no watched query has them all. The stages of this
+    query wait for slots or compute slowly.
 Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
 Diagnosis: 1. See what the tasks of the named query compute: a thread dump of an executor on page "Executors" of the
     Spark UI, `py-spy dump` for a Python worker. If `ledgerops diagnose` has a finding of that query, start with it.
-    A job that belongs to no query is on page "Jobs", by its description. A `foreachBatch` function that starts threads
-    of its own may have begun it.
+    A job that belongs to no watched query is on page "Jobs", by its description. A `foreachBatch` function that starts
+    threads of its own may have begun it, or a query of a session that ledgerops is not attached to.
     2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
     named query is not the highest any more, it has calmed down: wait.
     3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,

@@ -37,8 +37,8 @@ OTHER, LIMIT = "other processes", "CPU limit"
 FORMULAS: Mapping[str, str] = {
     "neighbour_cores": "cores that the tasks of the other query use while the newest batches of this one run: "
     "run_seconds divided by the seconds of the batches whose tasks were read, times the share of the time in which it "
-    "has a batch; of a job that belongs to no query all slots, since each look at the executors shows them taken while "
-    "a stage of this query is ready and none of its tasks runs",
+    "has a batch; of a job that belongs to no watched query all slots, since each look at the executors shows them "
+    "taken while a stage of this query is ready and none of its tasks runs",
     "own_cores": "the same of this query, by the tasks of its batches",
     "slots": "cores of the active executors",
     "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query",

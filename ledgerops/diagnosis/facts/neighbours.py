@@ -1,5 +1,5 @@
 """What else in the driver takes the cores: a query that holds the slots, one that takes more, a crowd of them, or a job
-that belongs to none."""
+that belongs to none that is watched."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-JOB = "another job of the application"  # one that belongs to no query
+JOB = "another job of the application"  # one that belongs to no watched query
 OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
 MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other

@@ -295,7 +295,7 @@ def _cores_now(tape: Tape, of: Tape) -> list[float]:
 
 
 def _neighbour_now(tape: Tape) -> list[float]:
-    """Of a job that belongs to no query all slots."""
+    """Of a job that belongs to no watched query all slots."""
     is_query = any(line.get("query") == tape.name for line in tape.lines)
     return _cores_now(tape, tape.beside(tape.name)) if is_query else [float(tape.cores)]
 
