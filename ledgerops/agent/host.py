@@ -131,16 +131,18 @@ class CpuTotal:
 def _application() -> Iterator[tuple[Role, Trees]]:
     """The application's processes by role.
 
-    Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way.
+    Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way. All
+    processes of the machine are read to find a process's children, so that is done once where it suffices.
     """
     me = psutil.Process()
     yield "driver_python", {me: [me]}
-    relatives = [*me.children(recursive=True), *me.parents()]
-    jvm = next((process for process in relatives if _name(process).startswith("java")), None)
+    below = me.children(recursive=True)
+    jvm = next((process for process in (*below, *me.parents()) if _name(process).startswith("java")), None)
     if jvm is not None:
         yield "driver_jvm", {jvm: [jvm]}
         try:
-            workers = [process for process in jvm.children(recursive=True) if _is_worker(process)]
+            family = below if jvm in below else jvm.children(recursive=True)
+            workers = [process for process in family if _is_worker(process)]
         except psutil.Error:
             workers = []
         yield "python_workers", _trees(workers)
