@@ -57,8 +57,8 @@ PARTS = (
         "jobs", "overhead:jobs", "Overhead on other kinds of job",
         "A filter (`large_credits`), deduplication (`dedup_transactions`), a join of two streams "
         "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has five rounds or "
-        "more within four minutes, with five batches and about three seconds of rows a run, so there is more noise "
-        "than above.",
+        "more within four minutes, with ten batches and about ten seconds of rows a run. The observer's part is larger "
+        "at a run's start, when it reads plan and machine, than in a query that runs for hours.",
     ),
     Part(
         "tables", "tables:tables", "Overhead on a query between two Delta tables",

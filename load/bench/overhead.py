@@ -33,8 +33,8 @@ KINDS = {
     "transformWithState": "enriched_transactions",
 }
 MAX_JOB_SECONDS = 240.0  # of the rounds of one of them
-OTHER_BATCHES = 5  # of a run
-RUN_SECONDS = 3.0  # that the rows of a run take, without what a batch costs in any case; from two runs of the warm-up
+OTHER_BATCHES = 10  # of a run
+RUN_SECONDS = 10.0  # that the rows of a run take, without what a batch costs in any case; from two runs of the warm-up
 WARM_ROWS = 150_000
 MIN_ROWS, MAX_ROWS = 50_000, 5_000_000
 # Judged by CPU seconds, which other programs do not change: where the CPU is the limit, 2 % more of it is 2 % less

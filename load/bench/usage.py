@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import psutil
 
 MIB = 2**20
-# The JVM's threads that call an observer or answer it: Spark's listener bus, py4j, and Spark's REST API.
+# The JVM's threads that call an observer or answer it: Spark's listener bus, py4j, and its REST API on Spark Connect.
 SERVING = ("spark-listener-", "Thread-", "SparkUI-")
 
 
