@@ -6,14 +6,14 @@ several times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from ledgerops.agent.spark_status import NO_TASKS, QUANTILES, SqlExecution, rest_instant
+from ledgerops.agent.spark_status import FAILED, QUANTILES, SqlExecution, rest_instant
 from ledgerops.common.immortal import never_free
 
 API = "org.apache.spark.status.api.v1"
@@ -41,7 +41,7 @@ class DriverStatus:
         self._sql = spark._jsparkSession.sharedState().statusStore()
         self._mapper = _mapper(gateway)
         self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
-        self._failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, NO_TASKS))
+        self._failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, FAILED))
         self._no_quantiles = gateway.new_array(jvm.double, 0)
         self._quantiles = _array(gateway, jvm.double, QUANTILES)
 
@@ -68,9 +68,10 @@ class DriverStatus:
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
         """As SparkStatus says."""
-        names = self._read(lambda: self._sql.execution(execution).get().metrics())
+        metrics = self._read(lambda: self._sql.execution(execution).get().metrics()) or ()
         values = self._read(lambda: self._sql.executionMetrics(execution)) or {}
-        return {number: (name, values.get(str(number), "")) for number, name in _numbered(names or ())}.values()
+        names = {str(each["accumulatorId"]): each["name"] for each in metrics}  # a plan that adapts itself repeats them
+        return [(name, values.get(number, "")) for number, name in names.items()]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
         """As SparkStatus says."""
@@ -117,10 +118,6 @@ def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
     for place, value in enumerate(values):
         array[place] = value
     return array
-
-
-def _numbered(metrics: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
-    return ((each["accumulatorId"], each["name"]) for each in metrics)
 
 
 def _execution(data: Mapping[str, Any]) -> SqlExecution:

@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import orjson
 
-from ledgerops.agent.spark_status import NO_TASKS, QUANTILES, SqlExecution
+from ledgerops.agent.spark_status import FAILED, QUANTILES, SqlExecution
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # a page about thousands of executors has a few megabytes
 ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer any more
@@ -42,7 +42,7 @@ class SparkRest:
     def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
         """As SparkStatus says."""
         quantiles = ",".join(map(str, QUANTILES))
-        asked = "" if with_tasks else f"&taskStatus={NO_TASKS}&withSummaries=true&quantiles={quantiles}"
+        asked = "" if with_tasks else f"&taskStatus={FAILED}&withSummaries=true&quantiles={quantiles}"
         attempts: Sequence[Mapping[str, Any]] | None = self._kept(f"/stages/{number}?details=true{asked}")
         return attempts[-1] if attempts else None
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ledgerops.model.spark_progress import parse_instant
 
-NO_TASKS = "FAILED"  # a status of tasks: with details of these alone, of which there are few
+FAILED = "FAILED"  # the status of tasks that come with a stage where not all of them do
 QUANTILES = (0.5, 1.0)
 
 

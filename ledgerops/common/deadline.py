@@ -17,24 +17,13 @@ def within(work: Callable[[], Returned], seconds: float) -> Returned:
     can be started: the work is then done here, without a time limit of its own."""
     done: Future[Returned] = Future()
 
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:
-            done.set_exception(error)
-
     try:
-        threading.Thread(target=run, name="ledgerops-deadline", daemon=True).start()
+        threading.Thread(target=_do, args=(work, done), name="ledgerops-deadline", daemon=True).start()
     except RuntimeError as error:
         if not str(error).endswith("interpreter shutdown"):
             raise  # no more threads
         return work()
-    try:
-        return done.result(timeout=max(0.0, seconds))
-    except TimeoutError:
-        if done.done():
-            raise
-        raise TimeoutError(f"no answer within {seconds:.3g} s") from None
+    return _result(done, seconds)
 
 
 class OneAtATime:
@@ -59,12 +48,7 @@ class OneAtATime:
         if self._thread is None:
             self._thread = threading.Thread(target=self._answer, name=self._name, daemon=True)
             self._thread.start()
-        try:
-            return done.result(timeout=seconds)
-        except TimeoutError:
-            if done.done():
-                raise
-            raise TimeoutError(f"no answer within {seconds:.3g} s") from None
+        return _result(done, seconds)
 
     def close(self) -> None:
         """Ends the thread, once an open question has its answer."""
@@ -72,8 +56,20 @@ class OneAtATime:
 
     def _answer(self) -> None:
         while (question := self._questions.get()) is not None:
-            work, done = question
-            try:
-                done.set_result(work())
-            except BaseException as error:
-                done.set_exception(error)
+            _do(*question)
+
+
+def _do(work: Callable[[], Returned], done: Future[Returned]) -> None:
+    try:
+        done.set_result(work())
+    except BaseException as error:
+        done.set_exception(error)
+
+
+def _result(done: Future[Returned], seconds: float) -> Returned:
+    try:
+        return done.result(timeout=max(0.0, seconds))
+    except TimeoutError:
+        if done.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:.3g} s") from None

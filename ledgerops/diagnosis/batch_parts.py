@@ -170,7 +170,9 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     parts |= {"driver_before": before, "driver_between": between - handed, "after_tasks": after}
     stages = tuple(_stages(tasks, busy, facts))
     parts |= _inside(batch, tasks, stages, facts)
-    return parts | ({"table_scan": parts.get("table_scan", 0.0) + handed} if handed else {}), stages
+    if handed:
+        parts["table_scan"] = parts.get("table_scan", 0.0) + handed
+    return parts, stages
 
 
 def reads_again(batch: Progress, stages: Sequence[StageSummary]) -> Sequence[StageSummary]:

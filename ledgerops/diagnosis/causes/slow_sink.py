@@ -62,8 +62,7 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
         return fitting(FIRST, view), LARGER
     line = _line(view, found)
     why = COMPUTES if function_computes(view) else "nothing recorded tells whether it computes or waits for its target"
-    named = first_step("slow-sink", "line", why, line=line) if line else None
-    return (named or first_step("slow-sink", "sink function", why),)
+    return (first_step("slow-sink", "line", why, line=line) if line else first_step("slow-sink", "sink function", why),)
 
 
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
