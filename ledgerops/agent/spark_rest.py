@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
@@ -82,6 +82,8 @@ class SparkRest:
         except HTTPError as error:
             error.close()
             raise
+        except URLError as error:  # nothing listens there
+            raise OSError(f"{self.base}: {error.reason}") from error
         except HTTPException as error:
             raise OSError(f"{self.base}: {error!r}") from error
         if len(content) > MAX_ANSWER_BYTES:

@@ -48,6 +48,11 @@ def test_what_is_no_http_is_an_error_of_the_system():
         rest.executors()
 
 
+def test_an_address_where_nothing_listens_is_named():
+    with pytest.raises(OSError, match=r"^http://127\.0\.0\.1:9/api/v1/applications/app-1: .*refused"):
+        SparkRest("http://127.0.0.1:9", "app-1").executors()
+
+
 def test_a_stage_that_spark_does_not_keep_is_none_and_any_other_error_has_its_status():
     with server(lambda handler: send(handler, b"no such stage", 404)) as (rest, _):
         assert rest.stage(9, with_tasks=True) is rest.job(9) is None
