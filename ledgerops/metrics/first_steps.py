@@ -312,7 +312,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             {"query": "the other query"},
         ),
         "job": FirstStep(
-            "find the job of no watched query (Spark UI, page Jobs), and run it later or in another application",
+            "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application",
             "a job of the application that belongs to no watched query",
         ),
     },

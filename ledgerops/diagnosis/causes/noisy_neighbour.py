@@ -54,7 +54,8 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
 
 def _component(view: QueryView, found: Profile) -> Component:
     who = found.contention.who if found.contention else "another query"
-    return Component("job" if who == JOB else "query", who, "shares the driver's cores")
+    kind, name = ("job", "that no watched query began") if who == JOB else ("query", who)
+    return Component(kind, name, "shares the driver's cores")
 
 
 def _reads_more(view: QueryView, who: str, found: Profile) -> bool:

@@ -78,7 +78,7 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
         "another job of the application takes 2.0 of 2 cores: that takes 8.0 s of a batch of 10 s of this query"
     )
     assert root.remedies[0].action == (
-        "find the job of no watched query (Spark UI, page Jobs), and run it later or in another application"
+        "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application"
     )
     assert root.remedies[1].action.startswith("put this query and that job into fair scheduling pools")
 
