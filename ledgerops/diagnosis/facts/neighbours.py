@@ -182,7 +182,7 @@ def _holder(view: QueryView) -> str | None:
     time; JOB where every look then shows them taken, and no task of a query can have had one."""
     width, batches = view.cluster.cores, _waits(view)
     waits = [span for spans in batches for span in spans]
-    if not width or not batches or batches[0][-1][1] < view.now - MAX_SAMPLE_AGE_SECONDS:
+    if not width or not batches:
         return None
     looks = _looks(view, waits)
     if looks and not any(looks.values()):
@@ -235,9 +235,11 @@ def _quiet_until(history: History) -> float:
 
 
 def _waits(view: QueryView) -> list[list[Span]]:
-    """Of batches that mostly wait for a slot, newest first, when they did."""
-    found = []
+    """Of batches that mostly wait for a slot, newest first, when they did; none where that is long ago."""
+    found, recent = list[list[Span]](), view.now - MAX_SAMPLE_AGE_SECONDS
     for batch in reversed(view.baseline.settled[-LOOKBACK_BATCHES:]):
+        if not found and batch.ended < recent:
+            break
         tasks = view.history.tasks_of(batch)
         if tasks is None or "add_batch" not in batch.phases or stage_time(tasks) is None:
             continue
