@@ -82,12 +82,10 @@ def snapshot_query(
     if before is not None and before.state.totals is totals:
         totalled = before.totalled
     else:
-        made = _families(QUERY_METRICS, lambda metric: _totalled(metric, totals), failed)
-        totalled = {family.metric.name: family for family in made}
-    families = [
-        *_families(QUERY_METRICS, lambda metric: _read(metric, view) or totalled.get(metric.name), failed),
-        *(_families(VERDICT_METRICS, lambda metric: _read(metric, verdict), failed) if verdict is not None else ()),
-    ]
+        made = (_totalled(metric, totals) for metric in QUERY_METRICS)
+        totalled = {family.metric.name: family for family in made if family is not None}
+    judged = _read(VERDICT_METRICS, verdict, failed) if verdict is not None else {}
+    families = list({**totalled, **_read(QUERY_METRICS, view, failed), **judged}.values())
     ended = view.history.ended
     if ended is not None:
         kinds = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
@@ -128,28 +126,24 @@ def fit_queries(
 
 def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
     """The families of the driver's machine by metric name, none without a `host`; `failed` as in `snapshot_query`."""
-    made = _families(DRIVER_METRICS, lambda metric: _read(metric, host), failed) if host is not None else ()
-    return {family.metric.name: family for family in made}
+    return _read(DRIVER_METRICS, host, failed) if host is not None else {}
 
 
-def _families(
-    metrics: Iterable[Metric[Any]],
-    make: Callable[[Metric[Any]], Family | None],
-    failed: Callable[[str, Exception], None],
-) -> Iterator[Family]:
+def _read(
+    metrics: Iterable[Metric[Any]], subject: object, failed: Callable[[str, Exception], None]
+) -> dict[str, Family]:
+    """The families that have a value now, by metric name."""
+    found = {}
     for metric in metrics:
+        if metric.read is None:
+            continue
         try:
-            family = make(metric)
+            series = metric.read(subject)
+            if series:
+                found[metric.name] = Family(metric, series_of(metric, series))
         except Exception as error:
             failed(metric.name, error)
-        else:
-            if family is not None:
-                yield family
-
-
-def _read(metric: Metric[Any], subject: object) -> Family | None:
-    series = metric.read(subject) if metric.read is not None else {}
-    return Family(metric, series_of(metric, series)) if series else None
+    return found
 
 
 def _totalled(metric: Metric[Any], totals: RunningTotals) -> Family | None:
