@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed
 from ledgerops.diagnosis.facts import growth as falling
-from ledgerops.diagnosis.harm import harm
+from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
 from ledgerops.diagnosis.profile import profile, shown
@@ -19,7 +19,7 @@ from ledgerops.diagnosis.proof import as_expected
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
-from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, RuledOut, Severity, Status, Verdict
+from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, Part, RuledOut, Severity, Status, Verdict
 from ledgerops.signals.baseline import FIRST_BATCHES
 from ledgerops.signals.query_view import QueryView
 
@@ -27,6 +27,7 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
 ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes that are over are remembered
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
+ATTRIBUTION_SECONDS = 5.0  # how old the parts of a batch may be that nothing is wrong with
 
 
 class Held(NamedTuple):
@@ -56,6 +57,8 @@ class Diagnoser:
         self._roots: dict[str, Finding] = {}  # at warning or above, of the verdict before
         self._judged = 0.0  # when that was
         self._ended: deque[EndedCause] = deque(maxlen=MAX_ENDED)
+        self._parts: tuple[Part, ...] = ()  # where the time of a typical batch went
+        self._parts_at = -math.inf  # when that was computed
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief` leaves out forecast, figures and attribution, for intermediate verdicts of a replay."""
@@ -91,9 +94,16 @@ class Diagnoser:
             ended=tuple(self._ended),
             forecast=Forecast() if brief else forecast(view),
             figures={} if brief else _figures(view),
-            attribution=() if brief else shown(profile(view)),
+            attribution=() if brief else self._attribution(view),
             muted=tuple(sorted(muted, key=_rank)),
         )
+
+    def _attribution(self, view: QueryView) -> tuple[Part, ...]:
+        """Where the time goes; of a query that runs well it is told anew every ATTRIBUTION_SECONDS."""
+        old = not 0 <= view.now - self._parts_at < ATTRIBUTION_SECONDS
+        if old or examined(view) or view.history.ended is not None:
+            self._parts, self._parts_at = shown(profile(view)), view.now
+        return self._parts
 
     def _note_ended(self, roots: Mapping[str, Finding], found: Iterable[Finding], now: float) -> None:
         """Remembers the root causes of the verdict before that are over: one that another explains now is not."""

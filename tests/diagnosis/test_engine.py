@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, Diagnoser
+from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, ATTRIBUTION_SECONDS, Diagnoser
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import History
@@ -391,3 +391,20 @@ def test_what_is_muted_does_not_end():
     judge(view())
     active[0] = False
     assert judge(view(NOW + 1)).ended == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "later", "fresh"),
+    [
+        pytest.param(0.4, ATTRIBUTION_SECONDS / 2, False, id="nothing is wrong"),
+        pytest.param(0.4, 2 * ATTRIBUTION_SECONDS, True, id="nothing is wrong, some seconds later"),
+        pytest.param(9.0, ATTRIBUTION_SECONDS / 2, True, id="batches outlast their interval"),
+    ],
+)
+def test_where_the_time_goes_is_some_seconds_old_where_nothing_is_wrong(history, seconds, later, fresh):
+    before = history(seconds=[seconds] * 8, interval=2.0)
+    after = history(seconds=[*[seconds] * 8, *[1.8 * seconds] * 12], interval=2.0)
+    judge = Diagnoser(rules=())
+    told = judge(before).attribution
+
+    assert (judge(after.at(before.now + later)).attribution != told) is fresh
