@@ -84,7 +84,9 @@ class Config:
         True, "Whether the history of the Delta and Iceberg tables that queries read and write is followed."
     )
     driver_code_collector: bool = setting(
-        True, "Whether the driver's Python threads are sampled for the line at which a foreachBatch function is."
+        True,
+        "Whether threads are looked at: the driver's Python for the line at which a foreachBatch function is, and "
+        "driver and executors for what a batch waits for that does not end.",
     )
     tasks_interval: float = setting(5.0, "Seconds between two samples of the tasks of a query.")
     host_interval: float = setting(10.0, "Seconds between two samples of the machine, its processes and the executors.")

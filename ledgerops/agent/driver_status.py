@@ -37,7 +37,8 @@ class DriverStatus:
         context = spark.sparkContext
         jvm, gateway = context._jvm, context._gateway
         self.asked = 0
-        self._store = context._jsc.sc().statusStore()
+        self._context = context._jsc.sc()
+        self._store = self._context.statusStore()
         self._sql = spark._jsparkSession.sharedState().statusStore()
         self._mapper = _mapper(gateway)
         self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
@@ -77,6 +78,10 @@ class DriverStatus:
         """As SparkStatus says."""
         found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.executorList(False))
         return found
+
+    def threads(self, executor: str) -> Sequence[Mapping[str, Any]]:
+        """As SparkStatus says."""
+        return self._read(lambda: self._context.getExecutorThreadDump(executor).get()) or ()
 
     def _read(self, ask: Callable[[], Any]) -> Any:
         self.asked += 1

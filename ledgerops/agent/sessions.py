@@ -123,15 +123,25 @@ class Session:
         """
         if not self.classic:
             return {}
-        tracker = self.spark.sparkContext.statusTracker()
-        numbers = tracker.getJobIdsForGroup(run_id)  # Spark names the group of a query's jobs after its run
-        jobs = [job for job in map(tracker.getJobInfo, numbers) if job is not None and job.status == "RUNNING"]
-        stages = [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
+        numbers, stages = self._stages(run_id)
         return {
             "jobs": len(numbers),
             "tasks": sum(stage.numTasks for stage in stages),
             "tasks_done": sum(stage.numCompletedTasks for stage in stages),
         }
+
+    def running_stages(self, run_id: str) -> frozenset[int] | None:
+        """The stages of a run's running jobs; None on Spark Connect. Raises what Spark raises."""
+        return frozenset(stage.stageId for stage in self._stages(run_id)[1]) if self.classic else None
+
+    def _stages(self, run_id: str) -> tuple[list[int], list[Any]]:
+        """The jobs that a run has begun, and the stages of those that run."""
+        tracker = self.spark.sparkContext.statusTracker()
+        numbers = tracker.getJobIdsForGroup(run_id)  # Spark names the group of a query's jobs after its run
+        jobs = [job for job in map(tracker.getJobInfo, numbers) if job is not None and job.status == "RUNNING"]
+        return numbers, [
+            stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None
+        ]
 
     def gone(self, run_id: str) -> None:
         """Releases what is held for a run whose end Spark did not report."""

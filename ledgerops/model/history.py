@@ -20,6 +20,7 @@ from ledgerops.model.records import (
     Plan,
     Progress,
     Running,
+    Stacks,
     TableCommit,
     Tables,
     TaskSummary,
@@ -90,6 +91,7 @@ class History:
         self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
         self.table_samples: deque[Tables] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.driver_code: DriverCode | None = None  # the newest sample
+        self.stacks: tuple[Stacks, ...] = ()  # the newest two looks at a batch that does not end
         self.commits: deque[TableCommit] = deque(maxlen=MAX_COMMITS)  # of the query's own batches to its sink's table
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
         self.head_times: HeadTable = {}  # from the batches and from the collector that reads the source itself

@@ -26,6 +26,7 @@ from ledgerops.model.records import (
     Offsets,
     Plan,
     Running,
+    Stacks,
     Tables,
     TaskSummary,
 )
@@ -42,6 +43,7 @@ RECORDS: Mapping[ObservationKind, type] = {
     "files": BatchFiles,
     "tables": Tables,
     "driver_code": DriverCode,
+    "stacks": Stacks,
     "offsets": Heads,
     "batch_running": Running,
 }

@@ -21,6 +21,7 @@ ObservationKind = Literal[
     "files",
     "tables",
     "driver_code",
+    "stacks",
     "offsets",
     "host",
     "observer",
@@ -371,6 +372,24 @@ class DriverCode:
     def place(self) -> str:
         """app.py:42 in write_batch"""
         return f"{self.file.rpartition('/')[2]}:{self.line} in {self.function}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What so many threads do: classes and methods, the innermost first."""
+
+    task: bool  # else the thread of the query in the driver
+    count: int
+    frames: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The distinct stacks of a run whose batch does not end: of its own thread, and of its tasks that were asked."""
+
+    at: float
+    run_id: str
+    stacks: tuple[Stack, ...]
 
 
 DRIVER = "driver"  # Spark's id of the driver, which is the only executor in local mode and runs no tasks on a cluster

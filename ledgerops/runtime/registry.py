@@ -237,6 +237,8 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
             history.add_files(record)
         case "driver_code":
             history.driver_code = record
+        case "stacks":
+            history.stacks = (*history.stacks[-1:], record)
         case "offsets":
             history.add_heads(record)
         case "batch_running":

@@ -115,3 +115,28 @@ def test_what_spark_does_not_keep_is_none(spark):
 def test_an_answer_that_the_jvm_refuses_is_an_error_of_the_system_in_one_line(spark):
     with pytest.raises(OSError, match=r"^[^\n]+$"):
         DriverStatus(spark)._read(lambda: spark._jvm.java.lang.Integer.parseInt("x"))
+
+
+def test_both_tell_which_stages_tasks_are_at_work_and_where_they_wait(spark):
+    from ledgerops.agent.stacks import stacks_of
+
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).option("numPartitions", 2).load()
+    query = rows.writeStream.foreach(lambda row: time.sleep(600)).start()
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        until(lambda: any(stage.numActiveTasks == 2 for stage in running(tracker, query)))
+        [stage] = [stage.stageId for stage in running(tracker, query)]
+        for status in (DriverStatus(spark), in_rest(spark)):
+            found = stacks_of(str(query.runId), status.threads("driver"), {stage}, alone=False)
+            assert [(each.task, each.count) for each in found] == [(True, 2), (False, 1)]
+            assert any("PythonForeachWriter" in frame for frame in found[0].frames)
+        assert DriverStatus(spark).threads("gone") == in_rest(spark).threads("gone") == ()
+    finally:
+        spark.sparkContext.cancelJobGroup(str(query.runId))
+        query.stop()
+
+
+def running(tracker, query):
+    """The stages of a query's jobs that Spark knows."""
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
+    return [stage for job in jobs if job for stage in map(tracker.getStageInfo, job.stageIds) if stage]

@@ -176,6 +176,11 @@ class Query:
                 )
                 yield self.offsets()
                 code = {"run_id": self.run, "samples": 20, "within": chance.number(9), "file": "/app.py", "line": 7}
+                call = chance.choice(
+                    ("org.apache.kafka.clients.consumer.KafkaConsumer.poll", "a.b", "", "java.sql.C.x")
+                )
+                stack = {"task": chance.choice((True, False)), "count": chance.number(2), "frames": [call, "a.b.c"]}
+                yield self.line("stacks", {"at": self.at, "run_id": self.run, "stacks": [stack]})
                 yield self.line("driver_code", code | {"function": chance.choice(("write", "<lambda>", ""))})
                 return
             case "crash" | "restart":

@@ -2,6 +2,7 @@
 
 from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.facts.hang import moves
+from ledgerops.diagnosis.facts.waiting import waiting
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Remedy
 from ledgerops.signals.query_view import QueryView
@@ -20,7 +21,9 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
 
 def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
-    running = view.history.running
+    running, found = view.history.running, waiting(view)
+    if found is not None and found.whom != "python":
+        return first_step("query-stuck", found.whom, f"{found.words}; started again it would wait again")
     if running is None or running.tasks is None:
         return first_step(
             "query-stuck",
@@ -31,7 +34,7 @@ def _dump(view: QueryView) -> Remedy:
     if running.tasks > (running.tasks_done or 0):
         processes = view.hosts[-1].processes if view.hosts else ()
         jvm = "PID_OF_THE_DRIVER" if view.cluster.is_local else "PID_OF_THE_EXECUTOR"
-        in_python = any(each.role == "python_workers" for each in processes)
+        in_python = found is not None or any(each.role == "python_workers" for each in processes)
         return first_step(
             "query-stuck",
             "tasks",

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.arrivals import heard_at
+from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.facts.hang import MIN_TIMES_LASTING
+from ledgerops.diagnosis.facts.waiting import waiting
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Evidence
@@ -37,7 +39,8 @@ class Silence(NamedTuple):
 
 def silences(view: QueryView) -> Sequence[Silence]:
     """All signs that there are; none while the broker answers."""
-    return [silence for silence in (_unanswered(view), _waits(view), _gave_up(view)) if silence is not None]
+    found = (_unanswered(view), _waits(view), _tasks_wait(view), _gave_up(view))
+    return [silence for silence in found if silence is not None]
 
 
 def _unanswered(view: QueryView) -> Silence | None:
@@ -79,6 +82,19 @@ def _waits(view: QueryView) -> Silence | None:
     return Silence(
         f"the query has waited {duration(seconds)} for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
     )
+
+
+def _tasks_wait(view: QueryView) -> Silence | None:
+    """Nothing but the stacks tells it where the broker goes away while a batch reads."""
+    running, seconds, found = view.history.running, view.run.running_seconds, waiting(view)
+    if running is None or seconds is None or found is None or found.whom != "broker" or sink_kind(view) == "kafka":
+        return None
+    limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * (view.baseline.usual_duration or 0.0))
+    asked = view.lag.asked
+    if seconds < limit or (asked is not None and asked.error is None and asked.at >= running.since):
+        return None  # the broker answers
+    evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
+    return Silence(f"a batch has run for {duration(seconds)}: {found.words}", running.since, evidence, 0.8)
 
 
 def _gave_up(view: QueryView) -> Silence | None:

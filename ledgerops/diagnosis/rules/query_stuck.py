@@ -3,7 +3,7 @@
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long. At
     first that is a warning, and as long as tasks end or jobs begin it stays one: the batch has more to do than usual.
-    One earlier batch that hung does not count as usual.
+    One earlier batch that hung does not count as usual. What its tasks wait for is said where two thread dumps show it.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
@@ -29,6 +29,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.dump import steps
 from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits, longest_silence, moves
+from ledgerops.diagnosis.facts.waiting import waiting
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
@@ -58,7 +59,7 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     yield _finding(
         view,
         f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}"
-        f"{'; its tasks still end' if going_on else ''}{_code(view, running.since)}",
+        f"{'; its tasks still end' if going_on else ''}{_where(view, running.since)}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase,
         running.since,
@@ -66,9 +67,9 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _code(view: QueryView, since: float) -> str:
-    line = function_place(view, since)
-    return f"; the function of foreachBatch is at {line}" if line else ""
+def _where(view: QueryView, since: float) -> str:
+    found, line = waiting(view), function_place(view, since)
+    return (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
 
 
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Source unreachable: the broker does not answer.
 
-Meaning: ledgerops asks the broker for its offsets and gets no answer, or the query waits for offsets without an answer,
-    or it has just failed because of that.
+Meaning: ledgerops asks the broker for its offsets and gets no answer, or the query or its tasks wait for one, or it has
+    just failed because of that.
 Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source gives up after about a minute
     unless its options allow more, and the query fails.
 Diagnosis: 1. `ledgerops_source_reachable{app="APP",query="QUERY"}` is 0 while the broker does not answer ledgerops. If
@@ -16,7 +16,8 @@ Mitigation: bring the broker back; the query continues by itself if it has not f
 Evidence:
     ledgerops_source_reachable: 0, because the newest record `offsets` has an `error`
     seconds_without_answer: now - unreachable_since of that record
-    ledgerops_batch_running_seconds: now - `since` of the newest batch_running record that waits for offsets
+    ledgerops_batch_running_seconds: now - `since` of the newest batch_running record that waits for offsets, or whose
+        tasks wait in Kafka's client by the newest two `stacks` records
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
 """
 

@@ -9,6 +9,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import looked_at, watched
 from tests.diagnosis.rules.retelling import retold
+from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
 
 
 def test_a_batch_that_runs_far_too_long_is_found(history):
@@ -236,3 +237,46 @@ def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sen
     later = QueryView(told.history, told.now + 60, told.hosts, told.others)
 
     assert bool(list(RULE.check(later))) is stuck
+
+
+@pytest.mark.parametrize(
+    ("frame", "tasks", "words", "step"),
+    [
+        pytest.param(
+            QUERY,
+            True,
+            "; its 2 tasks wait for the database (PgStatement.execute)",
+            "look in the database for locks and for what its sessions wait for",
+            id="a database",
+        ),
+        pytest.param(
+            OPEN,
+            False,
+            "; the driver waits for the file system (FileSystem.open)",
+            "check whether the file system or object store answers",
+            id="a file system, in the driver",
+        ),
+        pytest.param(
+            READ,
+            True,
+            "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)",
+            "take a thread dump of the task's executor",
+            id="Python",
+        ),
+        pytest.param(COMPUTES, True, "", "take a thread dump of the task's executor", id="nothing that is known"),
+    ],
+)
+def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, words, step):
+    view = stacked(history(running=31, message="Processing new data"), frame, frame, tasks=tasks)
+    view.history.running = replace(view.history.running, tasks=2, tasks_done=0)
+    [finding] = RULE.check(view)
+
+    assert finding.summary.partition("Processing new data")[2] == words
+    assert finding.remedies[0].action.startswith(step)
+
+
+def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
+    view = stacked(history(running=31), QUERY, QUERY)
+    view.history.running = replace(view.history.running, tasks=9, tasks_done=4, moved=view.now - 2)
+
+    assert "database" not in next(RULE.check(view)).summary

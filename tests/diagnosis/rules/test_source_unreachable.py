@@ -5,6 +5,7 @@ from ledgerops.diagnosis.rules.source_unreachable import RULE
 from ledgerops.model.records import Heads, Running
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
+from tests.diagnosis.rules.stacks import COMPUTES, POLL, QUERY, stacked
 
 OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
 REFUSED = "Connection refused"
@@ -141,3 +142,28 @@ def test_an_idle_query_whose_broker_dies_is_told(history):
     view.history.set_running(Running(now, "run-1", now - 30, OFFSETS))
 
     assert [root.rule for root in Diagnoser()(QueryView(view.history, now)).root_causes] == ["source-unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "frames", "found"),
+    [
+        pytest.param(14, (POLL, POLL), True, id="two looks show the broker's client"),
+        pytest.param(9, (POLL, POLL), False, id="for less than ten seconds"),
+        pytest.param(14, (POLL,), False, id="one look"),
+        pytest.param(14, (COMPUTES, POLL), False, id="the look before shows that tasks compute"),
+        pytest.param(14, (POLL, f"{POLL} {COMPUTES}"), False, id="one of the tasks computes"),
+        pytest.param(14, (QUERY, QUERY), False, id="they wait for a database"),
+    ],
+)
+def test_tasks_that_wait_in_the_brokers_client_tell_it_without_a_collector(history, seconds, frames, found):
+    view = stacked(history(seconds=[1.0] * 6, running=seconds), *frames)
+
+    told = [finding.summary for finding in RULE.check(view)]
+    words = "its 2 tasks wait for the broker (KafkaConsumer.position)"
+    assert told == ([f"a batch has run for {seconds} s: {words}"] if found else [])
+
+
+def test_tasks_that_wait_for_a_broker_that_answers_ledgerops_are_not_told(history):
+    view = asked(stacked(history(seconds=[1.0] * 6, running=14), POLL, POLL), [6000], [0])
+
+    assert list(RULE.check(view)) == []

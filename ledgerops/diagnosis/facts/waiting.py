@@ -1,0 +1,78 @@
+"""What a batch waits for that does not end, by the stacks of its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from ledgerops.diagnosis.facts.hang import moves
+from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
+from ledgerops.model.records import Stack, Stacks
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+
+Whom = Literal["broker", "database", "storage", "python"]
+# how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
+CLIENTS: Mapping[Whom, tuple[str, ...]] = {
+    "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
+    "database": (
+        "java.sql.", "org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
+        "com.clickhouse.", "net.snowflake.", "org.apache.spark.sql.execution.datasources.jdbc.",
+    ),
+    "storage": (
+        "org.apache.hadoop.fs.", "org.apache.hadoop.hdfs.", "com.amazonaws.", "software.amazon.awssdk.", "com.azure.",
+        "com.google.cloud.", "io.delta.storage.", "org.apache.iceberg.io.", "org.apache.iceberg.aws.",
+    ),
+    "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
+}  # fmt: skip
+WORDS: Mapping[Whom, str] = {
+    "broker": "for the broker",
+    "database": "for the database",
+    "storage": "for the file system",
+    "python": "for Python",
+}
+
+
+class Waiting(NamedTuple):
+    """What all tasks of a batch wait for, or, where none runs, the query in the driver."""
+
+    whom: Whom
+    tasks: int  # 0 for the driver
+    call: str  # class and method, as `KafkaConsumer.poll`
+
+    @property
+    def words(self) -> str:
+        """2 tasks wait for the broker (KafkaConsumer.poll)"""
+        who = {0: "the driver waits", 1: "its task waits"}.get(self.tasks, f"its {self.tasks} tasks wait")
+        return f"{who} {WORDS[self.whom]} ({self.call})"
+
+
+@once
+def waiting(view: QueryView) -> Waiting | None:
+    """The same in two looks in a row, in which the batch did not go on; None where one of them shows anything else."""
+    running, looks = view.history.running, view.history.stacks
+    if running is None or len(looks) < 2 or looks[-1].at < view.now - MAX_SAMPLE_AGE_SECONDS or moves(view):
+        return None
+    if any(look.run_id != view.history.run_id or look.at < running.since for look in looks):
+        return None
+    before, now = (_seen(look) for look in looks)
+    return now if before is not None and now is not None and before.whom == now.whom else None
+
+
+def _seen(look: Stacks) -> Waiting | None:
+    tasks = [stack for stack in look.stacks if stack.task]
+    found = [_client(stack) for stack in tasks or look.stacks]
+    whom = {each[0] for each in found if each is not None}
+    if not found or None in found or len(whom) != 1:
+        return None
+    assert found[0] is not None
+    return Waiting(whom.pop(), sum(stack.count for stack in tasks), found[0][1])
+
+
+def _client(stack: Stack) -> tuple[Whom, str] | None:
+    """Whom the innermost client in a stack asks, and by which call."""
+    for frame in stack.frames:
+        for whom, signs in CLIENTS.items():
+            if frame.startswith(signs):
+                return whom, ".".join(frame.split(".")[-2:])
+    return None
