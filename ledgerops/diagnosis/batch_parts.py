@@ -26,7 +26,18 @@ PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_
 DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
-STAGES = ("launch", "retries", "many_tasks", "few_rows", "table_scan", "source_wait", *TASKS, "sink_wait", *UNEVEN)
+STAGES = (
+    "slot_wait",
+    "launch",
+    "retries",
+    "many_tasks",
+    "few_rows",
+    "table_scan",
+    "source_wait",
+    *TASKS,
+    "sink_wait",
+    *UNEVEN,
+)
 CONTENTION = ("other_queries", "other_processes", "cpu_limit")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
@@ -39,6 +50,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "query_planning": "durationMs.queryPlanning: planning the batch",
     "wal_commit": "durationMs.walCommit: writing the offsets to the checkpoint before the batch",
     "commit_offsets": "durationMs.commitOffsets: writing to the checkpoint after it",
+    "slot_wait": "what would be `driver_before` or `driver_between`, while a stage has been submitted and none of its "
+    "tasks runs, if that is half of the batch or more: other tasks have the slots",
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "retries": "what would be `launch`, up to the seconds in which attempts of tasks ran that failed: Spark runs these "
     "tasks again",
@@ -95,6 +108,9 @@ MIN_BLATANT_TASKS_PER_CORE, MAX_BLATANT_RECORDS = 50, 50.0  # so many, with so f
 FEW_RECORDS = 100  # of a task; with more the work may be in the rows
 
 MAX_EVEN_RATIO = 1.5  # of the largest task's rows over the others' mean, or of an executor's tasks over an even share
+
+
+Span = tuple[float, float]  # from when to when
 
 
 class Facts(NamedTuple):
@@ -168,6 +184,13 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     between = outside - before - after
     handed = min(between, _handed_over(batch, tasks.stages))
     parts |= {"driver_before": before, "driver_between": between - handed, "after_tasks": after}
+    waits = without_slot(batch, tasks)
+    if _submitted(tasks) and sum(until - since for since, until in waits) >= MOSTLY * batch.duration:
+        first = sum(until - since for since, until in waits if until <= work.began)
+        late = sum(until - since for since, until in waits if until > work.began)
+        waited = {"driver_before": min(before, first), "driver_between": min(between - handed, late)}
+        parts |= {name: parts[name] - seconds for name, seconds in waited.items()}
+        parts["slot_wait"] = sum(waited.values())
     stages = tuple(_stages(tasks, busy, facts))
     parts |= _inside(batch, tasks, stages, facts)
     if handed:
@@ -228,6 +251,23 @@ def stage_time(tasks: TaskSummary) -> StageTime | None:
         total += max(0.0, ended - max(started, until))
         until = max(until, ended)
     return StageTime(total, min(started for started, _ in spans), until)
+
+
+def without_slot(batch: Progress, tasks: TaskSummary) -> list[Span]:
+    """When a stage of a batch was ready and none of its tasks ran; where that is not known, from the start of
+    `add_batch` to the first task."""
+    waits, until = list[Span](), batch.adding_since
+    for place, stage in enumerate(sorted(tasks.stages, key=lambda each: each.started or 0.0)):
+        began = min(stage.started or until, batch.ended)
+        ready = max(until, stage.submitted or (began if place else until))
+        if ready < began:
+            waits.append((ready, began))
+        until = max(until, stage.ended or until)
+    return waits
+
+
+def _submitted(tasks: TaskSummary) -> bool:
+    return all(stage.submitted is not None for stage in tasks.stages)
 
 
 def _stages(tasks: TaskSummary, busy: float, facts: Facts) -> Iterator[StageSplit]:

@@ -57,10 +57,15 @@ ON_ROWS = (
     "after_tasks", "gc", *UNEVEN, "tasks_unknown",
 )  # fmt: skip
 # what waits for another system rather than for a core
-WAITS = ("latest_offset", "get_batch", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown")
+WAITS = ("latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown")
 COMPUTING = ("cpu", "few_rows", "table_scan")
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
-FOR_SLOTS = ("driver_before", "driver_between", "launch")  # a stage waits there until another query's tasks end
+FOR_SLOTS = (
+    "slot_wait",
+    "driver_before",
+    "driver_between",
+    "launch",
+)  # a stage waits there until another query's tasks end
 
 
 class Part(NamedTuple):

@@ -30,6 +30,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "query_planning": "planning",
     "wal_commit": "writing the offsets to the checkpoint",
     "commit_offsets": "writing the commit to the checkpoint",
+    "slot_wait": "waiting for a free slot",
     "launch": "starting tasks",
     "retries": "tasks that fail and run again",
     "many_tasks": "far too many tasks",

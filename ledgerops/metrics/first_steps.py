@@ -392,6 +392,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "other_queries": "look at the batches of the other queries",
     "other_processes": "find the processes that use the CPU",
     "cpu_limit": "raise the CPU limit of the driver's container",
+    "slot_wait": "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits",
     "launch": "compare the number of tasks of a batch with the cores",
     "python": "find the function that takes longest in the Spark UI, page SQL",
     "gc": _HEAP,

@@ -114,6 +114,27 @@ def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, expected):
     assert busy is not None and sum(driver.values()) == pytest.approx(4.0 - min(4.0, busy.seconds))
 
 
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        pytest.param([stage(2.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 0.1, "slot_wait": 2.4}, id="one"),
+        pytest.param(
+            [stage(1.5, 2.0, 1.0, submitted=T0 + 0.2), stage(3.5, 4.0, 1.0, submitted=T0 + 2.1)],
+            {"driver_before": 0.2, "driver_between": 0.1, "slot_wait": 2.7},
+            id="before the first stage and between two",
+        ),
+        pytest.param([stage(2.5, 3.5, 2.0, submitted=T0 + 2.4)], {"driver_before": 2.5}, id="the driver was busy"),
+        pytest.param([stage(1.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 1.5}, id="for less than half"),
+        pytest.param([stage(2.5, 3.5, 2.0)], {"driver_before": 2.5}, id="not known"),
+    ],
+)
+def test_a_stage_that_is_ready_waits_for_a_slot_and_not_for_the_driver(stages, expected):
+    found = parts(tasks(*stages))
+
+    names = ("driver_before", "driver_between", "slot_wait")
+    assert {name: found[name] for name in names if name in found} == expected
+
+
 def test_what_passes_after_add_batch_belongs_to_no_part_of_it():
     """Two clocks: the batch went on for longer after its last stage than add_batch has time without stages."""
     found = parts(tasks(stage(0.0, 1.5, 3.0)), whole=batch(duration=5.0, phases={"add_batch": 2.0}))

@@ -11,6 +11,7 @@ import pytest
 from ledgerops.analysis.html.headline import headline
 from ledgerops.cli import main
 from ledgerops.cli.live_view import plain_line
+from ledgerops.diagnosis.batch_parts import PARTS
 from ledgerops.diagnosis.do_first import MAX_LISTED, do_first, section
 from ledgerops.diagnosis.facts.known_failures import KNOWN
 from ledgerops.diagnosis.report import document, text
@@ -104,6 +105,10 @@ def test_of_many_cases_the_general_step_comes_first_and_the_page_folds_the_cases
         general, (step, *cases) = do_first(rule)[-1].text, section(rule).splitlines()
         assert (step == general and len(cases) > MAX_LISTED) is (rule in many)
         assert (f"<summary>{CASES}</summary>" in PAGES[f"{rule}.md"]) is (rule in many)
+
+
+def test_a_symptom_has_a_step_for_each_part_of_a_batch():
+    assert BY_LARGEST_PART.keys() == set(PARTS)
 
 
 def step_pattern(step):

@@ -9,7 +9,7 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from ledgerops.diagnosis.batch_parts import stage_time
+from ledgerops.diagnosis.batch_parts import Span, stage_time, without_slot
 from ledgerops.diagnosis.harm import examined, judged
 from ledgerops.diagnosis.limits import (
     LONG_SECONDS,
@@ -21,7 +21,7 @@ from ledgerops.diagnosis.limits import (
     SHOWN_BATCHES,
 )
 from ledgerops.model.history import History
-from ledgerops.model.records import Host, Progress, TaskSummary
+from ledgerops.model.records import Host
 from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -32,7 +32,6 @@ OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
 MIN_TAKING_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
 MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no query waits
-Span = tuple[float, float]  # from when to when
 
 
 class Neighbour(NamedTuple):
@@ -210,7 +209,7 @@ def _waited(history: History, at: float) -> bool:
         tasks = history.tasks_of(before)
         if tasks is None or stage_time(tasks) is None or any(stage.submitted is None for stage in tasks.stages):
             return False
-        return any(since <= at <= until for since, until in _without_slot(before, tasks))
+        return any(since <= at <= until for since, until in without_slot(before, tasks))
     if after is None and at >= _quiet_until(history):
         return False
     since, until = before.ended if before else 0.0, after.started if after else inf
@@ -243,7 +242,7 @@ def _waits(view: QueryView) -> list[list[Span]]:
         tasks = view.history.tasks_of(batch)
         if tasks is None or "add_batch" not in batch.phases or stage_time(tasks) is None:
             continue
-        waits = _without_slot(batch, tasks)
+        waits = without_slot(batch, tasks)
         if waits and sum(until - since for since, until in waits) >= MOSTLY * batch.duration:
             found.append(waits)
             if len(found) == SHOWN_BATCHES:
@@ -251,19 +250,6 @@ def _waits(view: QueryView) -> list[list[Span]]:
         elif batch.duration > LONG_SECONDS:
             break  # it waits no longer, or did not yet
     return found
-
-
-def _without_slot(batch: Progress, tasks: TaskSummary) -> list[Span]:
-    """When a stage of a batch was ready and none of its tasks ran; where that is not known, from the start of
-    `add_batch` to the first task."""
-    waits, until = list[Span](), batch.adding_since
-    for place, stage in enumerate(sorted(tasks.stages, key=lambda each: each.started or 0.0)):
-        began = min(stage.started or until, batch.ended)
-        ready = max(until, stage.submitted or (began if place else until))
-        if ready < began:
-            waits.append((ready, began))
-        until = max(until, stage.ended or until)
-    return waits
 
 
 def _before(other: History, view: QueryView) -> float | None:

@@ -94,6 +94,10 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     between = idle - found["driver_before"]
     at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
     found["driver_between"] = between - at_driver
+    for name, seconds in _ready(batch, stages, began).items():
+        seconds = min(seconds, found[name])
+        found[name] -= seconds
+        found["slot_wait"] += seconds
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
     for stage, wall in zip(stages, walls, strict=True):
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
@@ -104,6 +108,16 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
         found[name] += seconds / (ran or 1.0) * even
     found["table_scan"] += at_driver
     return found
+
+
+def _ready(batch: Batch, stages: Sequence[Json], began: float) -> Mapping[str, float]:
+    """Seconds in which a stage was submitted and no stage ran, before the first and between, if they are most of it."""
+    ordered = sorted(stages, key=lambda stage: float(stage["started"]))
+    ends = [max([began, *(float(stage["ended"]) for stage in ordered[:place])]) for place in range(len(ordered))]
+    if any(stage.get("submitted") is None for stage in ordered):
+        return {}
+    gaps = [max(0.0, stage["started"] - max(end, stage["submitted"])) for stage, end in zip(ordered, ends, strict=True)]
+    return {"driver_before": gaps[0], "driver_between": sum(gaps[1:])} if sum(gaps) >= batch.seconds / 2 else {}
 
 
 def _at_driver(stages: Sequence[Json], scan: Json) -> float:
