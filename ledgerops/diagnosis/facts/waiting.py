@@ -11,7 +11,7 @@ from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-Whom = Literal["broker", "database", "storage", "python"]
+Whom = Literal["broker", "database", "storage", "python", "slots"]
 # how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
@@ -30,11 +30,12 @@ WORDS: Mapping[Whom, str] = {
     "database": "for the database",
     "storage": "for the file system",
     "python": "for Python",
+    "slots": "for free slots",
 }
 
 
 class Waiting(NamedTuple):
-    """What all tasks of a batch wait for, or, where none runs, the query in the driver."""
+    """What all tasks of a batch wait for, or, where it has none, the query in the driver."""
 
     whom: Whom
     tasks: int  # 0 for the driver
@@ -44,7 +45,7 @@ class Waiting(NamedTuple):
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
         who = {0: "the driver waits", 1: "its task waits"}.get(self.tasks, f"its {self.tasks} tasks wait")
-        return f"{who} {WORDS[self.whom]} ({self.call})"
+        return f"{who} {WORDS[self.whom]}" + (f" ({self.call})" if self.call else "")
 
 
 @once
@@ -55,6 +56,10 @@ def waiting(view: QueryView) -> Waiting | None:
         return None
     if any(look.run_id != view.history.run_id or look.at < running.since for look in looks):
         return None
+    if view.cluster.is_local and not any(stack.task for look in looks for stack in look.stacks):
+        pending = (running.tasks or 0) - (running.tasks_done or 0)
+        if pending > 0:
+            return Waiting("slots", pending, "")
     before, now = (_seen(look) for look in looks)
     return now if before is not None and now is not None and before.whom == now.whom else None
 

@@ -268,11 +268,25 @@ def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sen
 )
 def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, words, step):
     view = stacked(history(running=31, message="Processing new data"), frame, frame, tasks=tasks)
-    view.history.running = replace(view.history.running, tasks=2, tasks_done=0)
+    view.history.running = replace(view.history.running, tasks=2 * tasks, tasks_done=0)
     [finding] = RULE.check(view)
 
     assert finding.summary.partition("Processing new data")[2] == words
     assert finding.remedies[0].action.startswith(step)
+
+
+@pytest.mark.parametrize(
+    ("executor", "words"),
+    [
+        pytest.param("driver", "; its 2 tasks wait for free slots", id="all tasks of the application were seen"),
+        pytest.param("1", "", id="a cluster, of which two executors are looked at"),
+    ],
+)
+def test_a_batch_none_of_whose_tasks_runs_waits_for_a_slot(history, executor, words):
+    view = stacked(history(running=31, message="m", cores={executor: 2}), COMPUTES, COMPUTES, tasks=False)
+    view.history.running = replace(view.history.running, tasks=2, tasks_done=0)
+
+    assert next(RULE.check(view)).summary.partition("Spark reports: m")[2] == words
 
 
 def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
