@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ledgerops.common.format import counted, size
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -41,7 +42,10 @@ class SmallFiles(NamedTuple):
 def small_files(view: QueryView) -> SmallFiles | None:
     """None where files are few or large, or the sink's commits are not known."""
     commits = [commit for commit in view.tables.commits if commit.files]
-    if len(commits) < RECENT_BATCHES:
+    if (
+        len(commits) < RECENT_BATCHES
+        and sum(each.files or 0 for each in commits) < FAR_TIMES * RECENT_BATCHES * MIN_FILES
+    ):
         return None
     files, each = view.tables.files_per_commit, view.tables.bytes_per_file
     if files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:

@@ -30,6 +30,12 @@ def test_many_small_files_are_told_with_what_to_do_about_them(history):
     assert (RULE.severity, finding.remedies[0].safe) == ("info", True)
 
 
+def test_one_commit_of_very_many_small_files_is_enough(history):
+    [finding] = RULE.check(writes(history(plan=DELTA), commits=1, files=1_200, size=700))
+
+    assert finding.summary == "each batch adds 1,200 files of 700 B, by the last 1 commit"
+
+
 def test_a_folder_of_plain_files_is_not_compacted(history):
     [finding] = RULE.check(writes(history(plan={"sink": "FileSink[file:/out]"})))
 
@@ -41,7 +47,7 @@ def test_a_folder_of_plain_files_is_not_compacted(history):
     [
         pytest.param({"files": 8}, id="few files: little data needs no more"),
         pytest.param({"size": 2_000_000}, id="many files of a fair size: much data"),
-        pytest.param({"commits": 2}, id="two commits say nothing yet"),
+        pytest.param({"commits": 2, "files": 50}, id="two commits say nothing yet"),
         pytest.param({"files": 0}, id="commits without a file"),
         pytest.param({"commits": 0}, id="the commits are not known"),
     ],
