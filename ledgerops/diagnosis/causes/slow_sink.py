@@ -18,6 +18,7 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE, cpu_use
 from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
@@ -65,13 +66,23 @@ def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     return (first_step("slow-sink", "line", why, line=line) if line else first_step("slow-sink", "sink function", why),)
 
 
+def _tasks(view: QueryView, found: Profile) -> str:
+    """What tasks do meanwhile: where the cores are full, or that is not known, they may wait for one."""
+    use = cpu_use(view)
+    if not found.knows_tasks:
+        return "; what its tasks do is not known"
+    free = use is not None and use.busy < MIN_BUSY_SHARE
+    writes = found.now("sink_wait") > found.now(*OF_DRIVER)
+    return ", or its tasks wait for a core" if writes and not free else " while no task computes"
+
+
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
     where = "the function of foreachBatch" if _in_function(view, found) else "the sink"
     line = _line(view, found)
     files = small_files(view)
     return {
         "place": f"{where} (mostly at {line})" if line else where,
-        "tasks": " while no task computes" if found.knows_tasks else "; what its tasks do is not known",
+        "tasks": _tasks(view, found),
         "files": f"; each batch adds {files.summary}: files bound the write, not rows" if files else "",
     }
 

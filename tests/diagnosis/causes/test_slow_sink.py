@@ -29,7 +29,7 @@ def slow(history, ran, **more):
     ],
 )
 def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
-    [finding] = check(CAUSE, slow(history, stages))
+    [finding] = check(CAUSE, looked_at(slow(history, stages), busy=0.6))
 
     assert finding.saving_seconds == pytest.approx(seconds, abs=0.1)
     assert finding.summary.endswith("s of a batch of 5.0 s pass in the sink while no task computes")
@@ -147,7 +147,7 @@ AT = "(mostly at app.py:22 in dedup)"
         pytest.param(QUICK, 0.9, False, FUNCTION, [SEE], id="it computes"),
         pytest.param(QUICK, 0.1, True, f"{SINK} {AT}", [TIME, LARGER], id="it waits"),
         pytest.param(QUICK, None, False, FUNCTION, [SEE], id="an event log does not tell"),
-        pytest.param(WRITES, None, False, SINK, [TIME, LARGER], id="tasks wait"),
+        pytest.param(WRITES, 0.1, False, SINK, [TIME, LARGER], id="tasks wait"),
     ],
 )
 def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where, actions):
@@ -159,6 +159,22 @@ def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where
 
     assert f" pass in {where} while no task computes" in finding.summary
     assert [each.action for each in finding.remedies] == actions
+
+
+@pytest.mark.parametrize(
+    ("ran", "busy", "told"),
+    [
+        pytest.param(WRITES, 0.6, " while no task computes", id="cores are free"),
+        pytest.param(WRITES, 0.95, ", or its tasks wait for a core", id="cores are full"),
+        pytest.param(WRITES, None, ", or its tasks wait for a core", id="an event log does not tell"),
+        pytest.param(QUICK, None, " while no task computes", id="no task runs"),
+    ],
+)
+def test_tasks_that_write_wait_for_the_sink_only_where_cores_are_free(history, ran, busy, told):
+    view = slow(history, [ran])
+    [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy))
+
+    assert finding.summary.endswith(f" pass in the sink{told}")
 
 
 READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
