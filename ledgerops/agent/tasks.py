@@ -315,6 +315,7 @@ def parse_stage(
         failed_seconds=sum(max(0, task.get("duration") or 0) for task in failed) / 1000,  # a clock may be set back
         failure=_failure(failed) if failed else None,
         submitted=rest_instant(stage.get("submissionTime")),
+        slowest_wrote=_written(slowest["taskMetrics"]) if slowest else None,
     )
 
 
@@ -368,6 +369,10 @@ def ran_seconds(milliseconds: float, lifetime: float | None) -> float:
 
 def _records(metrics: Mapping[str, Any]) -> int:
     return int(metrics["inputMetrics"]["recordsRead"] + metrics["shuffleReadMetrics"]["recordsRead"])
+
+
+def _written(metrics: Mapping[str, Any]) -> int:
+    return int(metrics["outputMetrics"]["recordsWritten"] + metrics["shuffleWriteMetrics"]["recordsWritten"])
 
 
 def python_seconds(spark: SparkStatus, execution: int) -> float:

@@ -26,7 +26,7 @@ class StageTasks:
         self._seconds = array("d")
         self._records = array("q")
         self._started = float("inf")  # epoch milliseconds
-        self._slowest: tuple[float, int] = (-1.0, 0)  # seconds, partition
+        self._slowest: tuple[float, int, int] = (-1.0, 0, 0)  # seconds, partition, records written
         self._shuffled = self._input_bytes = self._shuffle_read = self._shuffle_written = self._spilled = 0
         self._cpu = self._gc = self._shuffle_seconds = 0.0
         self._executors: dict[str, ExecutorShare] = {}
@@ -57,11 +57,12 @@ class StageTasks:
         waited = read["Fetch Wait Time"] / 1000 + written["Shuffle Write Time"] / 1e9
         started, cpu, gc = info["Launch Time"], metrics["Executor CPU Time"] / 1e9, metrics["JVM GC Time"] / 1000
         partition = int(info.get("Partition ID", info["Index"]))
+        wrote = metrics["Output Metrics"]["Records Written"] + written["Shuffle Records Written"]
         # all of it is known now: a task counts whole or not at all
         self._records.append(records)
         self._seconds.append(seconds)
         self._started = min(self._started, started)
-        self._slowest = max(self._slowest, (seconds, partition), key=lambda each: each[0])
+        self._slowest = max(self._slowest, (seconds, partition, wrote), key=lambda each: each[0])
         self._shuffled += shuffled
         self._input_bytes += input_bytes
         self._shuffle_read += read_bytes
@@ -106,6 +107,7 @@ class StageTasks:
             failed_seconds=self._failed_seconds,
             failure=_failure(self._failure) if self._failure else None,
             submitted=submitted / 1000 if submitted else None,
+            slowest_wrote=self._slowest[2],
         )
 
 

@@ -165,7 +165,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("check the target of the sink at the times of the slow writes: slow log, locks, throttling"),
     },
     "python-bound": {
-        GENERAL: FirstStep("find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers")
+        GENERAL: FirstStep("see at which line the function is: `py-spy dump --pid PID` on one of the Python workers"),
+        "waits": FirstStep(
+            "find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
+            "they use little CPU",
+        ),
     },
     "table-scan": {
         GENERAL: FirstStep(
@@ -179,6 +183,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
     "straggler": {
         GENERAL: FirstStep("find out on which executor and for which partition it happens"),
+        "makes rows": FirstStep("find the record that the slow task makes so many rows of", "it writes far more"),
         "one executor": FirstStep(
             "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)",
             "there is one executor",

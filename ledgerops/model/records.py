@@ -199,6 +199,7 @@ class StageSummary:
     failed_seconds: float = 0.0  # of the attempts that failed, each from its launch to its end
     failure: str | None = None  # the exception of the newest of these
     submitted: float | None = None  # when its tasks could have begun, had there been a slot
+    slowest_wrote: int | None = None  # records, to a sink or a shuffle
 
     @property
     def wall_seconds(self) -> float | None:

@@ -18,7 +18,7 @@ Mitigation: if the function calls a service, check that service first. Then load
 from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause
-from ledgerops.diagnosis.facts.contention import cpu_use
+from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE, cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
@@ -26,14 +26,15 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
-LOOK = first_step(
+LOOK = first_step("python-bound", GENERAL, "a few looks show the line that takes longest")
+WAITS = first_step(
     "python-bound",
-    GENERAL,
+    "waits",
     "workers that use little CPU wait for a service; one call per row is slow on any number of cores",
 )
 VECTORISE = Remedy(
-    "write the function in Spark SQL, or vectorise it with pandas_udf",
-    "rows sent to a Python worker are copied, converted and processed one at a time",
+    "load models and connections once for each worker; write the function in Spark SQL, or for many rows at once",
+    "what a function does for each row or task again takes most of its time; pandas_udf takes many rows",
     safe=False,
 )
 
@@ -45,8 +46,11 @@ def _jvm_waits(view: QueryView, found: Profile) -> bool:
 
 
 def _workers_wait(view: QueryView) -> bool:
+    """Whether they wait for something else than a core."""
     use, at_once = cpu_use(view), tasks_at_once(view)
-    return use is not None and at_once is not None and use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
+    if use is None or at_once is None or use.busy >= MIN_BUSY_SHARE:
+        return False
+    return use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 
 
 def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
@@ -57,9 +61,9 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if view.trigger.interval and _workers_wait(view):
-        return (LOOK, more_tasks(view, found.duration, waits=True))
-    return (LOOK, VECTORISE)
+    if not _workers_wait(view):
+        return (LOOK, VECTORISE)
+    return (WAITS, more_tasks(view, found.duration, waits=True) if view.trigger.interval else VECTORISE)
 
 
 CAUSE = Cause(

@@ -20,7 +20,9 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
 from collections.abc import Mapping
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.batch_parts import FEW_RECORDS
 from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -56,6 +58,11 @@ def _component(view: QueryView, found: Profile) -> Component:
     return Component("stage", (stage.name if stage is not None else "") or "stage", which)
 
 
+def _makes_rows(stage: StageSummary | None) -> bool:
+    """Whether its slow task makes far more rows than it reads, as where one record explodes."""
+    return stage is not None and (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
+
+
 def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
     stage, executor = _slow(found), _executor(view, found)
     if stage is None:
@@ -63,14 +70,17 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
     which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
     where = f" on executor {executor}" if executor else ""
     others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
+    wrote = f" read; it makes {stage.slowest_wrote:,} of at most {stage.records_max:,.0f}" if _makes_rows(stage) else ""
     return {
         "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, another "
-        f"{duration(others)} for as many records"
+        f"{duration(others)} for as many records{wrote}"
     }
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     executor, why = _executor(view, found), "a stage ends only with its slowest task"
+    if _makes_rows(_slow(found)):
+        return (first_step("straggler", "makes rows", why),)
     if executor is None:
         single = len([each for each in view.cluster.executors if each.cores]) == 1
         return (first_step("straggler", "one executor" if single else GENERAL, why),)

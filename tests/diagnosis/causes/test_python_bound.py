@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.python_bound import CAUSE
 from tests.diagnosis.conftest import stage
+from tests.diagnosis.rules.crowd import looked_at
 
 UDF = [stage("udf", seconds=[4.5, 4.5], cpu=0.1)]
 
@@ -48,3 +49,19 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_by_what_it_takes(history):
     assert ruled_out(CAUSE, slow(history, python=0.8)) == "0.40 s of 5.0 s (8%)"
     assert ruled_out(CAUSE, slow(history, python=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("busy", "workers", "step"),
+    [
+        pytest.param(0.6, 0.2, "find out what the function waits for", id="they wait"),
+        pytest.param(0.9, 1.8, "see at which line the function is", id="they compute"),
+        pytest.param(1.0, 0.8, "see at which line the function is", id="others have the cores that they want"),
+        pytest.param(None, 0.0, "see at which line the function is", id="nothing tells"),
+    ],
+)
+def test_workers_are_said_to_wait_only_where_cores_are_free(history, busy, workers, step):
+    view = slow(history)
+    [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy, python_workers=workers))
+
+    assert finding.remedies[0].action.startswith(step)

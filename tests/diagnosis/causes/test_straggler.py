@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
@@ -76,3 +78,21 @@ def test_it_is_ruled_out_by_what_it_takes(history):
     view = late(history, [stage(records=[500] * 4, seconds=[0.2, 0.2, 0.2, 0.8])])
 
     assert ruled_out(CAUSE, view) == "0.60 s of 5.0 s (12%)"
+
+
+@pytest.mark.parametrize(
+    ("wrote", "tail", "step"),
+    [
+        pytest.param(2_500_147, " read; it makes 2,500,147 of at most 500", "find the record", id="a record explodes"),
+        pytest.param(1_400, "", "see what the slow task does", id="three rows of each are nothing special"),
+        pytest.param(None, "", "see what the slow task does", id="not known"),
+    ],
+)
+def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, wrote, tail, step):
+    view = late(history, LONE)
+    for place, tasks in enumerate(view.history.tasks):
+        view.history.tasks[place] = replace(tasks, stages=(replace(tasks.stages[0], slowest_wrote=wrote),))
+    [finding] = check(CAUSE, view)
+
+    assert f" for as many records{tail}: the others wait" in finding.summary
+    assert finding.remedies[0].action.startswith(step)
