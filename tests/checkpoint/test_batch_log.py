@@ -43,7 +43,6 @@ def test_planned_and_committed_batches_are_distinct(log):
 
 def test_before_the_first_commit_a_source_is_where_it_began(log):
     (log.path / "commits" / "0").unlink()
-
     assert log.progress == (NO_BATCH, {("transactions", "0"): 1})
 
 
@@ -56,7 +55,6 @@ def test_a_batch_has_the_settings_that_the_checkpoint_holds_on_to(log):
 def test_the_times_of_a_batch_are_those_of_its_files(log):
     for name, at in (("offsets/0", 10), ("commits/0", 12), ("offsets/1", 20)):
         os.utime(log.path / name, (at, at))
-
     assert log.times() == [(0, 10.0, 12.0), (1, 20.0, None)]
 
 
@@ -81,7 +79,6 @@ def test_the_query_id_is_in_the_metadata(log):
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"id": 3}', "no json"])
 def test_metadata_without_an_id_is_no_metadata(log, text):
     write(log.path / "metadata", text)
-
     assert log.query_id is None
     with pytest.raises(ValueError):
         parse_query_id(text)
@@ -89,7 +86,6 @@ def test_metadata_without_an_id_is_no_metadata(log, text):
 
 def test_a_folder_that_is_not_there_has_no_batch(tmp_path):
     log = BatchLog(tmp_path / "absent")
-
     assert (log.planned, log.committed, log.query_id, log.times()) == (frozenset(), frozenset(), None, [])
     assert log.progress == (NO_BATCH, {}) and log.newest == parse_batch("")
 
@@ -106,7 +102,6 @@ def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(log):
 def test_compacted_files_of_a_log_count_and_unfinished_ones_do_not(tmp_path):
     for name in ("8", "9.compact", ".10.crc", ".11.tmp", "notes"):
         (tmp_path / name).touch()
-
     assert {number: file.name for number, file in metadata_log(tmp_path).items()} == {8: "8", 9: "9.compact"}
 
 
@@ -130,5 +125,4 @@ def test_sources_with_names_are_read_from_the_second_version_of_the_log(tmp_path
 def test_a_named_source_is_where_it_began_before_the_first_commit(tmp_path):
     write(tmp_path / "offsets" / "0", NAMED)
     write(tmp_path / "sources" / "orders" / "0", '\0v1\n{"transactions":{"0":1}}')
-
     assert BatchLog(tmp_path).progress == (NO_BATCH, {("transactions", "0"): 1})

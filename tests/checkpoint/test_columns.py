@@ -40,7 +40,6 @@ def test_keys_are_hashed_as_the_diagnosis_hashes_them():
 
 def test_times_are_shown_either_way():
     window = json.dumps({"c": {"start": "2024-03-01T00:00:00.000000Z", "end": "2024-03-01T00:00:00.500000Z"}})
-
     assert shown_key(window, WINDOW, show=False) == "2024-03-01T00:00:00Z to 2024-03-01T00:00:00.500000Z"
 
 

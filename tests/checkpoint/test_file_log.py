@@ -21,14 +21,12 @@ def write(checkpoint, name, *lines):
 
 def test_an_entry_has_its_files_with_their_times(tmp_path):
     write(tmp_path, "8", line(8, 3), line(8, 1), line(8, 2))
-
     taken = read_entry(tmp_path, 0, 8)
     assert taken == TakenFiles(3, 1795357380.598, 1795357382.598, "file:///landing/part-000003.json")
 
 
 def test_a_compacted_entry_is_its_own_files_alone(tmp_path):
     write(tmp_path, "9.compact", *(line(number, number) for number in range(10)), line(9, 10))
-
     taken = read_entry(tmp_path, 0, 9)
     assert taken == TakenFiles(2, 1795357388.598, 1795357389.598, "file:///landing/part-000010.json")
 
@@ -36,7 +34,6 @@ def test_a_compacted_entry_is_its_own_files_alone(tmp_path):
 def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
     many = 2 * MAX_ENTRY_BYTES // len(line(0, 0))
     write(tmp_path, "19.compact", *(line(number % 19, number) for number in range(many)), line(19, many))
-
     assert read_entry(tmp_path, 0, 19).files == 1
 
 
@@ -55,7 +52,6 @@ def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
 )
 def test_what_does_not_say_how_many_files_it_has_says_nothing(tmp_path, lines):
     write(tmp_path, "3", *lines)
-
     assert read_entry(tmp_path, 0, 3) is None
 
 

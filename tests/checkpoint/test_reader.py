@@ -4,8 +4,8 @@ import pytest
 
 from ledgerops.checkpoint.reader import open_checkpoint
 from ledgerops.checkpoint.summary import Selection, choose
-from ledgerops.errors import UserError
 from tests.checkpoint.fake import CONF, checkpoint, put
+from tests.refusals import refusal_of
 
 
 def test_a_checkpoint_tells_its_query_batches_provider_and_operators(tmp_path):
@@ -26,20 +26,17 @@ def test_a_checkpoint_tells_its_query_batches_provider_and_operators(tmp_path):
 )
 def test_only_operators_whose_layout_has_versions_tell_one(tmp_path, name, version):
     found = open_checkpoint(checkpoint(tmp_path / "q", operator=name))
-
     assert found.operators[0].format_version(found.conf) == version
 
 
 def test_a_batch_that_is_planned_but_not_committed_does_not_count(tmp_path):
     folder = checkpoint(tmp_path / "q", batches=(0, 1, 2))
     (folder / "commits" / "2").unlink()
-
     assert open_checkpoint(folder).kept == (0, 1)
 
 
 def test_batches_whose_changes_are_gone_are_not_kept(tmp_path):
     folder = checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"])
-
     assert open_checkpoint(folder).kept == (1, 2)
     assert open_checkpoint(folder).span == "batches 1 to 2"
 
@@ -57,7 +54,6 @@ def test_a_query_without_state_has_no_operators(tmp_path):
 )
 def test_the_provider_is_the_one_that_wrote(tmp_path, provider, named):
     conf = {"spark.sql.streaming.stateStore.providerClass": provider}
-
     assert open_checkpoint(checkpoint(tmp_path / "q", conf=conf)).provider == named
 
 
@@ -157,11 +153,7 @@ def broken(folder, case):
 )
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
     path = broken(tmp_path / "q", case)
-
-    with pytest.raises(UserError) as error:
-        open_checkpoint(path)
-
-    assert str(error.value) == said.format(path=path)
+    assert refusal_of(open_checkpoint, path) == said.format(path=path)
 
 
 @pytest.mark.parametrize(
@@ -178,20 +170,14 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
 )
 def test_what_is_wanted_but_not_there_is_said_with_what_is(tmp_path, wanted, said):
     found = open_checkpoint(checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"]))
-
-    with pytest.raises(UserError) as error:
-        choose(found, wanted)
-
-    assert str(error.value) == said.format(path=tmp_path / "q")
+    assert refusal_of(choose, found, wanted) == said.format(path=tmp_path / "q")
 
 
 def test_without_wishes_the_newest_batch_is_read_and_compared_with_the_oldest(tmp_path):
     choice = choose(open_checkpoint(checkpoint(tmp_path / "q", conf=CONF)), Selection())
-
     assert (choice.batch, choice.since) == (2, 0)
 
 
 def test_with_one_batch_there_is_nothing_to_compare(tmp_path):
     choice = choose(open_checkpoint(checkpoint(tmp_path / "q", batches=[0], files=["1.changelog"])), Selection())
-
     assert (choice.batch, choice.since) == (0, None)

@@ -52,7 +52,6 @@ def test_a_snapshot_that_came_after_the_look_is_none_of_it(tmp_path):
     snapshot(tmp_path / "3.zip", 42)
     found = scan(tmp_path)
     snapshot(tmp_path / "4.zip", 43)
-
     assert [found.snapshot_rows(version) for version in (3, 4)] == [42, None]
 
 

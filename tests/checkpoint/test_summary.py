@@ -112,7 +112,6 @@ def prints(folder):
 @pytest.mark.parametrize("name", STATEFUL)
 def test_the_rows_of_the_newest_batch_are_those_of_its_metric(name, made, look):
     told, progress = look(name), made(name)[1]
-
     assert told["batch"] == progress[-1]["batchId"]
     metric = {one["operatorName"]: one["numRowsTotal"] for one in progress[-1]["stateOperators"]}
     assert {one["name"]: one["rows"] for one in told["operators"]} == metric
@@ -120,7 +119,6 @@ def test_the_rows_of_the_newest_batch_are_those_of_its_metric(name, made, look):
 
 def test_the_rows_of_an_earlier_batch_are_those_of_its_metric(made, look):
     progress = made("dedup")[1]
-
     for batch in (0, 2):
         [operator] = look("dedup", batch=batch, top=0)["operators"]
         assert operator["rows"] == progress[batch]["stateOperators"][0]["numRowsTotal"]
@@ -129,9 +127,7 @@ def test_the_rows_of_an_earlier_batch_are_those_of_its_metric(made, look):
 @pytest.mark.parametrize("name", named("counts", "counts_snapshots", "pairs_hdfs", "pairs_v3", "notes"))
 def test_a_checkpoint_is_not_touched(name, copied, look):
     copy, before = copied(name)
-
     look(name)
-
     assert prints(copy) == before
 
 
@@ -166,14 +162,12 @@ def test_a_windowed_count_holds_a_row_for_each_customer_whatever_the_provider(na
 )
 def test_growth_comes_from_changes_or_from_snapshots(name, source, added, look):
     grown = only(look(name))["growth"]
-
     assert (grown["source"], grown["added"]) == (source, added)
     assert grown["batches"] == [{"batch": batch, "rows": 7} for batch in range(4)]
 
 
 def test_growth_by_changes_is_exact_where_rows_come_and_go(look):
     grown = only(look("dedup"))["growth"]
-
     # the late batch brings one id and moves the watermark past the 60 others
     assert (grown["since"], grown["added"], grown["removed"]) == (0, 41, 60)
     assert [one["rows"] for one in grown["batches"]] == [20, 40, 60, 61, 1]
@@ -181,7 +175,6 @@ def test_growth_by_changes_is_exact_where_rows_come_and_go(look):
 
 def test_growth_begins_where_it_is_asked_to(look):
     grown = only(look("dedup", since=1, batch=3))["growth"]
-
     assert (grown["since"], grown["until"], grown["added"], grown["removed"]) == (1, 3, 21, 0)
 
 
@@ -206,7 +199,6 @@ def test_a_join_has_four_stores_of_which_two_hold_rows(name, look):
 
 def test_a_side_of_a_join_is_chosen_by_its_name(look):
     document = look("pairs", store="left")
-
     assert only(document)["store"] == "left-keyWithIndexToValue"
     assert document["operators"][0]["rows"] is None  # not all stores were read
 
@@ -281,7 +273,6 @@ def test_keys_and_texts_are_hashed_unless_they_are_asked_for(look):
 
 def test_keys_can_be_ranked_by_one_column_times_included(look):
     [top] = only(look("counts", key="window"))["top"]
-
     assert (top["key"], top["rows"]) == ({"window": "2024-03-01T00:00:00Z to 2024-03-02T00:00:00Z"}, 7)
 
 
@@ -313,9 +304,7 @@ def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(made, spark, tmp_path
 
 def test_the_session_has_its_own_settings_afterwards(made, spark):
     before = spark.conf.get("spark.sql.streaming.stateStore.providerClass")
-
     summarize(made("counts")[0], Selection(top=0), spark)
-
     assert spark.conf.get("spark.sql.streaming.stateStore.providerClass") == before
 
 
@@ -379,7 +368,6 @@ def test_the_command_shows_a_picture(made, capsys, monkeypatch):
 
 def test_the_command_prints_the_document(made, capsys):
     assert main(["state", str(made("counts")[0]), "--json", "--rows", "1"]) == 0
-
     document = json.loads(capsys.readouterr().out)
     assert (document["version"], document["provider"], document["batch"]) == (1, "rocksdb", 3)
     assert document["kept"] == {"first": 0, "last": 3, "batches": 4}

@@ -39,7 +39,6 @@ def words(value) -> list[str]:
 @NAMES
 def test_every_image_has_a_fixed_version(name):
     image, _, tag = SERVICES[name]["image"].partition(":")
-
     assert image
     assert re.fullmatch(r"v?\d+(\.\d+)+", tag), tag
 
@@ -47,7 +46,6 @@ def test_every_image_has_a_fixed_version(name):
 @NAMES
 def test_every_service_says_whether_it_is_well_and_has_a_limit(name):
     service = SERVICES[name]
-
     assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}
     assert ("healthcheck" in service) is (name not in ONCE)
 
@@ -79,7 +77,6 @@ def test_every_mounted_file_is_there_and_is_only_read(name):
 @NAMES
 def test_every_setting_is_in_the_env_file(name):
     used = set(re.findall(r"(?<!\$)\$\{(\w+)", str(SERVICES[name])))
-
     assert used <= {*ENV, "BROKER"}
 
 
@@ -117,7 +114,6 @@ def test_only_services_that_talk_to_each_other_share_a_network(one, other, reach
 
 def test_every_service_names_its_networks():
     used = {name for service in SERVICES.values() for name in service.get("networks", ())}
-
     assert [name for name, service in SERVICES.items() if "networks" not in service] == ["secrets"]
     assert SERVICES["secrets"]["network_mode"] == "none"
     assert used == {*STACK["networks"]}
@@ -125,7 +121,6 @@ def test_every_service_names_its_networks():
 
 def test_no_password_is_in_a_file_of_the_checkout_a_command_or_a_variable():
     text = (ROOT / "docker-compose.yaml").read_text("utf-8") + (ROOT / ".env").read_text("utf-8")
-
     # what follows each "password" is a path, and no URL has one before its @
     assert re.findall(r"(?i)password\w*\s*[:=]\s*(?!/run/secrets/)\S+", text) == []
     assert re.findall(r"://[^/\s@\"]*:[^/\s@\"]*@", text) == []
@@ -157,7 +152,6 @@ def test_a_first_start_that_was_cut_off_begins_again(tmp_path, monkeypatch):
 
 def test_kafka_keeps_its_records_in_its_volume():
     kafka = SERVICES["kafka"]
-
     assert f"kafka:{kafka['environment']['KAFKA_LOG_DIRS']}" in kafka["volumes"]
 
 
@@ -185,7 +179,6 @@ def test_what_a_jvm_or_broker_may_take_leaves_a_quarter_of_the_limit_and_more(na
 
 def test_topics_waits_for_the_broker_that_is_used():
     waited = SERVICES["topics"]["depends_on"]
-
     assert waited["kafka"] == {"condition": "service_healthy"}
     assert waited["redpanda"] == {"condition": "service_healthy", "required": False}, "only with its profile"
 

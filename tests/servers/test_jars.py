@@ -11,6 +11,7 @@ from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.servers import jars
 from ledgerops.servers.ivy import problem, retrieve
+from tests.refusals import refusal_of
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,6 @@ def test_the_hash_file_names_the_jars_of_all_configurations():
 def test_no_jar_is_older_than_the_version_that_mends_a_known_hole(jar, mended):
     versions = [re.fullmatch(rf".*/{jar}-([\d.]+)\.jar", name) for name in jars.hashes()]
     found = [tuple(int(part) for part in each[1].split(".")) for each in versions if each]
-
     assert found and min(found) >= mended
 
 
@@ -83,10 +83,7 @@ def test_the_folder_is_the_given_one_else_in_the_cache_of_the_user(monkeypatch):
 
 
 def test_jars_that_were_never_fetched_are_asked_for(root):
-    with pytest.raises(UserError) as error:
-        jars.connector_jars()
-
-    assert str(error.value) == (
+    assert refusal_of(jars.connector_jars) == (
         f"the connector jars are not in {jars.jars_folder()}; run ledgerops jars to download them"
     )
 
@@ -176,10 +173,9 @@ def test_jars_that_are_not_the_tried_ones_are_not_kept(root):
             (work / "jars" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "jars" / name).write_bytes(b"")
 
-    with pytest.raises(UserError) as error:
-        jars.fetch(retrieve=wrong)
-
-    assert str(error.value).endswith("is not the tested one (sha256 e3b0c44298fc...); nothing was kept")
+    assert refusal_of(jars.fetch, retrieve=wrong).endswith(
+        "is not the tested one (sha256 e3b0c44298fc...); nothing was kept"
+    )
     assert [each.name for each in root.iterdir()] == ["lock"]
 
 
@@ -222,10 +218,7 @@ def test_a_folder_that_cannot_be_written_is_named(root, capsys):
 
 
 def test_settings_that_are_not_there_are_named(tmp_path):
-    with pytest.raises(UserError) as error:
-        retrieve("", ("connector",), tmp_path, tmp_path / "none.xml", print)
-
-    assert str(error.value) == (
+    assert refusal_of(retrieve, "", ("connector",), tmp_path, tmp_path / "none.xml", print) == (
         f"no Ivy settings at {tmp_path / 'none.xml'}; --settings takes the path of an ivysettings.xml"
     )
 

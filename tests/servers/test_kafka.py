@@ -33,7 +33,6 @@ def read(client, topic, count):
 
 def test_a_topic_keeps_what_it_is_given(kafka, topic):
     produce(kafka.client, topic, [b"a", b"b"])
-
     assert read(kafka.client, topic, 2) == [b"a", b"b"]
 
 
@@ -43,7 +42,6 @@ def test_each_topic_is_new(make_topic):
 
 def test_topics_are_not_made_by_naming_them(kafka):
     admin = reach(kafka.client)
-
     assert admin.list_topics("never-made", timeout=10).topics["never-made"].error is not None
     assert "never-made" not in admin.list_topics(timeout=10).topics
 
@@ -54,7 +52,6 @@ def test_its_jvm_has_the_options_of_the_variable_that_kafkas_own_scripts_read(ka
 
 def test_kafkas_own_tools_speak_with_the_broker(kafka, topic):
     described = kafka.tool(LIST, "--describe", "--topic", topic)
-
     assert f"Topic: {topic}" in described
     assert "PartitionCount: 5" in described
 
@@ -62,6 +59,5 @@ def test_kafkas_own_tools_speak_with_the_broker(kafka, topic):
 def test_a_tool_that_fails_says_why(kafka):
     with pytest.raises(UserError) as error:
         kafka.tool(LIST, "--describe", "--topic", "never-made")
-
     assert str(error.value).startswith("TopicCommand failed: ")
     assert "'never-made'" in str(error.value)

@@ -4,9 +4,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.servers import postgres as module
 from ledgerops.servers.postgres import Postgres
+from tests.refusals import refusal_of
 
 
 def test_the_url_leads_to_a_database_named_ledger(postgres):
@@ -52,8 +52,4 @@ def test_nothing_is_left_of_the_temporary_data(postgres, tmp_path):
 def test_without_a_server_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(module, "DEBIAN", Path("/nowhere"))
-
-    with pytest.raises(UserError) as error:
-        module.binaries()
-
-    assert str(error.value) == "no Postgres server found; install one (Debian: apt-get install postgresql)"
+    assert refusal_of(module.binaries) == "no Postgres server found; install one (Debian: apt-get install postgresql)"

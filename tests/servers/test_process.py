@@ -9,10 +9,10 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.servers.process import PORTS, Process, answers, free_port
 from tests.paths import ROOT
 from tests.programs import until
+from tests.refusals import refusal_of
 
 
 def python(tmp_path, code):
@@ -95,19 +95,19 @@ def test_a_process_that_does_not_listen_is_killed_in_the_end(tmp_path):
 def test_a_process_that_ends_at_its_start_is_quoted(tmp_path):
     process = python(tmp_path, "print('x'); print('FATAL no luck'); print('bye'); raise SystemExit(1)")
 
-    with pytest.raises(UserError) as error:
-        process.wait_until(lambda: False, 60)
-
-    assert str(error.value) == f"Snake stopped while starting: FATAL no luck (see {tmp_path / 'log'})"
+    assert (
+        refusal_of(process.wait_until, lambda: False, 60)
+        == f"Snake stopped while starting: FATAL no luck (see {tmp_path / 'log'})"
+    )
 
 
 def test_a_process_that_never_gets_ready_is_ended(tmp_path):
     process = python(tmp_path, "import time; time.sleep(600)")
 
-    with pytest.raises(UserError) as error:
-        process.wait_until(lambda: False, 0.2)
-
-    assert str(error.value) == f"Snake was not ready after 0 s: it printed nothing (see {tmp_path / 'log'})"
+    assert (
+        refusal_of(process.wait_until, lambda: False, 0.2)
+        == f"Snake was not ready after 0 s: it printed nothing (see {tmp_path / 'log'})"
+    )
     assert not process.alive
 
 
@@ -119,13 +119,11 @@ def test_a_free_port_is_one_that_outgoing_connections_do_not_take():
     port = free_port()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", port))
-
     assert port in PORTS
 
 
 def test_a_server_answers_only_with_200(receiver):
     receiver.pages["/ready"] = "yes"
-
     assert answers(f"{receiver.url}/ready")
     assert not answers(f"{receiver.url}/absent")
     assert not answers(f"http://127.0.0.1:{free_port()}/ready")

@@ -35,7 +35,6 @@ def post(url, body=NOTHING, path="/scores"):
 )
 def test_the_score_is_a_function_of_the_transaction(transaction, rest):
     found = score({"transaction_id": "T1", **transaction})
-
     assert found == round(zlib.crc32(b"T1") / 2**33 + rest, 4)
 
 
@@ -53,15 +52,12 @@ def test_the_score_is_a_function_of_the_transaction(transaction, rest):
 def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
     with pytest.raises(NotScorable) as refused:
         score(transaction)
-
     assert str(refused.value) == reason
 
 
 def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
     good = {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}
-
     answer = post(risk.url, json.dumps({"transactions": [good, {"transaction_id": "T2"}, good]}))
-
     one = {"transaction_id": "T1", "score": score(good)}
     assert answer.json() == {"scores": [one, {"transaction_id": "T2", "error": "no amount"}, one]}
 
@@ -106,7 +102,6 @@ def test_an_answer_takes_its_time():
     with RiskService(Behaviour(latency_seconds=0.2)) as risk:
         began = time.monotonic()
         post(risk.url)
-
         assert time.monotonic() - began >= 0.2
 
 

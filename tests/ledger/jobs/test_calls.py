@@ -144,7 +144,6 @@ def test_an_answer_of_another_shape_is_a_failure():
     with serving() as server, calling(server) as calls:
         deadline = time.monotonic() + 30
         answers = calls.run(lambda question: calls.post("/ask", question)["scores"], [{"n": 1}], deadline)
-
         assert answers == [Failure("unexpected answer (KeyError)")]
 
 

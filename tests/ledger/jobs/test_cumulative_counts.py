@@ -29,7 +29,6 @@ WANTED = "strftime(window_end, '%d %H:%M'), customer_id, transactions"
 def test_counts_are_those_of_the_day_so_far(feed):
     case = feed(JOB)
     case.run_each(disordered(), lateness="10 minutes")
-
     batches = batches_of(disordered(), timedelta(minutes=10))
     assert case.rows() == ask(STEPS, with_late(batches), evict=batches[-1].evict)
 

@@ -20,6 +20,7 @@ from ledgerops.ledger.jobs.databases import (
 )
 from ledgerops.ledger.jobs.lookup import Lookup
 from ledgerops.servers.postgres import Postgres
+from tests.refusals import refusal_of
 
 TABLE = Table("accounts", "account_id", ("district_id", "opened_on"), dates=("opened_on",))
 CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INT, opened_on {})"
@@ -55,9 +56,10 @@ def test_sqlite_that_is_being_written_may_answer_later(sqlite_url, tmp_path):
 
 
 def test_a_missing_file_and_a_missing_table_are_said(tmp_path):
-    with pytest.raises(UserError) as refused:
-        check_table(f"sqlite:///{tmp_path}/none.sqlite", TABLE)
-    assert str(refused.value) == f"cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file"
+    assert (
+        refusal_of(check_table, f"sqlite:///{tmp_path}/none.sqlite", TABLE)
+        == f"cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file"
+    )
     assert not (tmp_path / "none.sqlite").exists()
 
     sqlite3.connect(tmp_path / "empty.sqlite").close()
@@ -78,7 +80,6 @@ def test_a_missing_file_and_a_missing_table_are_said(tmp_path):
 def test_another_url_is_refused_without_its_password(url):
     with pytest.raises(UserError) as refused:
         check_table(url, TABLE)
-
     assert str(refused.value).endswith(": expected postgresql://user@host:port/database or sqlite:///path")
     assert "secret" not in str(refused.value)
 
@@ -147,10 +148,9 @@ def test_postgres_gives_the_rows_that_are_there(bank):
 
 
 def test_a_missing_table_in_postgres_is_not_waited_for(postgres):
-    with pytest.raises(UserError) as refused:
-        check_table(postgres.url, Table("nowhere", "account_id", ("district_id",)))
-
-    assert str(refused.value).startswith(f"cannot look up nowhere in {safe_url(postgres.url)}: relation")
+    assert refusal_of(check_table, postgres.url, Table("nowhere", "account_id", ("district_id",))).startswith(
+        f"cannot look up nowhere in {safe_url(postgres.url)}: relation"
+    )
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

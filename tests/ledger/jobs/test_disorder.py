@@ -63,9 +63,7 @@ def test_daily_counts_are_those_of_rows_whose_day_was_open(written):
 
 def test_sessions_are_those_of_rows_in_time(written):
     batches = batches_of(disordered(), LATENESS)
-
     found, late = written("customer_sessions")
-
     assert found == sessions_of(batches, timedelta(minutes=5))
     assert 0 < late <= len(EVERY) - len(in_time(batches, timedelta(minutes=5))), "copies in a batch count as one"
 
@@ -82,7 +80,6 @@ def test_pairs_are_all_pairs_of_rows_in_time(written):
 
 def test_large_credits_drops_no_late_row(written):
     found, late = written("large_credits", "transaction_id")
-
     assert (found, late) == (
         values((row for row in EVERY if row["type"] == "Credit" and row["amount"] > 40_000), "transaction_id"), 0
     )  # fmt: skip

@@ -8,6 +8,7 @@ from ledgerops.ledger.jobs.job import GROUPS
 from ledgerops.ledger.jobs.large_credits import JOB
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
+from tests.refusals import refusal_of
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
@@ -26,7 +27,6 @@ def test_a_job_is_found_by_its_name():
 
 def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     windows = tuple(job for job in JOBS if job.group == "windows")
-
     assert choose_jobs([]) == DEFAULT_JOBS
     assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
     assert choose_jobs(["all"]) == JOBS
@@ -45,10 +45,7 @@ def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     ],
 )
 def test_an_unknown_name_is_refused_with_a_hint(name, message):
-    with pytest.raises(UserError) as refused:
-        find_job(name)
-
-    assert str(refused.value) == message
+    assert refusal_of(find_job, name) == message
 
 
 def batches(folder, *numbers):
@@ -132,7 +129,6 @@ def test_what_does_not_belong_together_is_refused(tmp_path, note, planned, done,
 
 def test_a_note_that_cannot_be_read_is_refused(tmp_path):
     claim(tmp_path, "{half")
-
     assert refusal(tmp_path / "checkpoint", tmp_path / "output").startswith(
         f"cannot read {tmp_path / 'checkpoint.job.json'} ("
     )

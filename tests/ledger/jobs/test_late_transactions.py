@@ -90,7 +90,5 @@ def test_a_row_at_the_watermark_is_late_one_after_it_is_not_and_none_is_late_in_
 def test_a_job_without_late_rows_writes_none(feed):
     case = feed(JOB)
     case.add([transaction("a", "10:00")], [transaction("b", "10:01")], [transaction("c", "09:59:30")])
-
     case.run(lateness="10 minutes")
-
     assert written(case) == [[], ["a", "b", "c"]]

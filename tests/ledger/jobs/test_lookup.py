@@ -33,9 +33,7 @@ class World:
 
 def test_many_keys_are_one_question_and_each_is_asked_once():
     world = World(A1=(1,), A2=(2,))
-
     found = world.lookup().rows(["A2", "A1", "A2", "A3"])
-
     assert found == {"A1": (1,), "A2": (2,), "A3": None}
     assert world.asked == [["A2", "A1", "A3"]]
 
@@ -52,7 +50,6 @@ def test_what_is_remembered_is_not_asked_again_found_or_not():
 
 def test_no_key_is_no_question():
     world = World()
-
     assert world.lookup().rows([]) == {}
     assert world.asked == []
 

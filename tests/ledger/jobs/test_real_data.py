@@ -59,7 +59,6 @@ def replayed(bank, feed):
 
 def test_dedup_loses_and_repeats_nothing(bank, replayed):
     replayed("dedup_transactions")
-
     question = "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance) FROM "
     assert bank.sql(question + "output").fetchall() == bank.sql(question + "transactions").fetchall()
 

@@ -34,7 +34,6 @@ def made(*amounts, cash=None):
 )  # fmt: skip
 def test_a_profile_is_exact(amounts, expected):
     found = made(["1"], amounts, ["2", "3"])
-
     assert found[1] == tuple(Decimal(one) if isinstance(one, str) else one for one in expected)
     assert [row[0] for row in found] == [1, len(amounts), 2]
 

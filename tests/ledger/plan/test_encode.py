@@ -58,7 +58,6 @@ def test_generated_transactions_are_encoded_as_row_by_row():
 )
 def test_any_text_comes_back_as_it_was(text):
     batch = pa.record_batch({"a": pa.array(["plain", text, "x"]), "b": pa.array([text, text, "y"])})
-
     assert [json.loads(value) for value in encoded(batch)] == batch.to_pylist()
 
 
@@ -83,7 +82,6 @@ def test_every_type_of_a_table_has_its_form():
 
 def test_a_part_of_a_batch_is_encoded_as_that_part():
     [batch] = Generator(load_plan("default"), 0.0).batches(0, 0, 100)
-
     assert encoded(batch.slice(40, 7)) == encoded(batch)[40:47]
 
 

@@ -40,9 +40,7 @@ def prefix(plan, count):
 def test_any_split_of_a_range_gives_the_same_rows(partition, cuts):
     plan = parse_plan(PLAN)
     cuts = sorted(cuts)
-
     parts = [rows(plan, partition, low, high) for low, high in pairwise(cuts)]
-
     assert pa.concat_tables(parts).equals(rows(plan, partition, cuts[0], cuts[-1]))
 
 
@@ -52,7 +50,6 @@ def test_an_empty_range_has_no_rows():
 
 def test_another_seed_gives_other_rows():
     one, other = parse_plan(PLAN), parse_plan(PLAN.replace("seed: 3", "seed: 4"))
-
     assert not rows(one, 1, 0, 100).equals(rows(other, 1, 0, 100))
 
 
@@ -85,20 +82,17 @@ def test_a_duplicate_repeats_every_column_of_an_earlier_record():
 def test_without_duplicates_every_id_is_there_once():
     plan = parse_plan("phases: [{shape: constant, rate: 100}]")
     found = prefix(plan, 1000)
-
     assert sorted(row["transaction_id"] for row in found) == [f"T{n:010}" for n in range(1000)]
 
 
 def test_event_times_are_the_schedule_from_the_plans_start():
     plan = parse_plan("start: 2026-01-01T00:00:00Z\nphases: [{shape: constant, rate: 100}]")
     found = sorted(row["event_time"].timestamp() for row in prefix(plan, 300))
-
     assert found == pytest.approx([1767225600 + (n + 1) / 100 for n in range(300)], abs=1e-6)
 
 
 def test_with_start_now_event_times_begin_at_the_origin():
     plan = parse_plan("start: now\nphases: [{shape: constant, rate: 100}]")
-
     assert min(row["event_time"].timestamp() for row in prefix(plan, 10)) == ORIGIN + 0.01
 
 
@@ -126,7 +120,6 @@ def test_late_rows_lie_back_by_the_delay_that_the_plan_names():
 def test_the_hottest_account_has_the_share_that_the_plan_asks_for(keys, hottest):
     plan = parse_plan(f"keys: {keys}\nphases: [{{shape: constant, rate: 100}}]")
     counts = rows(plan, 0, 0, 200_000)["account_id"].value_counts()
-
     assert max(count["counts"].as_py() for count in counts) / 200_000 == pytest.approx(hottest, rel=0.05, abs=0.0015)
 
 
@@ -142,12 +135,10 @@ def test_an_account_belongs_to_one_customer_and_every_customer_is_used():
 
 def test_money_holds_cents_exactly_with_either_sign():
     cents = np.array([0, 1, -1, 99, 123456, -123456, 2**53 + 1, 999_999_999_999_999_999 // 100])
-
     assert arrow.money(cents).to_pylist() == [Decimal(int(c)).scaleb(-2) for c in cents]
 
 
 @pytest.mark.parametrize("digits", [1, 3, 4, 5, 8, 10])
 def test_identifiers_keep_their_leading_zeros(digits):
     numbers = np.array([0, 7, 10**digits - 1])
-
     assert arrow.strings(arrow.identifiers("T", numbers, digits)).to_pylist() == [f"T{n:0{digits}}" for n in numbers]

@@ -17,6 +17,7 @@ from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manif
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
 from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
+from tests.refusals import refusal_of
 
 PLAN = parse_plan(
     """
@@ -126,7 +127,6 @@ def test_a_digest_sees_what_the_sums_do_not(changes, columns):
     one, other = Summary(), Summary()
     one.add(batch())
     other.add(batch(**changes))
-
     assert {name for name in one.all.digests if one.all.digests[name] != other.all.digests[name]} == columns
 
 
@@ -160,14 +160,12 @@ def test_money_is_text_both_ways(text):
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path):
     manifest, file = written(tmp_path, poison={"tombstone": 3}, sent={"planned": COUNT + 3})
-
     assert read_manifest(file) == manifest
     assert json.loads(file.read_text())["version"] == 1
 
 
 def test_a_manifest_gives_its_records_again(tmp_path):
     _, file = written(tmp_path)
-
     assert summed(read_manifest(file).stream(None)) == summed()
 
 
@@ -228,11 +226,7 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
 def test_what_is_no_manifest_is_refused(tmp_path, text, message):
     file = tmp_path / "manifest.json"
     file.write_text(text)
-
-    with pytest.raises(UserError) as caught:
-        read_manifest(file)
-
-    assert str(caught.value) == f"cannot read {file}: {message}"
+    assert refusal_of(read_manifest, file) == f"cannot read {file}: {message}"
 
 
 def test_a_missing_manifest_is_refused(tmp_path):
@@ -265,11 +259,7 @@ def test_a_missing_manifest_is_refused(tmp_path):
 def test_a_field_that_is_something_else_is_told_in_a_line(tmp_path, changes, told):
     _, file = written(tmp_path)
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-
-    with pytest.raises(UserError) as caught:
-        read_manifest(file)
-
-    assert str(caught.value) == f"cannot read {file}: a damaged manifest ({told})"
+    assert refusal_of(read_manifest, file) == f"cannot read {file}: a damaged manifest ({told})"
 
 
 @pytest.mark.parametrize(
@@ -294,10 +284,10 @@ def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, v
     place[path[-1]] = value
     file.write_text(json.dumps(document))
 
-    with pytest.raises(UserError) as caught:
-        read_manifest(file)
-
-    assert str(caught.value) == f"cannot read {file}: a damaged manifest (summary: its counts are not whole numbers)"
+    assert (
+        refusal_of(read_manifest, file)
+        == f"cannot read {file}: a damaged manifest (summary: its counts are not whole numbers)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -306,5 +296,4 @@ def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, v
 )
 def test_a_field_at_the_edge_of_what_it_may_be_is_read(tmp_path, changes):
     manifest, file = written(tmp_path, **changes)
-
     assert read_manifest(file) == manifest

@@ -23,9 +23,7 @@ def layouts(draw):
 @given(layouts(), st.integers(0, 10**9))
 def test_a_record_comes_back_from_its_place(layout, first):
     records = np.arange(first, first + 200)
-
     partitions, offsets = layout.places(records)
-
     for record, partition, offset in zip(records, partitions, offsets, strict=True):
         assert layout.records(int(partition), np.array([offset]))[0] == record
 
@@ -34,7 +32,6 @@ def test_a_record_comes_back_from_its_place(layout, first):
 @given(layouts(), st.integers(0, 3000))
 def test_heads_count_the_records_of_each_partition(layout, count):
     partitions, offsets = layout.places(np.arange(count))
-
     assert layout.heads(count) == np.bincount(partitions, minlength=layout.count).tolist()
     for p in range(layout.count):
         assert offsets[partitions == p].tolist() == list(range(layout.heads(count)[p]))
@@ -80,7 +77,6 @@ def test_layouts_one_after_the_other_keep_records_and_places_together(found, fir
 @given(places(), st.integers(0, 3000))
 def test_heads_go_on_from_layout_to_layout(found, count):
     partitions, offsets = found.places(np.arange(count))
-
     assert found.heads(count) == np.bincount(partitions, minlength=found.count).tolist()
     for p in range(found.count):
         assert offsets[partitions == p].tolist() == list(range(found.heads(count)[p]))

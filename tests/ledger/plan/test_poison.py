@@ -20,27 +20,23 @@ def spoiled(kind, table="transactions", value=VALUE):
 def test_a_share_of_the_records_is_followed_by_poison_of_every_kind_alike():
     kinds = kinds_after(Poison(0.1), 3, RECORDS)
     counts = np.bincount(kinds[kinds >= 0], minlength=len(REASONS))
-
     assert 5_700 < counts.sum() < 6_300
     assert counts.min() > 0.9 * counts.mean()
 
 
 def test_poison_depends_on_seed_and_record_alone():
     whole = kinds_after(Poison(0.1), 3, RECORDS)
-
     assert (kinds_after(Poison(0.1), 3, RECORDS[500:600]) == whole[500:600]).all()
     assert (kinds_after(Poison(0.1), 4, RECORDS) != whole).any()
 
 
 def test_a_smaller_share_poisons_a_part_of_the_same_places():
     few, many = (kinds_after(Poison(share), 3, RECORDS) for share in (0.01, 0.1))
-
     assert (many[few >= 0] == few[few >= 0]).all()
 
 
 def test_only_the_kinds_of_the_plan_that_a_target_can_hold_are_made():
     poison = Poison(0.1, ("tombstone", "oversized"))
-
     assert {REASONS[kind] for kind in kinds_after(poison, 3, RECORDS) if kind >= 0} == {"tombstone", "oversized"}
     assert {REASONS[kind] for kind in kinds_after(poison, 3, RECORDS, KEYLESS) if kind >= 0} == {"oversized"}
 
@@ -52,7 +48,6 @@ def test_a_plan_may_make_none(poison):
 
 def test_invalid_json_is_cut_off():
     key, value = spoiled("invalid_json")
-
     assert key == b"C1"
     with pytest.raises(json.JSONDecodeError):
         json.loads(value)
@@ -63,27 +58,23 @@ def test_invalid_json_is_cut_off():
 )
 def test_a_field_is_missing(table, value, field):
     _, spoilt = spoiled("missing_field", table, value)
-
     assert set(json.loads(value)) - set(json.loads(spoilt)) == {field}
 
 
 @pytest.mark.parametrize(("table", "value", "field"), [("debits", VALUE, "amount"), ("ad_events", EVENT, "event_time")])
 def test_a_type_is_wrong(table, value, field):
     _, spoilt = spoiled("wrong_type", table, value)
-
     assert json.loads(spoilt)[field] == "much"
 
 
 def test_an_oversized_value_is_valid_but_for_its_size():
     _, value = spoiled("oversized")
-
     assert MAX_VALUE_BYTES < len(value) < 2 * MAX_VALUE_BYTES
     assert json.loads(value)["amount"] == 12.5
 
 
 def test_a_null_key_comes_with_a_valid_value_of_an_id_that_no_transaction_has():
     key, value = spoiled("null_key")
-
     assert key is None
     assert json.loads(value) == {**json.loads(VALUE), "transaction_id": "X0000000007"}
 

@@ -42,9 +42,7 @@ def schedules(draw):
 @given(schedules(), st.lists(st.integers(0, 10**7), min_size=1, max_size=20))
 def test_the_integral_at_a_records_due_time_is_its_number(schedule, numbers):
     records = np.array(sorted(numbers), np.int64)
-
     due = schedule.due_time(records)
-
     assert schedule.cumulative(due) == pytest.approx(records + 1, rel=1e-9, abs=1e-3)
     assert np.all(np.diff(due) >= 0)
 
@@ -53,7 +51,6 @@ def test_the_integral_at_a_records_due_time_is_its_number(schedule, numbers):
 @given(schedules(), st.floats(0, 1e5), st.floats(0, 1e3))
 def test_the_integral_never_falls(schedule, seconds, more):
     before, after = schedule.cumulative(np.array([seconds, seconds + more]))
-
     assert after >= before - 1e-9 * max(1.0, before)
 
 
@@ -61,7 +58,6 @@ def test_the_integral_never_falls(schedule, seconds, more):
 @given(schedules(), st.integers(0, 10**6))
 def test_a_record_is_due_at_its_time_and_not_long_before(schedule, number):
     at = float(schedule.due_time(np.array([number]))[0])
-
     assert schedule.due(at + 1e-3) >= number + 1
     assert schedule.due(at - 1e-3) <= number + 100 * 2  # 100,000 rows a second for 2 ms
 
@@ -86,7 +82,6 @@ def test_amounts_that_can_be_worked_out_by_hand(phase, seconds, amount):
 
 def test_the_last_phase_holds_for_ever():
     schedule = Schedule((Constant(10, 10), Constant(1, math.inf)), repeat=False)
-
     assert schedule.due(1010) == 1100
 
 
@@ -111,27 +106,23 @@ def test_nothing_is_due_before_the_start():
 def test_a_year_later_the_schedule_is_still_exact():
     schedule = Schedule((Constant(700, math.inf),), repeat=False)
     number = 700 * 365 * 86_400
-
     assert schedule.due(365 * 86_400) == number
     assert schedule.due_time(np.array([number - 1]))[0] == 365 * 86_400
 
 
 def test_the_last_record_before_a_calm_does_not_wait_for_its_end():
     schedule = Schedule((Constant(10, 10), Constant(0, 10), Constant(10, math.inf)), repeat=False)
-
     assert schedule.due_time(np.array([98, 99, 100])).tolist() == pytest.approx([9.9, 10.0, 20.1])
 
 
 def test_the_inverse_of_a_sine_is_exact_to_a_thousandth_of_a_record():
     sine = Sine(100, 5000, 3600, math.inf)
     amounts = np.linspace(1, 10**8, 10_001)
-
     assert np.abs(sine.amount(sine.when(amounts)) - amounts).max() < 1e-3
 
 
 def test_a_schedule_that_ends_has_so_many_records():
     ending = Schedule((Constant(0.1, 30.000001), Constant(0, 5), Ramp(10, 0, 3), Constant(0, math.inf)), repeat=False)
-
     assert ending.total == 18
     assert ending.due_time(np.array([2, 3, 17, 18])).tolist() == pytest.approx([30, 35.1, 38, math.inf], abs=0.01)
 
@@ -144,7 +135,6 @@ def test_a_schedule_that_never_ends_has_no_total(last):
 @pytest.mark.parametrize(("rate", "seconds"), [(0.1, 30), (100, 30), (0.7, 90), (2.3, 110)])
 def test_the_last_record_before_a_silence_comes_before_it_whatever_the_rounding(rate, seconds):
     schedule = Schedule((Constant(rate, seconds), Constant(0, 60), Constant(1, math.inf)), repeat=False)
-
     assert schedule.due_time(np.array([round(rate * seconds) - 1]))[0] <= seconds + 1e-5
 
 
@@ -152,6 +142,5 @@ def test_the_last_record_before_a_silence_comes_before_it_whatever_the_rounding(
 @given(schedules(), st.floats(0, 1e4))
 def test_the_first_record_from_an_instant_on_is_due_then(schedule, seconds):
     number = schedule.first_at(seconds)
-
     assert schedule.due_time(np.array([number]))[0] >= seconds
     assert not number or schedule.due_time(np.array([number - 1]))[0] < seconds

@@ -12,6 +12,7 @@ import pytest
 from ledgerops.errors import UserError
 from ledgerops.ledger.run import cluster, spark_session
 from ledgerops.servers.process import free_port
+from tests.refusals import refusal_of
 
 
 @pytest.mark.parametrize(
@@ -31,10 +32,8 @@ def test_only_masters_whose_tasks_may_run_elsewhere_are_checked(master, remote):
 
 def test_a_dead_master_is_one_line_at_once():
     port, began = free_port(), time.monotonic()
-
     with pytest.raises(UserError, match=rf"^cannot reach the Spark master spark://127\.0\.0\.1:{port} \(.*refused\)"):
         cluster.check_master(f"spark://127.0.0.1:{port}")
-
     assert time.monotonic() - began < 60, "Spark alone tries for a minute and then some"
 
 
@@ -68,7 +67,6 @@ def test_properties_are_read_as_spark_submit_reads_them(tmp_path):
 def test_a_line_that_is_no_property_is_named(tmp_path, line):
     file = tmp_path / "my.conf"
     file.write_text(f"spark.a b\n{line}\n")
-
     with pytest.raises(UserError, match=r"my\.conf:2: not a Spark property"):
         cluster.read_properties(file)
 
@@ -127,7 +125,6 @@ def checked(folder, **how):
 
 def test_executors_that_share_the_folder_pass_and_leave_nothing_there(tmp_path):
     checked(tmp_path)
-
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,10 +153,7 @@ def test_executors_without_that_python_are_one_line(tmp_path):
         "An error occurred while calling collect\n: org.apache.spark.SparkException: Job aborted\n\tat org.x\n"
         'Caused by: java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory\n'
     )
-    with pytest.raises(UserError) as refused:
-        checked(tmp_path, error=RuntimeError(text))
-
-    assert str(refused.value) == (
+    assert refusal_of(checked, tmp_path, error=RuntimeError(text)) == (
         'executors cannot run Python tasks: Cannot run program "/opt/python": error=2, No such file or directory; '
         "see --executor-python"
     )
@@ -234,10 +228,7 @@ def test_output_goes_to_the_folder_where_paths_are_local(address, tmp_path):
 
 @pytest.mark.parametrize("address", ["hdfs://namenode:8020", "s3a://bucket"])
 def test_a_default_file_system_that_would_take_the_output_elsewhere_is_refused(address, tmp_path):
-    with pytest.raises(UserError) as refused:
-        cluster.check_file_system(with_default_file_system(address), tmp_path)
-
-    assert str(refused.value) == (
+    assert refusal_of(cluster.check_file_system, with_default_file_system(address), tmp_path) == (
         f"Spark's default file system is {address}, so output and checkpoints would not be in {tmp_path}; add "
         "--conf spark.hadoop.fs.defaultFS=file:///"
     )

@@ -64,7 +64,6 @@ def test_a_run_that_cannot_be_is_refused_in_one_line(refused, tmp_path, argv, li
 
 def test_a_bad_plan_is_refused_with_its_line(refused, tmp_path):
     (tmp_path / "mine.yaml").write_text("seed: 1\nphases:\n  - shape: constant\n    rate: fast\n")
-
     assert refused("--plan", "mine.yaml").startswith("mine.yaml:4:")
 
 
@@ -90,13 +89,11 @@ def test_a_port_in_use_is_refused_before_spark_starts(refused):
 
 def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
     (tmp_path / "file").write_text("")
-
     assert refused("--out", "file") == f"cannot write to {tmp_path}/file/default: not a directory"
 
 
 def test_folders_that_link_to_themselves_are_refused_in_one_line(refused, tmp_path):
     (loop := tmp_path / "loop").symlink_to(loop)
-
     assert refused("--out", str(loop)) == f"cannot write to {loop}/default: too many levels of symbolic links"
     assert refused("--source", "files", "--landing", str(loop)).startswith(f"no landing folder {loop}; create it")
 
@@ -179,7 +176,6 @@ def test_a_source_or_sink_that_cannot_be_is_refused_in_one_line(refused, server_
 
 def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, server_jars, tmp_path):
     began = time.monotonic()
-
     assert refused(*KAFKA, GONE) == f"cannot reach Kafka at {GONE}: connection refused"
     assert time.monotonic() - began < 30  # Kafka's client of its own waits for a minute, and Spark's for longer
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +183,6 @@ def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, serv
 
 def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
-
     assert refused(*KAFKA, GONE).endswith("; run ledgerops jars to download them")
 
 

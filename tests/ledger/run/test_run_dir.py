@@ -6,6 +6,7 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
+from tests.refusals import refusal_of
 
 FIRST = RunNote("embedded", "default", "abc", 1000.0)
 LATER = RunNote("embedded", "default", "abc", 2000.0)
@@ -35,14 +36,12 @@ def test_a_new_run_keeps_its_origin(root):
 def test_every_run_is_an_application_of_its_own_and_the_same_when_it_is_resumed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = [RunDir(Path(out), plan).app for out, plan in (("runs", "default"), ("runs", "kafka"), ("other", "kafka"))]
-
     assert names == ["ledgerops runs/default", "ledgerops runs/kafka", "ledgerops other/kafka"]
     assert RunDir(tmp_path / "runs", "default").app == names[0]
 
 
 def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
     opened(root, FIRST)
-
     assert opened(root, LATER) == (FIRST, True)
 
 
@@ -58,7 +57,6 @@ def test_only_a_checkpoint_without_a_planned_batch_is_removed(tmp_path):
 
 def test_a_run_that_planned_no_batch_is_no_earlier_run(root):
     opened(root, FIRST, begun=False)
-
     assert opened(root, LATER) == (LATER, False)
 
 
@@ -75,7 +73,6 @@ def test_each_earlier_run_has_a_place_of_its_own_however_soon_the_next_comes(roo
     for origin in range(4):
         opened(root, replace(FIRST, origin=float(origin)), fresh=True)
     asides = [json.loads((each / "run.json").read_text())["origin"] for each in root.glob("default-before-*")]
-
     assert sorted(asides) == [0.0, 1.0, 2.0]
 
 
@@ -84,16 +81,13 @@ def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
     folder.open(FIRST, fresh=False)
     folder.close()
 
-    with pytest.raises(UserError) as refused:
-        folder.open(LATER, fresh=True)
-    assert str(refused.value) == (
+    assert refusal_of(folder.open, LATER, fresh=True) == (
         f"cannot move {folder.path} aside: file name too long; move it away yourself, or give another folder with --out"
     )
 
 
 def test_fresh_in_an_empty_folder_moves_nothing(root):
     opened(root, FIRST, fresh=True)
-
     assert [each.name for each in root.iterdir()] == ["default"]
 
 
@@ -101,7 +95,6 @@ def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
     opened(root, FIRST)
     with pytest.raises(UserError, match="holds a run of another plan"):
         opened(root, RunNote("embedded", "default", "changed", 2000.0))
-
     assert opened(root, LATER) == (FIRST, True)
 
 

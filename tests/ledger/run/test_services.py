@@ -5,11 +5,11 @@ import pytest
 import urllib3
 
 from ledgerops.cli import main
-from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.databases import sqlite_path
 from ledgerops.ledger.run.services import open_services
 from ledgerops.ledger.run.source import RunSource, choose_source
 from ledgerops.servers.risk import RiskService
+from tests.refusals import refusal_of
 
 HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
 
@@ -29,7 +29,6 @@ def accounts(url):
 
 def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
     services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_source("embedded"))
-
     assert services.urls == {}
     assert not (tmp_path / "work").exists()
     services.close()
@@ -37,26 +36,19 @@ def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
 
 def test_accounts_of_a_replay_are_the_files(tmp_path, bank):
     services = open_services({"accounts"}, {}, tmp_path / "work", bank)
-
     assert set(services.urls) == {"accounts"}
     assert accounts(services.urls["accounts"]) == [("A1",)]
 
 
 def test_accounts_of_a_plan_are_invented(tmp_path):
     feed = choose_source("embedded", "default")
-
     services = open_services({"accounts"}, {}, tmp_path, feed)
-
     assert len(accounts(services.urls["accounts"])) == feed.plan.keys.accounts
 
 
 def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):
     monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
-
-    with pytest.raises(UserError) as refused:
-        open_services({"accounts"}, {}, tmp_path, RunSource("embedded", "x", "y"))
-
-    assert str(refused.value) == (
+    assert refusal_of(open_services, {"accounts"}, {}, tmp_path, RunSource("embedded", "x", "y")) == (
         "no accounts to look up: give --accounts-url, or set LEDGEROPS_DATA to the folder that holds accounts.csv"
     )
 
@@ -119,10 +111,7 @@ def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
     ],
 )
 def test_a_service_that_does_not_answer_is_refused_in_one_line(tmp_path, bank, given, message):
-    with pytest.raises(UserError) as refused:
-        open_services(set(given), given, tmp_path, bank)
-
-    assert str(refused.value) == message
+    assert refusal_of(open_services, set(given), given, tmp_path, bank) == message
 
 
 def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, monkeypatch, capsys):

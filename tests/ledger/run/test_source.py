@@ -26,7 +26,6 @@ def test_without_anything_it_is_the_default_plan():
 
 def test_data_make_it_a_replay(data):
     feed = choose_source(None, environ={"LEDGEROPS_DATA": str(data)})
-
     assert (feed.kind, feed.folder, str(feed)) == ("replay", "replay", f"a replay of {data}/transactions.csv")
 
 
@@ -37,7 +36,6 @@ def test_a_plan_wins_over_data(data):
 def test_a_plan_file_gives_the_folder_its_name(tmp_path):
     file = tmp_path / "my plan.yaml"
     file.write_text("phases:\n  - shape: constant\n    rate: 10\n")
-
     assert choose_source(None, plan=str(file), environ={}).folder == "my-plan"
 
 
@@ -48,7 +46,6 @@ def test_another_rate_is_another_run():
 def test_other_rows_are_another_run(data):
     before = choose_source(None, environ={"LEDGEROPS_DATA": str(data)})
     (data / "transactions.csv").write_text("trans_id\n1\n")
-
     assert choose_source(None, environ={"LEDGEROPS_DATA": str(data)}).digest != before.digest
 
 
@@ -59,7 +56,6 @@ def kafka(prefix=""):
 
 def test_kafka_is_told_by_its_addresses_and_never_by_its_options():
     feed = kafka("bank.")
-
     assert (feed.folder, str(feed)) == ("kafka-bank", "Kafka at 127.0.0.1:9092")
     assert "hush" not in repr(feed)
     assert "hush" not in repr(feed.note(0.0))

@@ -45,7 +45,6 @@ def test_a_compact_file_stands_for_all_before_it(tmp_path):
 
 def test_a_deleted_file_is_not_named(tmp_path):
     log(tmp_path, "0", "part-a.parquet", action="delete")
-
     assert committed_files(tmp_path) == []
 
 
@@ -53,7 +52,6 @@ def test_files_of_a_route_are_found_in_its_folders_wherever_the_output_lies_now(
     debit = file(tmp_path, "topic=transactions.debits/part-a.parquet")
     odd = file(tmp_path, "topic=a%3Ab/part-b.parquet")  # so Spark writes a value with a colon
     log(tmp_path, "0", "topic=transactions.debits/part-a.parquet", "topic=a%253Ab/part-b.parquet")
-
     assert committed_files(tmp_path) == [debit, odd]
 
 
@@ -61,7 +59,6 @@ def test_an_output_in_a_folder_named_like_a_routes_is_not_taken_for_one(tmp_path
     (tmp_path / "_spark_metadata").mkdir()
     entry = {"path": "file:///runs/plan=whale/part-a.parquet", "action": "add"}
     (tmp_path / "_spark_metadata" / "0").write_text("v1\n" + json.dumps(entry))
-
     assert committed_files(tmp_path) == [tmp_path / "part-a.parquet"]
 
 
@@ -81,7 +78,6 @@ def test_a_log_that_is_damaged_is_told_in_one_line(tmp_path, entry):
 
 def test_a_folder_that_only_looks_like_a_batch_is_none(tmp_path):
     (tmp_path / "batch=²").mkdir()
-
     assert committed_files(tmp_path) == []
 
 

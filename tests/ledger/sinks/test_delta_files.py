@@ -40,7 +40,6 @@ def test_the_newest_batch_is_that_of_the_query_asked_for(commit, tmp_path):
     commit({"txn": {"appId": "q1", "version": 4}}, added("a.parquet"))
     commit({"txn": {"appId": "q1", "version": 5}})
     commit({"txn": {"appId": "q2", "version": 9}})
-
     assert [last_batch(tmp_path, query) for query in ("q1", "q2", "q3")] == [5, 9, None]
 
 
@@ -61,6 +60,5 @@ def test_a_log_that_has_lost_an_entry_is_refused(commit, tmp_path):
 def test_an_entry_that_is_damaged_is_refused(commit, tmp_path, text):
     commit(added("a.parquet"))
     (tmp_path / "_delta_log" / f"{0:020}.json").write_text(text)
-
     with pytest.raises(UserError, match=r"^cannot read .*; the output is damaged$"):
         live_files(tmp_path)

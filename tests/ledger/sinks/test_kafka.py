@@ -100,8 +100,6 @@ def test_a_job_that_looks_at_its_batches_sends_each_to_the_topic_it_chose(feed, 
 
 def test_a_broker_that_is_away_is_told_before_the_query_starts(feed):
     case = feed(split_transactions.JOB)
-
     with pytest.raises(UserError, match=r"^cannot reach Kafka at 127\.0\.0\.1:1: "):
         case.run(sink=KafkaSink(KafkaClient("127.0.0.1:1")))
-
     assert not (case.checkpoint / "offsets").exists()

@@ -10,7 +10,6 @@ from functools import partial
 import psycopg
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import customer_activity, split_transactions
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import PostgresSink
@@ -18,6 +17,7 @@ from ledgerops.servers.postgres import Postgres
 from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import Feed, instant, transaction
 from tests.ledger.jobs.oracle import ask, disordered, rows_of, values
+from tests.refusals import refusal_of
 
 pytestmark = pytest.mark.spark
 
@@ -161,10 +161,7 @@ def test_what_cannot_be_written_is_refused_before_the_query_starts(feed, url):
         connection.execute("CREATE TABLE types (customer_id text PRIMARY KEY)")
     case = feed(TYPES)
 
-    with pytest.raises(UserError) as refused:
-        case.run(sink=PostgresSink(url))
-
-    assert str(refused.value) == (
+    assert refusal_of(case.run, sink=PostgresSink(url)) == (
         "cannot write to table types: it has no column event_time; rename it, or alter it to fit"
     )
     assert not (case.checkpoint / "offsets").exists()

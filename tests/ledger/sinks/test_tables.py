@@ -11,6 +11,7 @@ from ledgerops.ledger.jobs.customer_activity import JOB
 from ledgerops.ledger.sinks import PostgresSink
 from ledgerops.ledger.sinks.tables import Target, create_staging, repeated_rows
 from tests.ledger.jobs.feed import instant
+from tests.refusals import refusal_of
 
 COLUMNS = {"customer_id": "text", "event_time": "timestamp with time zone", "amount": "numeric(18,2)", "notes": "jsonb"}
 EARLY, LATE = instant("10:00"), instant("10:01")
@@ -73,9 +74,7 @@ def test_rows_without_a_key_are_all_added(database):
 def test_rows_that_two_tasks_wrote_are_counted(database):
     stage(database, ("C1", EARLY, 9, None), ("C2", EARLY, 9, None))
     assert repeated_rows(database, "staging") == 0
-
     database.execute("INSERT INTO staging SELECT * FROM staging WHERE customer_id = 'C1'")
-
     assert repeated_rows(database, "staging") == 1
 
 
@@ -106,10 +105,8 @@ def test_rows_that_two_tasks_wrote_are_counted(database):
 )  # fmt: skip
 def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
     database.execute(f"CREATE TABLE counts ({columns})")
-
     with pytest.raises(UserError) as refused:
         Target("counts", COLUMNS, ("customer_id",)).prepare(database)
-
     assert str(refused.value) == f"cannot write to table counts: it {reason}; rename it, or alter it to fit"
 
 
@@ -162,7 +159,6 @@ def test_the_password_is_told_nowhere(tmp_path):
 def test_what_is_no_url_of_a_database_is_refused(url):
     with pytest.raises(UserError) as refused:
         PostgresSink(url)
-
     assert str(refused.value) == ("not the URL of a database; write postgresql://user:password@host:port/database")
     assert refused.value.__cause__ is None
 
@@ -173,10 +169,7 @@ def test_a_user_who_may_make_no_tables_is_told_before_anything_starts(postgres, 
         connection.execute("CREATE ROLE visitor LOGIN")
     sink = PostgresSink(postgres.url.replace("//ledger@", "//visitor@"))
 
-    with pytest.raises(UserError) as refused:
-        sink.last_batch(JOB, tmp_path)
-
-    assert str(refused.value) == f"cannot write to {sink}: permission denied for schema public"
+    assert refusal_of(sink.last_batch, JOB, tmp_path) == f"cannot write to {sink}: permission denied for schema public"
 
 
 def test_a_url_may_leave_out_user_port_and_database():

@@ -40,7 +40,6 @@ def test_an_event_is_its_customers_on_its_accounts_page_at_its_time(transactions
 
 def test_what_becomes_of_a_transaction_does_not_change_from_release_to_release():
     [event] = of("T0000000001")
-
     assert [event[name] for name in ("ad_id", "ad_type", "event_type")] == ["AD0942", "mobile", "purchase"]
 
 
@@ -59,7 +58,6 @@ def test_ads_types_and_events_are_equally_frequent_and_independent(transactions)
 
 def test_an_event_depends_on_the_id_alone_and_not_on_its_neighbours(transactions):
     whole = ad_events(transactions).to_pylist()
-
     assert ad_events(transactions.slice(1000, 500)).to_pylist() == whole[1000:1500]
     assert ad_events(transactions.slice(ROWS, 0)).num_rows == 0
 
@@ -67,7 +65,6 @@ def test_an_event_depends_on_the_id_alone_and_not_on_its_neighbours(transactions
 def test_ids_of_any_length_are_told_apart():
     ids = ["", "1", "01", "10", "ü", "x" * 63, "x" * 64, "x" * 65, "x" * 1000]
     together = of(*ids)
-
     assert together == [of(each)[0] for each in ids]
     assert len({(event["ad_id"], event["ad_type"], event["event_type"]) for event in together}) == len(ids)
 

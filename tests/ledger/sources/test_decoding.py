@@ -176,7 +176,6 @@ def decoded(spark: SparkSession, request: pytest.FixtureRequest) -> Any:
 def test_a_good_record_is_a_row(decoded, case):
     rows, rejects, _ = decoded
     number = list(TAKEN).index(case)
-
     assert rejects.get(number) is None
     assert rows[number] == row(**TAKEN[case][1])
 
@@ -257,9 +256,7 @@ def test_every_reason_but_the_key_s_has_a_case():
 
 def test_a_record_without_a_key_is_a_reject_only_where_there_are_keys(spark):
     records = spark.createDataFrame([(None, text(), "transactions", 0, 0, AT)], RECORD)
-
     [reject] = decoding.rejects(records, "transactions", True).collect()
-
     assert (reject.reason, reject.detail) == ("null_key", "no key")
     assert decoding.rejects(records, "transactions", False).count() == 0
 

@@ -29,6 +29,5 @@ def test_every_slice_is_read_once_and_in_order(ends):
 
 def test_a_smaller_worth_gives_each_partition_its_task():
     slices = [Slice(partition, 0, 100) for partition in range(3)]
-
     assert len(splits(slices)) == 1
     assert [each.slices for each in splits(slices, worth=100)] == [(each,) for each in slices]

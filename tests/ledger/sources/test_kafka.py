@@ -17,6 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.sources import kafka as source
 from ledgerops.ledger.sources.kafka import Start, Topics
 from tests import topics
+from tests.refusals import refusal_of
 
 HOUR = 3_600_000  # milliseconds
 
@@ -33,16 +34,13 @@ HOUR = 3_600_000  # milliseconds
 )
 def test_a_start_is_read(text, options):
     found = source.read_start(text).options
-
     assert found.pop("startingOffsetsByTimestampStrategy", "latest") == "latest"
     assert found == options
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "10:00", "1709287200000", "1969-12-31T00:00:00Z"])
 def test_a_start_that_is_none_is_refused(text):
-    with pytest.raises(UserError) as refused:
-        source.read_start(text)
-    assert str(refused.value) == (
+    assert refusal_of(source.read_start, text) == (
         f"invalid start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z"
     )
 
@@ -102,9 +100,7 @@ def test_a_topic_that_the_broker_hears_of_only_now_has_heads(kafka):
 
 def test_topics_that_are_not_there_are_named_together(kafka, bank):
     prefix, _ = bank
-    with pytest.raises(UserError) as refused:
-        source.describe_cluster(kafka.client, [f"{prefix}customers", "no.such", "none.either"])
-    assert str(refused.value) == (
+    assert refusal_of(source.describe_cluster, kafka.client, [f"{prefix}customers", "no.such", "none.either"]) == (
         f"no topic no.such, none.either at {kafka.servers}; ledgerops topics creates the ledger's topics"
     )
 

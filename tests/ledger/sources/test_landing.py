@@ -10,7 +10,6 @@ def test_a_folder_offers_the_tables_that_it_has_folders_for(tmp_path):
     (tmp_path / "customers").mkdir()
     (tmp_path / "else").mkdir()
     (tmp_path / "transactions").write_text("")
-
     assert landing.tables_in(tmp_path) == {"customers", "rejects"}
 
 

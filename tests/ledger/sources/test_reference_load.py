@@ -27,7 +27,6 @@ def client(**options):
 def test_all_rows_are_taken(options):
     taken = []
     to_kafka(client(**options), "", {"customers": CUSTOMERS}, taken.append)
-
     assert sum(taken) == ROWS
 
 

@@ -21,6 +21,7 @@ from ledgerops.ledger.sources import arrow_file, replay
 from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.spark_source import LedgerStreamReader, Options, register
+from tests.refusals import refusal_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,9 +143,7 @@ def test_bytes_that_are_not_utf8_spoil_only_their_row(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        replay.prepare(tmp_path / "no.csv", tmp_path)
-    assert str(caught.value) == (
+    assert refusal_of(replay.prepare, tmp_path / "no.csv", tmp_path) == (
         f"cannot read {tmp_path / 'no.csv'}: no such file or directory; "
         "LEDGEROPS_DATA must name the folder that holds no.csv"
     )
@@ -161,9 +160,7 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 )
 def test_a_wrong_header_is_one_line(tmp_path: Path, header: str, message: str) -> None:
     path = csv_file(tmp_path, GOOD, header=header)
-    with pytest.raises(UserError) as caught:
-        replay.prepare(path, tmp_path / "work")
-    assert str(caught.value) == f"cannot read {path}:1: {message}"
+    assert refusal_of(replay.prepare, path, tmp_path / "work") == f"cannot read {path}:1: {message}"
 
 
 def test_columns_may_come_in_another_order_with_a_byte_order_mark(tmp_path: Path) -> None:

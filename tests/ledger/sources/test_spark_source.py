@@ -44,7 +44,6 @@ def offsets(*heads: int) -> dict[str, dict[str, int]]:
 
 def test_all_that_is_due_is_available():
     latest = reader(origin=time.time() - 10).latestOffset(START, ReadAllAvailable())
-
     assert 1000 <= sum(latest["transactions"].values()) < 3000
     assert latest["transactions"]["1"] == sum(latest["transactions"].values()) // 2
 
@@ -65,13 +64,11 @@ def test_a_cap_takes_the_rows_that_were_due_first():
 def test_the_head_is_reported_whatever_the_cap():
     source = reader(origin=time.time() - 1000, maxRowsPerTrigger=1, limit=5000)
     source.latestOffset(START, ReadMaxRows(1))
-
     assert source.reportLatestOffset() == offsets(1250, 2500, 1250)
 
 
 def test_after_the_limit_the_source_is_dry():
     source = reader(origin=0, limit=400)
-
     assert source.latestOffset(START, ReadAllAvailable()) == offsets(100, 200, 100)
     assert source.latestOffset(offsets(100, 200, 100), ReadAllAvailable()) == offsets(100, 200, 100)
 
@@ -118,13 +115,11 @@ def test_available_now_ends_where_it_began():
 
 def test_a_clock_that_was_set_back_takes_no_row_back():
     far = offsets(100_000, 200_000, 100_000)
-
     assert reader(origin=time.time()).latestOffset(far, ReadAllAvailable()) == far
 
 
 def test_partitions_without_new_rows_are_left_out():
     parts = reader().partitions(offsets(0, 5, 7), offsets(4, 5, 9))
-
     assert [each for split in parts for each in split.slices] == [(0, 0, 4), (2, 7, 9)]
 
 
@@ -166,7 +161,6 @@ def test_offsets_of_another_plan_are_refused(start):
 def test_a_bad_option_is_named(options, message):
     with pytest.raises(UserError) as caught:
         reader(**options).initialOffset()
-
     assert str(caught.value) == message
 
 

@@ -142,7 +142,5 @@ def test_other_processes_connect_to_nothing(start, listener, arguments, without)
 
 def test_the_sitecustomize_that_is_hidden_runs_too(start, tmp_path: Path):
     (tmp_path / "sitecustomize.py").write_text("print('mine')")
-
     out, _ = start("-c", "import sitecustomize; print(sitecustomize.__file__)").communicate(timeout=60.0)
-
     assert out.splitlines() == ["mine", f"{STARTUP}/sitecustomize.py"]

@@ -27,9 +27,7 @@ def test_a_checkout_is_added_once_before_what_is_there(monkeypatch):
 def test_an_installed_package_is_found_without_a_path_of_its_own(monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: ROOT)
     spark = session()
-
     make_importable(spark)
-
     assert spark.sparkContext.environment == {"PYTHONPATH": STARTUP}
 
 

@@ -25,17 +25,14 @@ def judged(folder, table):
 def test_every_copy_with_another_amount_holds(tmp_path):
     table = conflicting()
     assert 200 < table.num_rows < 400
-
     assert judged(tmp_path, table).verdict == "holds"
 
 
 def test_the_one_of_two_copies_that_is_called_the_first_is_not_compared(tmp_path):
     table = conflicting()
-
     assert judged(tmp_path, with_value(table, 0, "amount", table["amount"][1].as_py())).verdict == "holds"
 
 
 def test_a_conflict_that_was_not_found_is_lost_and_one_found_twice_is_repeated(tmp_path):
     result = judged(tmp_path, again(without(conflicting(), 3), 5))
-
     assert (result.verdict, result.lost, result.repeated) == ("broken", 1, 1)

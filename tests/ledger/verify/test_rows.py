@@ -36,7 +36,6 @@ def counts(result):
 @pytest.mark.parametrize("job", ["account_lookup", "enriched_transactions", "split_transactions", "unified_flow"])
 def test_rows_that_came_through_as_they_were_sent_hold(judged, job):
     result = judged(ALL, job)
-
     assert (result.verdict, result.rows, result.money) == ("holds", ALL.num_rows, "equal")
     assert counts(result) == (0, 0, 0)
     assert result.examples == {}
@@ -44,7 +43,6 @@ def test_rows_that_came_through_as_they_were_sent_hold(judged, job):
 
 def test_each_transaction_once_holds_for_a_job_that_removes_copies(judged):
     result = judged(ONCE)
-
     assert (result.verdict, result.rows, counts(result)) == ("holds", ONCE.num_rows, (0, 0, 0))
 
 
@@ -60,13 +58,11 @@ def test_the_order_of_rows_and_further_columns_do_not_matter(judged):
 
 def test_copies_that_a_job_should_have_removed_are_repeated(judged):
     result = judged(ALL)
-
     assert (result.verdict, counts(result)) == ("broken", (0, ALL.num_rows - ONCE.num_rows, 0))
 
 
 def test_copies_that_a_job_should_have_kept_are_lost(judged):
     result = judged(ONCE, "risk_scores")
-
     assert (result.verdict, counts(result)) == ("broken", (ALL.num_rows - ONCE.num_rows, 0, 0))
 
 
@@ -81,7 +77,6 @@ def test_a_lost_row_is_named(judged):
 
 def test_a_repeated_row_is_named(judged):
     result = judged(again(ONCE, 17))
-
     assert (result.verdict, counts(result), result.examples) == ("broken", (0, 1, 0), {"repeated": [IDS[17]]})
 
 
@@ -90,7 +85,6 @@ def test_a_repeated_row_is_named(judged):
 )
 def test_a_changed_row_is_named(judged, column, value):
     result = judged(with_value(ONCE, 99, column, value))
-
     assert (result.verdict, counts(result), result.examples) == ("broken", (0, 0, 1), {"changed": [IDS[99]]})
 
 
@@ -98,27 +92,23 @@ def test_amounts_that_two_rows_have_swapped_are_found_though_the_sums_are_equal(
     amounts, kinds = ONCE["amount"].to_pylist(), ONCE["type"].to_pylist()
     other = next(place for place in range(1, 99) if kinds[place] == kinds[0])
     result = judged(with_value(with_value(ONCE, 0, "amount", amounts[other]), other, "amount", amounts[0]))
-
     assert (result.money, counts(result)) == ("equal", (0, 0, 2))
 
 
 def test_a_row_whose_amount_and_balance_have_changed_places_is_named(judged):
     row = ONCE.slice(8, 1).to_pylist()[0]
     result = judged(with_value(with_value(ONCE, 8, "amount", row["balance"]), 8, "balance", row["amount"]))
-
     assert (counts(result), result.examples) == ((0, 0, 1), {"changed": [row["transaction_id"]]})
 
 
 def test_a_row_in_place_of_another_is_one_lost_and_one_repeated(judged):
     result = judged(again(without(ONCE, 5), 7))
-
     assert counts(result) == (1, 1, 0)
     assert result.examples == {"lost": [IDS[5]], "repeated": [IDS[8]]}
 
 
 def test_an_id_that_was_never_sent_is_changed(judged):
     result = judged(with_value(ONCE, 3, "transaction_id", "X0000000003"))
-
     assert counts(result) == (1, 0, 1)
     assert result.examples == {"lost": [IDS[3]], "changed": ["X0000000003"]}
     assert "rows with an id that was never sent: 1" in result.notes
@@ -126,7 +116,6 @@ def test_an_id_that_was_never_sent_is_changed(judged):
 
 def test_no_more_than_five_examples_are_given(judged):
     result = judged(ONCE.slice(100))
-
     assert result.lost == 100
     assert len(result.examples["lost"]) == 5
 
@@ -134,14 +123,12 @@ def test_no_more_than_five_examples_are_given(judged):
 def test_many_passes_find_the_same(judged, monkeypatch):
     monkeypatch.setattr(rows_module, "PASS_ROWS", 1_000)
     result = judged(again(without(with_value(ONCE, 50, "amount", Decimal("0.01")), 4_000), 17))
-
     assert counts(result) == (1, 1, 1)
     assert result.examples == {"lost": [IDS[4_000]], "repeated": [IDS[17]], "changed": [IDS[50]]}
 
 
 def test_an_output_without_rows_is_broken_and_not_passed(judged):
     result = judged(ONCE.slice(0, 0))
-
     assert (result.verdict, result.lost) == ("broken", ONCE.num_rows)
 
 
@@ -149,7 +136,6 @@ def test_columns_that_a_job_masks_are_not_compared(judged):
     masked = ALL
     for column in ("account_id", "customer_id"):
         masked = masked.set_column(masked.schema.get_field_index(column), column, pa.array(["****"] * ALL.num_rows))
-
     assert judged(masked, "masked_transactions").verdict == "holds"
 
 
@@ -168,7 +154,6 @@ def test_a_filter_lets_through_what_it_should(judged):
 def test_a_filter_that_lets_through_more_is_found(judged):
     other = next(i for i, row in enumerate(ALL.to_pylist()) if row["type"] == "Debit")
     result = judged(pa.concat_tables([large(), ALL.slice(other, 1)]), "large_credits")
-
     assert counts(result) == (0, 0, 1)
 
 
@@ -191,38 +176,32 @@ def delayed(place, row):
 def test_late_rows_may_not_be_missing_where_a_job_waits_long_enough(judged):
     manifest, once = manifest_of(text=LATE_PLAN), sent(once=True, text=LATE_PLAN)
     late = [place for place, row in enumerate(once.to_pylist()) if delayed(place, row)]
-
     assert judged(without(once, *late[:40]), manifest=manifest, lateness_seconds=301.0).lost == 40
 
 
 def test_other_rows_may_not_be_missing_where_some_are_late(judged):
     manifest, once = manifest_of(text=LATE_PLAN), sent(once=True, text=LATE_PLAN)
     on_time = [place for place, row in enumerate(once.to_pylist()) if not delayed(place, row)]
-
     assert counts(judged(without(once, *on_time[:3]), manifest=manifest)) == (3, 0, 0)
 
 
 def test_late_rows_may_not_be_missing_from_a_job_that_does_not_wait(judged):
     manifest, rows = manifest_of(text=LATE_PLAN), sent(text=LATE_PLAN)
-
     assert judged(without(rows, 5, 6), "account_lookup", manifest).lost == 2
 
 
 def test_rows_that_a_job_still_gathers_are_not_lost(judged):
     table = ALL.filter(pa.array([row["event_time"].timestamp() < 1767225600 + 100_000 for row in ALL.to_pylist()]))
-
     assert judged(table, "versioned_customers").verdict == "holds"
 
 
 def test_a_row_before_those_that_are_gathered_is_lost(judged):
     table = ALL.filter(pa.array([row["event_time"].timestamp() < 1767225600 + 100_000 for row in ALL.to_pylist()]))
-
     assert counts(judged(without(table, 1_000), "versioned_customers")) == (1, 0, 0)
 
 
 def test_without_the_plan_the_digest_still_judges(judged):
     blind = manifest_of(source="replay", plan="transactions.csv")
-
     assert judged(ONCE, manifest=blind).verdict == "holds"
 
 
@@ -238,7 +217,6 @@ def test_without_the_plan_a_fault_is_found_but_not_named(judged):
 
 def test_a_job_that_nobody_knows_is_not_checked(judged):
     result = judged(ONCE, "my_own_job")
-
     assert (result.verdict, result.rows, counts(result)) == ("not checked", ONCE.num_rows, (None, None, None))
 
 
@@ -258,9 +236,7 @@ def test_any_of_the_copies_that_conflict_may_be_kept(judged):
 
 def test_an_amount_that_no_copy_told_is_changed_among_conflicting_copies(judged):
     once = with_value(sent(once=True, text=CONFLICTING), 7, "amount", Decimal("0.01"))
-
     result = judged(once, manifest=manifest_of(text=CONFLICTING))
-
     assert (result.verdict, counts(result)) == ("broken", (0, 0, 1))
 
 
@@ -276,9 +252,7 @@ def test_after_a_row_that_is_dated_ahead_others_may_be_missing(judged):
 
 def test_the_row_that_is_dated_ahead_may_not_be_missing(judged):
     text = PLAN.replace("disorder: {late", "disorder: {future: {count: 1, ahead: 1h}, late")
-
     result = judged(without(sent(once=True, text=text), 0), manifest=manifest_of(text=text))
-
     assert (result.verdict, counts(result), result.examples) == ("broken", (1, 0, 0), {"lost": ["T0000000000"]})
 
 

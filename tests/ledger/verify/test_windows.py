@@ -50,7 +50,6 @@ def judged(tmp_path):
 def test_windows_as_they_should_be_hold(judged, job, query):
     table = asked(query)
     result = judged(table, job)
-
     assert (result.verdict, result.rows, result.money, result.examples) == ("holds", table.num_rows, "equal", {})
     assert (result.lost, result.repeated, result.changed) == (0, 0, 0)
 
@@ -70,13 +69,11 @@ def test_a_customer_that_a_window_lacks_is_lost(judged, job, query):
 def test_a_window_that_was_never_written_is_lost_if_a_later_one_was(judged):
     table = asked(DAILY)
     second = table.filter(pa.array([row["window_start"].day == 2 for row in table.to_pylist()]))
-
     assert judged(second, "daily_counts").lost == sum(1 for row in ALL.to_pylist() if row["event_time"].day == 1)
 
 
 def test_a_window_that_is_written_twice_is_repeated(judged):
     result = judged(again(asked(DAILY), 0), "daily_counts")
-
     assert (result.verdict, result.repeated) == ("broken", 1)
     assert len(result.examples["repeated"]) == 1
 
@@ -85,21 +82,18 @@ def test_a_wrong_amount_is_changed(judged):
     table = asked(DAILY)
     amount = table["amount"][0].as_py() + 1
     result = judged(with_value(table, 0, "amount", amount), "daily_counts")
-
     assert (result.lost, result.changed, result.money) == (0, 1, "amount +1.00")
 
 
 def test_windows_may_hold_less_where_rows_came_too_late_and_never_more(judged):
     text = PLAN.replace("low: 5, high: 50", "low: 5, high: 300")
     manifest, rows = manifest_of(text=text), sent(text=text)
-
     assert judged(asked(DAILY, rows.slice(40)), "daily_counts", manifest).verdict == "holds"
 
 
 def test_windows_may_not_hold_more_even_where_rows_came_too_late(judged):
     text = PLAN.replace("low: 5, high: 50", "low: 5, high: 300")
     rows = sent(text=text)
-
     assert judged(asked(DAILY, again(rows, 1)), "daily_counts", manifest_of(text=text)).verdict == "broken"
 
 
@@ -122,19 +116,16 @@ def test_keys_that_come_once_hold(judged):
 
 def test_a_key_that_comes_twice_is_named(judged):
     result = judged(again(SESSIONS, 2), "customer_sessions")
-
     assert (result.verdict, result.repeated, result.examples) == ("broken", 1, {"repeated": ["C2 1"]})
 
 
 def test_pairs_of_an_input_without_copies_must_be_unique(judged):
     manifest = manifest_of(text=PLAN.replace("{share: 0.1, within: 10m}", "{share: 0}"))
-
     assert judged(again(PAIRS, 0), "debit_credit_pairs", manifest).repeated == 1
 
 
 def test_pairs_of_an_input_with_copies_are_not_checked(judged):
     result = judged(again(PAIRS, 0), "debit_credit_pairs")
-
     assert (result.verdict, result.notes[0].endswith("copies, so the output has copies too")) == ("not checked", True)
 
 
@@ -151,7 +142,6 @@ TOTALS = {"customer_activity": ACTIVITY, "debit_credit_ratio": RATIO}
 def test_the_last_row_of_each_customer_counts(judged, job, query):
     early = asked(query.replace("> 300", "> 0"), ALL.slice(0, 3_000))
     result = judged(pa.concat_tables([asked(query), early]), job)
-
     assert (result.verdict, result.money) == ("holds", "equal")
 
 
@@ -177,7 +167,6 @@ SENT = ("invalid_json", "tombstone", "invalid_json", "tombstone", "invalid_json"
 
 def test_dead_letters_are_the_poison_that_was_sent(judged):
     table = pa.concat_tables([letters(*SENT), letters("null_key", topic="customers")])
-
     assert judged(table, "dead_letters").verdict == "holds"
 
 
@@ -198,6 +187,5 @@ def test_dead_letters_are_the_poison_that_was_sent(judged):
 )
 def test_other_dead_letters_are_found(judged, table, counts, examples):
     result = judged(table, "dead_letters")
-
     assert (result.verdict, (result.lost, result.repeated, result.changed)) == ("broken", counts)
     assert result.examples == examples
