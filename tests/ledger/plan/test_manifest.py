@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.digest import hash_values, row_hashes
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
 from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
+from ledgerops.ledger.sources.replay import COLUMNS
 from tests.refusals import refusal_of
 
 PLAN = parse_plan(
@@ -48,6 +48,18 @@ def written(tmp_path, **changes):
     return manifest, tmp_path / "deep" / "manifest.json"
 
 
+@pytest.fixture
+def refused(tmp_path):
+    """What is said of a manifest's text, after the name of its file."""
+    file = tmp_path / "manifest.json"
+
+    def read(text):
+        file.write_text(text)
+        return refusal_of(read_manifest, file).removeprefix(f"cannot read {file}: ")
+
+    return read
+
+
 def test_the_summary_counts_what_the_generator_counts():
     found = summed()
     rows = [row for _, each in chunks(STREAM, COUNT) for row in each.batch.to_pylist()]
@@ -68,8 +80,7 @@ def test_a_summary_does_not_depend_on_batches_or_order(cuts, seed):
     whole, parts = Summary(), Summary()
     whole.add(rows.batch, rows.first, rows.delays)
     order = np.random.default_rng(seed).permutation(3_000)
-    edges = [0, *sorted(cuts), 3_000]
-    for low, high in pairwise(edges):
+    for low, high in pairwise([0, *sorted(cuts), 3_000]):
         mine = order[low:high]
         parts.add(rows.batch.take(pa.array(mine)), rows.first[mine], rows.delays[mine])
 
@@ -83,51 +94,42 @@ def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
     mine = [row for row in rows if begin <= row["event_time"].timestamp() < begin + BUCKET_SECONDS]
     once = {row["transaction_id"]: row for row in mine}.values()
 
+    bucket = found.buckets[begin]
     assert sum(each.rows for each in found.buckets.values()) == COUNT
-    assert (found.buckets[begin].rows, money(found.buckets[begin].cents)) == (
-        len(mine),
-        str(sum(row["amount"] for row in mine)),
-    )
-    assert money(found.buckets[begin].distinct_cents) == str(sum(row["amount"] for row in once))
+    assert (bucket.rows, Decimal(money(bucket.cents))) == (len(mine), sum(row["amount"] for row in mine))
+    assert Decimal(money(bucket.distinct_cents)) == sum(row["amount"] for row in once)
 
 
-def batch(**changes):
-    rows = {
-        "transaction_id": ["T1", "T2"],
-        "customer_id": ["C1", None],
-        "amount": ["5.00", "7.00"],
-        "balance": ["7", "5"],
+def digests(ids=("T1", "T2"), customers=("C1", None), amounts=("5.00", "7.00"), balances=("7", "5")):
+    exact = [
+        pa.array([None if each is None else Decimal(each) for each in column], pa.decimal128(18, 2))
+        for column in (amounts, balances)
+    ]
+    summary = Summary()
+    columns = {
+        "transaction_id": pa.array(ids),
+        "customer_id": pa.array(customers),
+        "amount": exact[0],
+        "balance": exact[1],
     }
-    columns = {**rows, **changes}
-    money_ = pa.decimal128(18, 2)
-    return pa.record_batch(
-        {
-            name: pa.array([None if each is None else Decimal(each) for each in values], money_)
-            if name in ("amount", "balance")
-            else pa.array(values)
-            for name, values in columns.items()
-        }
-    )
+    summary.add(pa.record_batch(columns))
+    return summary.all.digests
 
 
 @pytest.mark.parametrize(
     ("changes", "columns"),
     [
-        pytest.param(
-            {"transaction_id": ["T1", "T3"]}, {"transaction_id", "customer_id", "amount", "balance"}, id="an id"
-        ),
-        pytest.param({"customer_id": ["C1", ""]}, {"customer_id"}, id="an empty text for null"),
-        pytest.param({"customer_id": [None, "C1"]}, {"customer_id"}, id="two rows change places"),
-        pytest.param({"amount": ["5.01", "6.99"]}, {"amount"}, id="a cent goes over"),
-        pytest.param({"amount": [None, "7.00"]}, {"amount"}, id="null for an amount"),
-        pytest.param({"amount": ["7.00", "5.00"], "balance": ["5", "7"]}, {"amount", "balance"}, id="columns change"),
+        pytest.param({"ids": ["T1", "T3"]}, {"transaction_id", "customer_id", "amount", "balance"}, id="an id"),
+        pytest.param({"customers": ["C1", ""]}, {"customer_id"}, id="an empty text for null"),
+        pytest.param({"customers": [None, "C1"]}, {"customer_id"}, id="two rows change places"),
+        pytest.param({"amounts": ["5.01", "6.99"]}, {"amount"}, id="a cent goes over"),
+        pytest.param({"amounts": [None, "7.00"]}, {"amount"}, id="null for an amount"),
+        pytest.param({"amounts": ["7", "5"], "balances": ["5", "7"]}, {"amount", "balance"}, id="columns change"),
     ],
 )
 def test_a_digest_sees_what_the_sums_do_not(changes, columns):
-    one, other = Summary(), Summary()
-    one.add(batch())
-    other.add(batch(**changes))
-    assert {name for name in one.all.digests if one.all.digests[name] != other.all.digests[name]} == columns
+    one, other = digests(), digests(**changes)
+    assert {name for name in one if one[name] != other[name]} == columns
 
 
 def test_values_hash_by_what_they_mean():
@@ -170,14 +172,11 @@ def test_a_manifest_gives_its_records_again(tmp_path):
 
 
 def test_a_replay_counts_the_file(data_dir):
-    stream = ReplayStream(data_dir / "transactions.csv", 500.0)
-    found = replay_manifest(stream)
+    found = replay_manifest(ReplayStream(data_dir / "transactions.csv", 500.0))
 
     assert (found.records, found.summary.distinct.rows, found.summary.late) == (49_102, 49_102, 0)
     assert found.summary.document()["all_rows"]["amounts"] == {"Credit": "177366296.30", "Debit": "138120153.50"}
-    again = found.stream(data_dir)
-    assert again is not None
-    assert summed(again, None) == found.summary
+    assert summed(found.stream(data_dir), None) == found.summary
 
 
 def test_a_replay_of_a_file_that_has_changed_cannot_be_had_again(tmp_path, data_dir):
@@ -200,15 +199,9 @@ def test_a_manifest_remembers_where_the_replayed_file_was(tmp_path, data_dir):
 
 
 def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
-    file = tmp_path / "transactions.csv"
-    row = "T1,A1,Credit,,5.00,5.00,,2013-01-01T09:00:00,C1\n"
-    file.write_text(
-        "trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id\n"
-        + row
-        + "bad\n"
-        + row
-    )
-    stream = ReplayStream(file, 1.0)
+    row = "T1,A1,Credit,,5.00,5.00,,2013-01-01T09:00:00,C1"
+    (tmp_path / "transactions.csv").write_text("\n".join([",".join(COLUMNS), row, "bad", row]))
+    stream = ReplayStream(tmp_path / "transactions.csv", 1.0)
 
     assert (stream.total, stream.rejected, replay_manifest(stream).summary.distinct.rows) == (2, 1, 1)
 
@@ -223,15 +216,12 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
         pytest.param('{"version": 1}', "a damaged manifest ('summary')", id="half of one"),
     ],
 )
-def test_what_is_no_manifest_is_refused(tmp_path, text, message):
-    file = tmp_path / "manifest.json"
-    file.write_text(text)
-    assert refusal_of(read_manifest, file) == f"cannot read {file}: {message}"
+def test_what_is_no_manifest_is_refused(refused, text, message):
+    assert refused(text) == message
 
 
 def test_a_missing_manifest_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"no such file or directory; give --manifest"):
-        read_manifest(tmp_path / "manifest.json")
+    assert "no such file or directory; give --manifest" in refusal_of(read_manifest, tmp_path / "manifest.json")
 
 
 @pytest.mark.parametrize(
@@ -256,10 +246,9 @@ def test_a_missing_manifest_is_refused(tmp_path):
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_a_field_that_is_something_else_is_told_in_a_line(tmp_path, changes, told):
+def test_a_field_that_is_something_else_is_told_in_a_line(refused, tmp_path, changes, told):
     _, file = written(tmp_path)
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-    assert refusal_of(read_manifest, file) == f"cannot read {file}: a damaged manifest ({told})"
+    assert refused(json.dumps({**json.loads(file.read_text()), **changes})) == f"a damaged manifest ({told})"
 
 
 @pytest.mark.parametrize(
@@ -275,19 +264,14 @@ def test_a_field_that_is_something_else_is_told_in_a_line(tmp_path, changes, tol
         (("buckets", "values", 0, 3), None),
     ],
 )
-def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, value):
-    _, file = written(tmp_path)
-    document = json.loads(file.read_text())
+def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(refused, tmp_path, path, value):
+    document = json.loads(written(tmp_path)[1].read_text())
     place = document["summary"]
     for name in path[:-1]:
         place = place[name]
     place[path[-1]] = value
-    file.write_text(json.dumps(document))
 
-    assert (
-        refusal_of(read_manifest, file)
-        == f"cannot read {file}: a damaged manifest (summary: its counts are not whole numbers)"
-    )
+    assert refused(json.dumps(document)) == "a damaged manifest (summary: its counts are not whole numbers)"
 
 
 @pytest.mark.parametrize(
