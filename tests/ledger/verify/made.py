@@ -48,7 +48,7 @@ class Run:
 
     def write(self, job, table, files=3):
         output = self.folder / "output" / job
-        (output / "_spark_metadata").mkdir(parents=True)
+        (output / "_spark_metadata").mkdir(parents=True, exist_ok=True)
         size = -(-table.num_rows // files) or 1
         for batch in range(files):
             name = f"part-{batch}.parquet"
