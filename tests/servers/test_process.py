@@ -14,25 +14,20 @@ from tests.paths import ROOT
 from tests.programs import until
 from tests.refusals import refusal_of
 
-
-def python(tmp_path, code):
-    return Process("Snake", [sys.executable, "-c", code], tmp_path / "log")
+NAP = "import time; time.sleep(600)"
 
 
-def test_children_are_killed_too(tmp_path):
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
-    process = python(tmp_path, code)
-    children = []
+@pytest.fixture
+def python(tmp_path):
+    return lambda code: Process("Snake", [sys.executable, "-c", code], tmp_path / "log")
 
-    def has_child():
-        children[:] = psutil.Process(process.pid).children()
-        return bool(children)
 
-    process.wait_until(has_child, 60)
+def test_children_are_killed_too(python):
+    process = python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', '{NAP}'])")
+    process.wait_until(lambda: psutil.Process(process.pid).children(), 60)
     process.kill()
-
     assert not process.alive
-    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+    assert living_members(process.pid) == []
 
 
 OWNER = """
@@ -70,20 +65,16 @@ def living_members(group):
     return found
 
 
-def test_a_process_that_was_ended_leaves_no_guard(tmp_path):
+def test_a_process_that_was_ended_leaves_no_guard(python):
     before = {child.pid for child in psutil.Process().children()}
-    process = python(tmp_path, "import time; time.sleep(600)")
+    process = python(NAP)
     process.kill()
     process.kill()
-
     assert {child.pid for child in psutil.Process().children()} <= before
 
 
-def test_a_process_that_does_not_listen_is_killed_in_the_end(tmp_path):
-    process = python(
-        tmp_path,
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
-    )
+def test_a_process_that_does_not_listen_is_killed_in_the_end(python, tmp_path):
+    process = python(f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); {NAP}")
     process.wait_until(lambda: "up" in (tmp_path / "log").read_text(), 60)
     began = time.monotonic()
     process.stop(seconds=0.2)
@@ -92,22 +83,16 @@ def test_a_process_that_does_not_listen_is_killed_in_the_end(tmp_path):
     assert time.monotonic() - began < 25  # it would have been waited for for 30 s
 
 
-def test_a_process_that_ends_at_its_start_is_quoted(tmp_path):
-    process = python(tmp_path, "print('x'); print('FATAL no luck'); print('bye'); raise SystemExit(1)")
-
-    assert (
-        refusal_of(process.wait_until, lambda: False, 60)
-        == f"Snake stopped while starting: FATAL no luck (see {tmp_path / 'log'})"
-    )
+def test_a_process_that_ends_at_its_start_is_quoted(python, tmp_path):
+    process = python("print('x'); print('FATAL no luck'); print('bye'); raise SystemExit(1)")
+    told = refusal_of(process.wait_until, lambda: False, 60)
+    assert told == f"Snake stopped while starting: FATAL no luck (see {tmp_path / 'log'})"
 
 
-def test_a_process_that_never_gets_ready_is_ended(tmp_path):
-    process = python(tmp_path, "import time; time.sleep(600)")
-
-    assert (
-        refusal_of(process.wait_until, lambda: False, 0.2)
-        == f"Snake was not ready after 0 s: it printed nothing (see {tmp_path / 'log'})"
-    )
+def test_a_process_that_never_gets_ready_is_ended(python, tmp_path):
+    process = python(NAP)
+    told = refusal_of(process.wait_until, lambda: False, 0.2)
+    assert told == f"Snake was not ready after 0 s: it printed nothing (see {tmp_path / 'log'})"
     assert not process.alive
 
 
