@@ -24,32 +24,28 @@ WAYS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("error", "what"),
-    [
-        pytest.param(
-            KEYS,
-            "the keys of its state (the columns of its grouping or join) changed since it was written "
-            "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)",
-            id="another key",
-        ),
-        pytest.param(
-            VALUES,
-            "the values in its state (the columns kept for each key) changed since it was written "
-            "(count long, sum decimal(28, 2); now count long)",
-            id="another value",
-        ),
-        pytest.param(
-            OPERATORS,
-            "its stateful operators changed since it was written (stateStoreSave; now none)",
-            id="an operator less",
-        ),
-    ],
-)
+# what Spark says -> what is said of it
+CHANGED = {
+    "another key": (
+        KEYS,
+        "the keys of its state (the columns of its grouping or join) changed since it was written "
+        "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)",
+    ),
+    "another value": (
+        VALUES,
+        "the values in its state (the columns kept for each key) changed since it was written "
+        "(count long, sum decimal(28, 2); now count long)",
+    ),
+    "an operator less": (
+        OPERATORS, "its stateful operators changed since it was written (stateStoreSave; now none)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "what"), CHANGED.values(), ids=CHANGED)
 def test_state_of_another_version_is_told_with_what_changed_and_the_two_ways_on(error, what):
-    assert (
-        incompatible("daily_counts", CHECKPOINT, error) == f"daily_counts cannot resume from {CHECKPOINT}: {what}{WAYS}"
-    )
+    told = incompatible("daily_counts", CHECKPOINT, error)
+    assert told == f"daily_counts cannot resume from {CHECKPOINT}: {what}{WAYS}"
 
 
 @pytest.mark.parametrize(
@@ -59,38 +55,36 @@ def test_other_failures_say_nothing_of_state(error):
     assert incompatible("daily_counts", CHECKPOINT, error) is None
 
 
-def test_the_first_line_that_says_something_is_told():
-    assert cause("\n=== Streaming Query ===\n  boom  \nmore") == "boom"
-    assert cause("") == "unknown error"
-    assert cause("java.lang.IllegalStateException: no such thing") == "no such thing"
-    assert cause("java.lang.OutOfMemoryError") == "java.lang.OutOfMemoryError"
+KAFKA = "org.apache.kafka.common.errors.TimeoutException: "
+IN_A_WORKER = (
+    "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.\n"
+    'Traceback (most recent call last):\n  File "x.py", line 1, in write\n'
+    "ledgerops.errors.UserError: the table large_credits lacks the column amount\nmore"
+)
 
 
-def test_what_ledgerops_said_in_a_python_worker_comes_first():
-    error = (
-        "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.\n"
-        'Traceback (most recent call last):\n  File "x.py", line 1, in write\n'
-        "ledgerops.errors.UserError: the table large_credits lacks the column amount\nmore"
-    )
-    assert cause(error) == "the table large_credits lacks the column amount"
-
-
-def test_a_broker_that_stayed_away_is_told_with_what_to_do():
-    error = (
-        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n"
-        "=== Streaming Query ===\nIdentifier: large_credits"
-    )
-    assert cause(error) == (
-        "Kafka did not answer in time (Timed out waiting for a node assignment. Call: listNodes); "
-        "start again when the broker is back; nothing is lost"
-    )
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param("\n=== Streaming Query ===\n  boom  \nmore", "boom", id="the first line that says something"),
+        pytest.param("", "unknown error", id="nothing"),
+        pytest.param("java.lang.IllegalStateException: no such thing", "no such thing", id="without the class"),
+        pytest.param("java.lang.OutOfMemoryError", "java.lang.OutOfMemoryError", id="the class where it is all"),
+        pytest.param(IN_A_WORKER, "the table large_credits lacks the column amount", id="what ledgerops said"),
+        pytest.param(
+            f"{KAFKA}Timed out waiting for a node. Call: listNodes\n=== Streaming Query ===\nIdentifier: large_credits",
+            "Kafka did not answer in time (Timed out waiting for a node. Call: listNodes); "
+            "start again when the broker is back; nothing is lost",
+            id="a broker that stayed away, with what to do",
+        ),
+    ],
+)
+def test_the_cause_of_a_failure_is_one_line(error, told):
+    assert cause(error) == told
 
 
 def test_records_that_were_deleted_unread_are_told_with_the_flag():
-    error = (
-        "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not available "
-        "in Kafka any more;\neither the data was aged out by Kafka or ..."
-    )
-    assert cause(error).endswith(
+    error = "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not available"
+    assert cause(f"{error} in Kafka any more;\neither the data was aged out by Kafka or ...").endswith(
         "; records were deleted before they were read; --allow-data-loss continues without them"
     )

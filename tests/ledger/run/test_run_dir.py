@@ -1,10 +1,12 @@
+"""The folder of a run: what is kept in it, when a run goes on with it, and when that is refused."""
+
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from tests.refusals import refusal_of
 
@@ -46,12 +48,10 @@ def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
 
 
 def test_only_a_checkpoint_without_a_planned_batch_is_removed(tmp_path):
-    for name in ("used/offsets/0", "new/sources/0/0"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).touch()
+    (tmp_path / "used" / "offsets" / "0").mkdir(parents=True)
+    (tmp_path / "new" / "sources" / "0").mkdir(parents=True)
     for name in ("used", "new", "absent"):
         remove_unused(tmp_path / name)
-
     assert [each.name for each in tmp_path.iterdir()] == ["used"]
 
 
@@ -60,20 +60,14 @@ def test_a_run_that_planned_no_batch_is_no_earlier_run(root):
     assert opened(root, LATER) == (LATER, False)
 
 
-def test_fresh_moves_the_earlier_run_aside_and_loses_nothing(root):
-    opened(root, FIRST)
-
-    assert opened(root, LATER, fresh=True) == (LATER, False)
-    [aside] = root.glob("default-before-*")
-    assert json.loads((aside / "run.json").read_text())["origin"] == 1000.0
-    assert (aside / "checkpoints" / "daily_counts" / "offsets" / "0").exists()
-
-
-def test_each_earlier_run_has_a_place_of_its_own_however_soon_the_next_comes(root):
+def test_fresh_moves_each_earlier_run_to_a_place_of_its_own_and_loses_nothing(root):
     for origin in range(4):
-        opened(root, replace(FIRST, origin=float(origin)), fresh=True)
-    asides = [json.loads((each / "run.json").read_text())["origin"] for each in root.glob("default-before-*")]
-    assert sorted(asides) == [0.0, 1.0, 2.0]
+        note = replace(FIRST, origin=float(origin))
+        assert opened(root, note, fresh=True) == (note, False)
+
+    asides = list(root.glob("default-before-*"))
+    assert sorted(json.loads((each / "run.json").read_text())["origin"] for each in asides) == [0.0, 1.0, 2.0]
+    assert all((each / "checkpoints" / "daily_counts" / "offsets" / "0").exists() for each in asides)
 
 
 def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
@@ -93,9 +87,11 @@ def test_fresh_in_an_empty_folder_moves_nothing(root):
 
 def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
     opened(root, FIRST)
-    with pytest.raises(UserError, match="holds a run of another plan"):
-        opened(root, RunNote("embedded", "default", "changed", 2000.0))
+    assert "holds a run of another plan" in refusal_of(opened, root, replace(LATER, digest="changed"))
     assert opened(root, LATER) == (FIRST, True)
+
+
+NOTE = '{"source": "embedded", "plan": "p", "digest": "d", "origin": '
 
 
 @pytest.mark.parametrize(
@@ -106,27 +102,25 @@ def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
         pytest.param("[]", id="a list"),
         pytest.param('{"source": "embedded"}', id="keys absent"),
         pytest.param("[" * 100_000, id="nested too deeply"),
-        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": "x"}', id="no instant"),
-        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": NaN}', id="no number"),
-        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": 1, "topics": null}', id="no topics"),
+        pytest.param(NOTE + '"x"}', id="no instant"),
+        pytest.param(NOTE + "NaN}", id="no number"),
+        pytest.param(NOTE + '1, "topics": null}', id="no topics"),
     ],
 )
 def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
     opened(root, FIRST)
     (root / "default" / "run.json").write_text(text)
-    with pytest.raises(UserError, match=r"cannot read .*run\.json .*; add --fresh to start over"):
-        opened(root, LATER)
 
+    told = refusal_of(opened, root, LATER)
+    assert told.startswith(f"cannot read {root}/default/run.json ") and told.endswith("; add --fresh to start over")
     assert opened(root, LATER, fresh=True) == (LATER, False)
 
 
 def test_two_runs_in_one_folder_are_refused(root):
     first = RunDir(root, "default")
     first.open(FIRST, False)
-    with pytest.raises(UserError, match=r"is in use by process \d+; stop that run"):
-        RunDir(root, "default").open(FIRST, False)
+    assert f"is in use by process {os.getpid()}; stop that run" in refusal_of(opened, root, FIRST)
     first.close()
-
     assert opened(root, LATER)[1] is False
 
 
@@ -160,8 +154,5 @@ def test_an_address_that_changed_and_a_topic_more_are_noted(root):
 )
 def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
     opened(root, KAFKA)
-    with pytest.raises(UserError) as refused:
-        opened(root, replace(KAFKA, **changed))
-
-    assert message in str(refused.value)
-    assert str(refused.value).endswith("; add --fresh to start over, or give another folder with --out")
+    told = refusal_of(opened, root, replace(KAFKA, **changed))
+    assert told.endswith(f"{message}; add --fresh to start over, or give another folder with --out")

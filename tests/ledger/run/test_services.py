@@ -1,10 +1,11 @@
+"""The services that jobs ask: which a run opens, which it is given, and when that is refused."""
+
 import sqlite3
 from contextlib import closing
 
 import pytest
 import urllib3
 
-from ledgerops.cli import main
 from ledgerops.ledger.jobs.databases import sqlite_path
 from ledgerops.ledger.run.services import open_services
 from ledgerops.ledger.run.source import RunSource, choose_source
@@ -83,43 +84,29 @@ def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        pytest.param(
-            {"risk": "http://me:secret@127.0.0.1:1"},
-            "cannot reach the risk service at 127.0.0.1:1: connection refused; "
-            "start it, or omit --risk-url to use a local one",
-            id="nobody listens",
-        ),
-        pytest.param(
-            {"risk": "ftp://me:secret@127.0.0.1"},
-            "the URL of the risk service must be http://host:port or https://host:port",
-            id="another protocol",
-        ),
-        pytest.param(
-            {"risk": "http://127.0.0.1:port"},
-            "the URL of the risk service must be http://host:port or https://host:port",
-            id="not a port",
-        ),
-        pytest.param(
-            {"accounts": "mysql://me:secret@db/bank"},
-            "cannot look up accounts in mysql://me@db/bank: expected postgresql://user@host:port/database "
-            "or sqlite:///path",
-            id="another database",
-        ),
-    ],
-)
+NO_URL = "the URL of the risk service must be http://host:port or https://host:port"
+# given -> what is said of it
+REFUSED = {
+    "nobody listens": (
+        {"risk": "http://me:secret@127.0.0.1:1"},
+        "cannot reach the risk service at 127.0.0.1:1: connection refused; "
+        "start it, or omit --risk-url to use a local one",
+    ),
+    "another protocol": ({"risk": "ftp://me:secret@127.0.0.1"}, NO_URL),
+    "not a port": ({"risk": "http://127.0.0.1:port"}, NO_URL),
+    "another database": (
+        {"accounts": "mysql://me:secret@db/bank"},
+        "cannot look up accounts in mysql://me@db/bank: expected postgresql://user@host:port/database "
+        "or sqlite:///path",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_service_that_does_not_answer_is_refused_in_one_line(tmp_path, bank, given, message):
     assert refusal_of(open_services, set(given), given, tmp_path, bank) == message
 
 
-def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
-
-    assert main(["run", "account_lookup", "--accounts-url", "sqlite:///none.sqlite", "--port", "0"]) == 2
-
-    assert capsys.readouterr().err == (
-        f"ledgerops: cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file\n"
-    )
+def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, refusal):
+    argv = ("run", "account_lookup", "--accounts-url", "sqlite:///none.sqlite", "--port", "0")
+    assert refusal(*argv) == f"cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file"
