@@ -66,8 +66,7 @@ def test_the_times_of_a_batch_are_those_of_its_files(log):
 def test_a_damaged_file_has_no_settings_and_no_sources(log, text):
     (log.path / "offsets" / "1").write_text(text)
 
-    assert log.newest.shuffle_partitions is None and log.newest.conf is None
-    assert log.newest.ends == {}
+    assert (log.newest.shuffle_partitions, log.newest.conf, log.newest.ends) == (None, None, {})
     with pytest.raises(KeyError):
         log.newest.watermark_seconds  # noqa: B018
 

@@ -1,23 +1,23 @@
+"""What is known of a checkpoint from its files, and what is said of one that cannot be read."""
+
 import json
 
 import pytest
 
 from ledgerops.checkpoint.reader import open_checkpoint
 from ledgerops.checkpoint.summary import Selection, choose
-from tests.checkpoint.fake import CONF, checkpoint, put
+from tests.checkpoint.fake import checkpoint, put
 from tests.refusals import refusal_of
 
 
 def test_a_checkpoint_tells_its_query_batches_provider_and_operators(tmp_path):
     found = open_checkpoint(checkpoint(tmp_path / "q"))
+    [operator] = found.operators
+    [view] = operator.views
 
     assert (found.query_id, found.provider, found.kept, found.span) == ("id-q", "rocksdb", (0, 1, 2), "batches 0 to 2")
-    [operator] = found.operators
     assert (operator.id, operator.name, operator.partitions) == (0, "stateStoreSave", 2)
-    assert operator.format_version(found.conf) == 2
-    assert [(view.name, view.kind, view.options) for view in operator.views] == [
-        ("default", "store", {"storeName": "default"})
-    ]
+    assert (view.name, view.kind, view.options) == ("default", "store", {"storeName": "default"})
 
 
 @pytest.mark.parametrize(
@@ -30,28 +30,24 @@ def test_only_operators_whose_layout_has_versions_tell_one(tmp_path, name, versi
 
 
 def test_a_batch_that_is_planned_but_not_committed_does_not_count(tmp_path):
-    folder = checkpoint(tmp_path / "q", batches=(0, 1, 2))
+    folder = checkpoint(tmp_path / "q")
     (folder / "commits" / "2").unlink()
     assert open_checkpoint(folder).kept == (0, 1)
 
 
 def test_batches_whose_changes_are_gone_are_not_kept(tmp_path):
-    folder = checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"])
-    assert open_checkpoint(folder).kept == (1, 2)
-    assert open_checkpoint(folder).span == "batches 1 to 2"
+    found = open_checkpoint(checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"]))
+    assert (found.kept, found.span) == ((1, 2), "batches 1 to 2")
 
 
 def test_a_query_without_state_has_no_operators(tmp_path):
     assert open_checkpoint(checkpoint(tmp_path / "q", operator=None)).operators == ()
 
 
-@pytest.mark.parametrize(
-    ("provider", "named"),
-    [
-        ("org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider", "hdfs"),
-        ("com.example.OwnProvider", "OwnProvider"),
-    ],
-)
+HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+
+
+@pytest.mark.parametrize(("provider", "named"), [(HDFS, "hdfs"), ("com.example.OwnProvider", "OwnProvider")])
 def test_the_provider_is_the_one_that_wrote(tmp_path, provider, named):
     conf = {"spark.sql.streaming.stateStore.providerClass": provider}
     assert open_checkpoint(checkpoint(tmp_path / "q", conf=conf)).provider == named
@@ -81,79 +77,57 @@ def test_variables_of_transform_with_state_are_views_with_their_type_and_ttl(tmp
     ]
 
 
-def broken(folder, case):
-    """A checkpoint of which something is not as it should be."""
-    if case == "no folder":
-        return folder
-    if case == "not a checkpoint":
-        return put(folder / "a.parquet").parent
-    checkpoint(folder)
-    state = folder / "state" / "0"
-    if case == "nothing committed":
-        for file in (folder / "commits").iterdir():
-            file.unlink()
-    elif case == "plan is damaged":
-        put(folder / "offsets" / "2", "v1\n{}")
-    elif case == "no operator metadata":
-        (state / "_metadata" / "metadata").unlink()
-    elif case == "operator metadata is damaged":
-        put(state / "_metadata" / "metadata", "v1\n{")
-    elif case == "newer metadata":
-        put(state / "_metadata" / "metadata", "v3\n{}")
-    elif case == "changes are missing":
-        (state / "1" / "2.changelog").unlink()
-    elif case == "a partition is missing":
-        for file in (state / "1").iterdir():
-            file.unlink()
-    return folder
+METADATA = "state/0/_metadata/metadata"
+# files of a checkpoint and their content, None: they are gone -> what is said of it
+BROKEN = {
+    "nothing committed": (
+        "commits/*", None, "{path} has no committed batch yet: there is no state to read; wait for the first batch",
+    ),
+    "plan is damaged": (
+        "offsets/2", "v1\n{}", "cannot read {path}/offsets/2: not a planned batch as Spark 4 writes it; is it damaged?",
+    ),
+    "no operator metadata": (
+        METADATA, None,
+        "{path}/state/0 does not name its operator: it was written by Spark before 4.0, or is incomplete; "
+        "run the query once on Spark 4",
+    ),
+    "operator metadata is damaged": (
+        METADATA, "v1\n{",
+        "cannot read {path}/state/0/_metadata/metadata (JSONDecodeError: Expecting property name enclosed in "
+        "double quotes: line 1 column 2 (char 1)); the checkpoint is damaged",
+    ),
+    "newer metadata": (
+        METADATA, "v3\n{}", "{path}/state/0/_metadata/metadata has version v3, which needs a newer ledgerops",
+    ),
+    "changes are missing": (
+        "state/0/1/2.changelog", None,
+        "{path} is incomplete: operator 0, partition 1 lacks files of version 3 or before in {path}/state/0/1; put "
+        "them back from a backup, or start the query with a new checkpoint",
+    ),
+    "a partition is missing": (
+        "state/0/1/*", None,
+        "{path} is incomplete: operator 0, partition 1 has no state files in {path}/state/0/1; put them back from "
+        "a backup, or start the query with a new checkpoint",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        ("no folder", "no such folder: {path}"),
-        (
-            "not a checkpoint",
-            "{path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
-            "checkpointLocation",
-        ),
-        (
-            "nothing committed",
-            "{path} has no committed batch yet: there is no state to read; wait for the first batch",
-        ),
-        (
-            "plan is damaged",
-            "cannot read {path}/offsets/2: not a planned batch as Spark 4 writes it; is it damaged?",
-        ),
-        (
-            "no operator metadata",
-            "{path}/state/0 does not name its operator: it was written by Spark before 4.0, or is "
-            "incomplete; run the query once on Spark 4",
-        ),
-        (
-            "operator metadata is damaged",
-            "cannot read {path}/state/0/_metadata/metadata (JSONDecodeError: Expecting property name enclosed in "
-            "double quotes: line 1 column 2 (char 1)); the checkpoint is damaged",
-        ),
-        (
-            "newer metadata",
-            "{path}/state/0/_metadata/metadata has version v3, which needs a newer ledgerops",
-        ),
-        (
-            "changes are missing",
-            "{path} is incomplete: operator 0, partition 1 lacks files of version 3 or before in {path}/state/0/1; put "
-            "them back from a backup, or start the query with a new checkpoint",
-        ),
-        (
-            "a partition is missing",
-            "{path} is incomplete: operator 0, partition 1 has no state files in {path}/state/0/1; put them back from "
-            "a backup, or start the query with a new checkpoint",
-        ),
-    ],
-)
-def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
-    path = broken(tmp_path / "q", case)
+@pytest.mark.parametrize(("files", "text", "said"), BROKEN.values(), ids=BROKEN)
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path, files, text, said):
+    path = checkpoint(tmp_path / "q")
+    for file in list(path.glob(files)):
+        file.unlink() if text is None else file.write_text(text)
+
     assert refusal_of(open_checkpoint, path) == said.format(path=path)
+
+
+def test_what_is_no_checkpoint_is_said(tmp_path):
+    put(tmp_path / "a.parquet")
+    assert refusal_of(open_checkpoint, tmp_path / "absent") == f"no such folder: {tmp_path}/absent"
+    assert refusal_of(open_checkpoint, tmp_path) == (
+        f"{tmp_path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
+        "checkpointLocation"
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,11 +147,7 @@ def test_what_is_wanted_but_not_there_is_said_with_what_is(tmp_path, wanted, sai
     assert refusal_of(choose, found, wanted) == said.format(path=tmp_path / "q")
 
 
-def test_without_wishes_the_newest_batch_is_read_and_compared_with_the_oldest(tmp_path):
-    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", conf=CONF)), Selection())
-    assert (choice.batch, choice.since) == (2, 0)
-
-
-def test_with_one_batch_there_is_nothing_to_compare(tmp_path):
-    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", batches=[0], files=["1.changelog"])), Selection())
-    assert (choice.batch, choice.since) == (0, None)
+def test_without_wishes_the_newest_batch_is_compared_with_the_oldest_and_one_alone_with_none(tmp_path):
+    several, one = checkpoint(tmp_path / "q"), checkpoint(tmp_path / "one", batches=[0], files=["1.changelog"])
+    choices = [choose(open_checkpoint(each), Selection()) for each in (several, one)]
+    assert [(choice.batch, choice.since) for choice in choices] == [(2, 0), (0, None)]
