@@ -35,17 +35,16 @@ def test_counts_are_those_of_the_day_so_far(feed):
 
 def test_a_step_is_written_when_the_watermark_reaches_its_end_and_so_are_steps_without_transactions(feed):
     case = feed(JOB)
-    case.add([transaction("t1", "16:00")], [transaction("t2", "18:00")])
-    case.run(lateness="0 seconds")
-    assert case.rows(WANTED) == [("01 18:00", "C1", 1)]
-
-    case.add([transaction("clock", "23:59:59.999999", "C2")])
-    case.run(lateness="0 seconds")
-    assert case.rows(WANTED) == [("01 18:00", "C1", 1), ("01 20:00", "C1", 2), ("01 22:00", "C1", 2)]
-
-    case.add([transaction("clock", "2024-03-02T04:00", "C2")])
-    case.run(lateness="0 seconds")
-    assert case.rows(WANTED)[3:] == [("02 00:00", "C1", 2), ("02 00:00", "C2", 1)]
+    steps = (
+        ([[transaction("t1", "16:00")], [transaction("t2", "18:00")]], [("01 18:00", "C1", 1)]),
+        ([[transaction("clock", "23:59:59.999999", "C2")]], [("01 20:00", "C1", 2), ("01 22:00", "C1", 2)]),
+        ([[transaction("clock", "2024-03-02T04:00", "C2")]], [("02 00:00", "C1", 2), ("02 00:00", "C2", 1)]),
+    )
+    expected = []
+    for batches, new in steps:
+        case.run_each([batches], lateness="0 seconds")
+        expected += new
+        assert case.rows(WANTED) == expected
 
 
 def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(feed, job_session):
@@ -68,16 +67,12 @@ def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(f
 
 def test_a_late_transaction_still_counts_in_the_later_steps_of_its_day(feed):
     case = feed(JOB)
-    case.add([transaction("t1", "19:00"), transaction("clock", "21:00", "C2")])
-    case.run(lateness="0 seconds")
-    case.add([transaction("late", "17:00")], [transaction("clock", "2024-03-02T00:00", "C2")])
-    case.run(lateness="0 seconds")
+    early = [transaction("t1", "19:00"), transaction("clock", "21:00", "C2")]
+    later = [[transaction("late", "17:00")], [transaction("clock", "2024-03-02T00:00", "C2")]]
+    case.run_each([[early], later], lateness="0 seconds")
 
-    assert [row for row in case.rows(WANTED) if row[1] == "C1"] == [
-        ("01 20:00", "C1", 1),
-        ("01 22:00", "C1", 2),
-        ("02 00:00", "C1", 2),
-    ]
+    counts = [row for row in case.rows(WANTED) if row[1] == "C1"]
+    assert counts == [("01 20:00", "C1", 1), ("01 22:00", "C1", 2), ("02 00:00", "C1", 2)]
 
 
 @pytest.mark.parametrize(

@@ -11,37 +11,32 @@ pytestmark = pytest.mark.spark
 LARGE = Decimal("20000.00")
 
 
+def debit(name, at):
+    return transaction(name, at, type="Debit", amount=LARGE)
+
+
+def credit(name, at, customer="C1", amount=LARGE):
+    return transaction(name, at, customer, amount=amount)
+
+
 def test_the_source_is_read_once_for_both_sides_and_a_side_may_be_idle(feed):
     case = feed(JOB)
+    at_the_limit, of_another = credit("c2", "10:40", amount=Decimal("10000.00")), credit("c3", "10:50", "C2")
     case.add(
-        [
-            transaction("d1", "10:00", type="Debit", amount=LARGE),
-            transaction("c1", "10:30", type="Credit", amount=LARGE),
-            transaction("c2", "10:40", type="Credit", amount=Decimal("10000.00")),  # not above the limit
-            transaction("c3", "10:50", "C2", type="Credit", amount=LARGE),  # another customer's
-        ],
-        [
-            transaction("d2", "11:00", type="Debit", amount=LARGE),
-            transaction("d3", "11:40", type="Debit", amount=LARGE),
-        ],
-        [transaction("c4", "11:20", type="Credit", amount=LARGE)],
+        [debit("d1", "10:00"), credit("c1", "10:30"), at_the_limit, of_another],
+        [debit("d2", "11:00"), debit("d3", "11:40")],
+        [credit("c4", "11:20")],
     )
 
-    progress = [batch["numInputRows"] for batch in case.run() if batch["numInputRows"]]
-
-    assert progress == [4, 2, 1]
-    assert case.rows("debit_transaction_id, credit_transaction_id") == [
-        ("d1", "c1"), ("d2", "c1"), ("d2", "c4"), ("d3", "c4"),
-    ]  # fmt: skip
+    assert [batch["numInputRows"] for batch in case.run() if batch["numInputRows"]] == [4, 2, 1]
+    pairs = [("d1", "c1"), ("d2", "c1"), ("d2", "c4"), ("d3", "c4")]
+    assert case.rows("debit_transaction_id, credit_transaction_id") == pairs
 
 
 def test_a_checkpoint_with_four_stores_goes_on_with_them(feed, job_session):
     case = feed(JOB)
     stores = []
-    for version, batch in (
-        ("2", transaction("d1", "10:00", type="Debit", amount=LARGE)),
-        ("3", transaction("c1", "10:30", type="Credit", amount=LARGE)),
-    ):
+    for version, batch in (("2", debit("d1", "10:00")), ("3", credit("c1", "10:30"))):
         job_session.conf.set(PROVIDER, ROCKSDB)
         job_session.conf.set(JOIN_VERSION, version)
         case.add([batch])
@@ -55,7 +50,7 @@ def test_a_checkpoint_with_four_stores_goes_on_with_them(feed, job_session):
 def test_a_new_checkpoint_has_one_store_where_the_provider_can(feed, job_session):
     case = feed(JOB)
     job_session.conf.set(PROVIDER, ROCKSDB)
-    case.add([transaction("d1", "10:00", type="Debit", amount=LARGE)])
+    case.add([debit("d1", "10:00")])
 
     [operator] = case.run()[0]["stateOperators"]
 

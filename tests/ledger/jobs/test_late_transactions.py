@@ -6,7 +6,7 @@ import pytest
 from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.jobs.late_transactions import JOB
 from tests.ledger.jobs.feed import Feed, dropped, transaction
-from tests.ledger.jobs.oracle import batches_of, disordered, in_time, values
+from tests.ledger.jobs.oracle import batches_of, disordered, in_time, rows_of, values
 
 pytestmark = pytest.mark.spark
 
@@ -22,16 +22,13 @@ def written(case):
 def test_rows_are_divided_as_the_model_says_and_none_is_lost(feed):
     case = feed(JOB)
     first, second = disordered()
-
     case.run_each([first, second], lateness="10 minutes")
 
     # no state, so no batch without rows between the runs: to the watermark they are one
-    [*batches] = batches_of([[*first, *second]], LATENESS)
-    on_time = in_time(batches)
-    every = [row for batch in batches for row in batch.rows]
+    on_time = in_time(batches_of([[*first, *second]], LATENESS))
     late, kept = written(case)
     assert kept == [i for (i,) in values(on_time, "transaction_id")]
-    assert sorted(late + kept) == [i for (i,) in values(every, "transaction_id")]
+    assert sorted(late + kept) == [i for (i,) in values(rows_of([first, second]), "transaction_id")]
     assert len(late) > 5
 
 
@@ -58,28 +55,20 @@ def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_sess
     assert kept == [i for (i,) in other.rows("transaction_id")]
     # batch by batch: on_batch is told the very watermark by which the operator dropped
     limits = [watermark or 0.0 for watermark in seen]
-    by_hand = [
-        sum(row["event_time"].timestamp() <= limit for row in rows)
-        for rows, limit in zip([*unique, []], limits, strict=True)
-    ]
-    assert by_spark == by_hand
-    assert seen[0] is None and seen == sorted(seen, key=lambda watermark: watermark or 0)
-    own = [progress[n]["eventTime"]["watermark"] for n in range(len(progress))]
-    assert len(set(own[1:])) > 3, "the watermark hardly moved"
+    pairs = zip([*unique, []], limits, strict=True)
+    assert by_spark == [sum(row["event_time"].timestamp() <= limit for row in rows) for rows, limit in pairs]
+    assert seen[0] is None and limits == sorted(limits)
+    assert len({one["eventTime"]["watermark"] for one in progress[1:]}) > 3, "the watermark hardly moved"
 
 
 def test_a_row_at_the_watermark_is_late_one_after_it_is_not_and_none_is_late_in_the_first_batch(feed):
     case = feed(JOB)
+    untimed = transaction("of no time", "10:00") | {"event_time": None}
     case.add(
         [transaction("first", "10:00"), transaction("old, first batch", "01:00")],
         [transaction("next", "10:05"), transaction("old, second batch", "01:00")],
-        [
-            transaction("at the watermark", "09:50"),
-            transaction("just after", "09:50:00.000001"),
-            {**transaction("of no time", "10:00"), "event_time": None},
-        ],
+        [transaction("at the watermark", "09:50"), transaction("just after", "09:50:00.000001"), untimed],
     )
-
     case.run(lateness="10 minutes")
 
     late, kept = written(case)
