@@ -1,7 +1,5 @@
 """What is told of the state of real queries, against what the rows say that it must hold."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

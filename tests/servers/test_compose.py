@@ -1,7 +1,5 @@
 """docker-compose.yaml: what can be known of the stack without Docker, and its own check where there is Docker."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy
@@ -30,7 +28,7 @@ UNITS = {"m": 1024**2, "g": 1024**3}
 NAMES = pytest.mark.parametrize("name", SERVICES)
 
 
-def words(value) -> list[str]:
+def words(value):
     """A command with the settings of .env in place."""
     told = value if isinstance(value, list) else shlex.split(value)
     return [re.sub(r"\$\{(\w+)(?::?[-?]([^}]*))?\}", lambda at: ENV.get(at[1], at[2] or ""), word) for word in told]

@@ -1,9 +1,6 @@
 """The processor of enriched_transactions in memory, without a JVM: what it keeps and hands on, batch by batch."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Sequence
 
 import pytest
 from pyspark.sql import Row
@@ -19,27 +16,27 @@ Input = Row("group", "customer_id", "text", "updated_at")
 class Batches:
     """Batches of one group of customers: each is given as rows and gives (transaction, customer) pairs, sorted."""
 
-    def __init__(self, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, wait=WAIT_SECONDS):
         self.processor = Enrichment(wait)
         self.tester = TwsTester(self.processor, timeMode="ProcessingTime")
 
-    def at(self, second: int) -> list[tuple[str, str | None]]:
+    def at(self, second):
         """Moves the clock and lets timers expire."""
         return _pairs(self.tester.setProcessingTime(second * 1000))
 
-    def take(self, *rows: Row) -> list[tuple[str, str | None]]:
+    def take(self, *rows):
         return _pairs(self.tester.test(GROUP, list(rows)))
 
 
-def _pairs(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
+def _pairs(rows):
     return sorted((row.transaction, row.customer) for row in rows)
 
 
-def transaction(text: str, customer_id: str = "C1") -> Row:
+def transaction(text, customer_id="C1"):
     return Input(7, customer_id, text, None)
 
 
-def version(text: str, updated_at: int = 1, customer_id: str = "C1") -> Row:
+def version(text, updated_at=1, customer_id="C1"):
     return Input(7, customer_id, text, updated_at)
 
 
@@ -101,8 +98,8 @@ def test_every_transaction_comes_out_once_with_the_newest_version_that_has_arriv
     draw = random.Random(seed)
     batches = Batches()
     batches.take(*(version(f"v{n}", customer_id=f"X{n}") for n in range(others)))
-    newest: dict[str, tuple[str, int]] = {}
-    waiting: dict[str, tuple[str, int]] = {}
+    newest = {}
+    waiting = {}
     second = sent = 0
     for _ in range(40):
         second += draw.randrange(1, 30)

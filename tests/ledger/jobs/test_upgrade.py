@@ -1,7 +1,5 @@
 """A job that was changed, started again on the checkpoint of before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

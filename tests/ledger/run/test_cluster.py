@@ -1,7 +1,5 @@
 """What is checked of a Spark master before a job starts, without one."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import time

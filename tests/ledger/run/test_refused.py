@@ -1,7 +1,5 @@
 """Command lines of `ledgerops run` that are refused in one line, before anything starts."""
 
-from __future__ import annotations
-
 import socket
 import time
 from functools import partial

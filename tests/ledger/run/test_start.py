@@ -1,7 +1,5 @@
 """Which state store a query gets."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.ledger.jobs import find_job

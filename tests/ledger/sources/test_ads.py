@@ -1,7 +1,5 @@
 """Ad events: columns, shares, the same from any source."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pyarrow as pa
@@ -17,12 +15,12 @@ ROWS = 60_000
 
 
 @pytest.fixture(scope="module")
-def transactions() -> pa.RecordBatch:
+def transactions():
     plan = parse_plan("phases: [{shape: constant, rate: 100}]\npartitions: {count: 1}\n")
     return pa.Table.from_batches(Generator(plan, 1.7e9).batches(0, 0, ROWS)).combine_chunks().to_batches()[0]
 
 
-def of(*transaction_ids: str) -> list[dict[str, object]]:
+def of(*transaction_ids):
     row = {**dict.fromkeys(arrow.TRANSACTIONS.names), "customer_id": "C1", "account_id": "A1"}
     rows = [{**row, "transaction_id": each} for each in transaction_ids]
     return ad_events(pa.RecordBatch.from_pylist(rows, schema=arrow.TRANSACTIONS)).to_pylist()

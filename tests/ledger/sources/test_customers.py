@@ -1,9 +1,5 @@
-from __future__ import annotations
-
 import csv
 from datetime import UTC, date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -14,23 +10,20 @@ from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
 from tests.ledger.sources.reference import write_reference
 
-if TYPE_CHECKING:
-    pass
-
 IDS = ["C3", "C1", "C2"]
 
 
-def test_generated_customers_are_the_same_for_the_same_seed() -> None:
+def test_generated_customers_are_the_same_for_the_same_seed():
     assert customers.generate_customers(IDS, 7) == customers.generate_customers(IDS, 7)
     assert customers.generate_customers(IDS, 7) != customers.generate_customers(IDS, 8)
 
 
-def test_a_customer_does_not_depend_on_who_else_is_generated() -> None:
+def test_a_customer_does_not_depend_on_who_else_is_generated():
     alone = customers.generate_customers(["C1"], 7).to_pylist()
     assert alone == customers.generate_customers(IDS, 7).slice(1, 1).to_pylist()
 
 
-def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps() -> None:
+def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps():
     made, accounts = customers.generate_customers(IDS), customers.generate_accounts(["A9", "A8"])
     assert made["customer_id"].to_pylist() == IDS
     assert accounts["account_id"].to_pylist() == ["A9", "A8"]
@@ -38,21 +31,21 @@ def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps() -> None:
     assert all(1 <= district <= 77 for district in made["district_id"].to_pylist())
 
 
-def test_written_reference_data_reads_back_as_generated(tmp_path: Path) -> None:
+def test_written_reference_data_reads_back_as_generated(tmp_path):
     write_reference(tmp_path, IDS, ["A1", "A2"], seed=3)
     assert customers.read_customers(tmp_path, tmp_path / "work") == customers.generate_customers(IDS, 3)
     assert customers.read_accounts(tmp_path, tmp_path / "work") == customers.generate_accounts(["A1", "A2"], 3)
     assert rejected(tmp_path / "work") == []
 
 
-def test_written_files_have_the_columns_of_the_real_ones(tmp_path: Path, data_dir: Path) -> None:
+def test_written_files_have_the_columns_of_the_real_ones(tmp_path, data_dir):
     write_reference(tmp_path, IDS, ["A1"])
     for name in ("customers.csv", "accounts.csv"):
         with (tmp_path / name).open() as written, (data_dir / name).open() as real:
             assert written.readline() == real.readline()
 
 
-def change(path: Path, line: int, column: str, value: str) -> None:
+def change(path, line, column, value):
     with path.open(newline="") as file:
         records = list(csv.DictReader(file))
     records[line - 2][column] = value
@@ -73,7 +66,7 @@ def change(path: Path, line: int, column: str, value: str) -> None:
         pytest.param("accounts.csv", "date", "20130101", "date '20130101' is not a date", id="date in another form"),
     ],
 )
-def test_a_bad_row_is_kept_aside(tmp_path: Path, name: str, column: str, value: str, reason: str) -> None:
+def test_a_bad_row_is_kept_aside(tmp_path, name, column, value, reason):
     write_reference(tmp_path, IDS, ["A3", "A1"])
     change(tmp_path / name, 3, column, value)
     read = customers.read_customers if name == "customers.csv" else customers.read_accounts
@@ -83,7 +76,7 @@ def test_a_bad_row_is_kept_aside(tmp_path: Path, name: str, column: str, value: 
     assert (entry["file"], entry["line"], entry["reason"]) == (name, 3, reason)
 
 
-def test_rejects_of_one_file_leave_those_of_another(tmp_path: Path) -> None:
+def test_rejects_of_one_file_leave_those_of_another(tmp_path):
     write_reference(tmp_path, IDS, ["A1", "A2"])
     change(tmp_path / "customers.csv", 2, "district_id", "")
     change(tmp_path / "accounts.csv", 2, "district_id", "")
@@ -93,13 +86,13 @@ def test_rejects_of_one_file_leave_those_of_another(tmp_path: Path) -> None:
     assert sorted(str(entry["file"]) for entry in rejected(tmp_path / "work")) == ["accounts.csv", "customers.csv"]
 
 
-def test_missing_texts_are_absent_not_empty(tmp_path: Path) -> None:
+def test_missing_texts_are_absent_not_empty(tmp_path):
     write_reference(tmp_path, IDS, [])
     change(tmp_path / "customers.csv", 2, "email", "")
     assert customers.read_customers(tmp_path, tmp_path / "work")["email"][0].as_py() is None
 
 
-def test_the_real_files_are_read_whole(tmp_path: Path, data_dir: Path) -> None:
+def test_the_real_files_are_read_whole(tmp_path, data_dir):
     read = customers.read_customers(data_dir, tmp_path)
     accounts = customers.read_accounts(data_dir, tmp_path)
     for name, table in (("customers", read), ("accounts", accounts)):
@@ -111,7 +104,7 @@ def test_the_real_files_are_read_whole(tmp_path: Path, data_dir: Path) -> None:
     assert accounts["opened_on"][0].as_py() == date(2013, 1, 1)
 
 
-def test_prepared_customers_are_generated_once(tmp_path: Path) -> None:
+def test_prepared_customers_are_generated_once(tmp_path):
     first = customers.prepare_generated(IDS, tmp_path, 1)
     written = first.path.stat().st_mtime_ns
     assert customers.prepare_generated(IDS, tmp_path, 1) == first

@@ -1,20 +1,14 @@
 """Records as they may come, each against what becomes of it."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources import decoding, plain_records
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +38,7 @@ AT = datetime(2024, 3, 1, tzinfo=UTC)
 COLUMNS = decoding._columns("transactions")
 
 
-def text(**changed: Any) -> bytes:
+def text(**changed):
     """The good transaction with some fields changed; `...` leaves one out, bytes stand as they are."""
     fields = {name: value for name, value in {**GOOD, **changed}.items() if value is not ...}
     raw = {name: value for name, value in fields.items() if isinstance(value, bytes)}
@@ -55,7 +49,7 @@ def text(**changed: Any) -> bytes:
 
 
 # what comes -> the changed columns of its row
-TAKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
+TAKEN = {
     "as agreed": (text(), {}),
     "no operation": (text(operation=None), {"operation": None}),
     "an operation left out": (text(operation=...), {"operation": None}),
@@ -77,7 +71,7 @@ TAKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
     "a field twice": (text()[:-1] + b', "type": "Debit"}', {"type": "Debit"}),
 }
 # what comes -> reason and detail
-REFUSED: dict[str, tuple[bytes | None, str, str]] = {
+REFUSED = {
     "no value": (None, "tombstone", "no value"),
     "a byte too long": (
         text() + b" " * (MAX_VALUE_BYTES + 1 - len(text())), "oversized", "65537 bytes, of at most 65536",
@@ -134,7 +128,7 @@ REFUSED: dict[str, tuple[bytes | None, str, str]] = {
 }  # fmt: skip
 
 
-def written(value: bytes | None) -> bytes | None:
+def written(value):
     """The record as our own writers write it, as far as it can be: without blanks, and with two decimals."""
     if value is None or len(value) >= MAX_VALUE_BYTES:
         return value
@@ -145,12 +139,12 @@ def written(value: bytes | None) -> bytes | None:
 FORMS = {"with blanks": lambda value: value, "as our writers write": written}
 
 
-def row(**changed: Any) -> dict[str, Any]:
+def row(**changed):
     moment = datetime(2024, 3, 1, 10, 0, 0, 123456, UTC)
     return {**GOOD, "event_time": moment, "amount": Decimal("12.50"), "balance": Decimal("100.00"), **changed}
 
 
-def rows_by_offset(records: DataFrame) -> DataFrame:
+def rows_by_offset(records):
     """As decoding.rows, with the column `offset`."""
     judged = records.select("offset", decoding._judged(COLUMNS, keyed=True).alias("judged"))
     return judged.where("judged.reason IS NULL").select(
@@ -159,7 +153,7 @@ def rows_by_offset(records: DataFrame) -> DataFrame:
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def decoded(spark: SparkSession, request: pytest.FixtureRequest) -> Any:
+def decoded(spark, request):
     """Rows and rejects by offset, which is the number of the case; and the form of the values."""
     form = FORMS[request.param]
     values = [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]]
@@ -202,7 +196,7 @@ def test_what_our_writers_write_is_cut_and_not_parsed(spark):
     ]  # fmt: skip
 
 
-def count_plain(spark: SparkSession, values: list[bytes]) -> int:
+def count_plain(spark, values):
     """How many records need not be parsed. The rows of all are those that Spark's typed from_json reads."""
     from pyspark.sql import functions as F
 

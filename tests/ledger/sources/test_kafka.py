@@ -1,7 +1,5 @@
 """Kafka as a source: where it begins, what it is asked, and what is read."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,13 +1,9 @@
 """The Spark source of the generated ledger: admission, offsets, restarts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -21,9 +17,6 @@ from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.ads import ad_events
 from ledgerops.ledger.sources.spark_source import LedgerReader, LedgerStreamReader, Options, register
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 TEXT = """
 seed: 3
 phases: [{shape: constant, rate: 100}]
@@ -34,11 +27,11 @@ duplicates: {share: 0.1, within: 3s}
 START = {"transactions": {"0": 0, "1": 0, "2": 0}}
 
 
-def reader(**options: Any) -> LedgerStreamReader:
+def reader(**options):
     return LedgerStreamReader(Options.of({"plan": TEXT, **{name: str(value) for name, value in options.items()}}))
 
 
-def offsets(*heads: int) -> dict[str, dict[str, int]]:
+def offsets(*heads):
     return {"transactions": {str(p): head for p, head in enumerate(heads)}}
 
 
@@ -174,18 +167,18 @@ def test_a_bounded_read_needs_an_end():
         LedgerReader(Options.of({"plan": TEXT})).partitions()
 
 
-def expected(count: int, origin: float) -> list[dict[str, Any]]:
+def expected(count, origin):
     plan = parse_plan(TEXT)
     made = Generator(plan, origin)
     batches = [b for p, head in enumerate(Layout(plan.partitions).heads(count)) for b in made.batches(p, 0, head)]
     return rows(pa.Table.from_batches(batches, arrow.TRANSACTIONS))
 
 
-def rows(table: pa.Table) -> list[dict[str, Any]]:
+def rows(table):
     return sorted(table.to_pylist(), key=lambda row: (row["transaction_id"], row["event_time"]))
 
 
-def stream(spark: SparkSession, **options: Any) -> DataFrame:
+def stream(spark, **options):
     register(spark)
     reader = spark.readStream.format("ledger").option("plan", TEXT)
     return reader.options(**{name: str(value) for name, value in options.items()}).load()
@@ -222,7 +215,7 @@ def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(spark):
 
 
 @pytest.mark.spark
-def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, tmp_path: Path):
+def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, tmp_path):
     origin = 1700000000.5
     for limit in (300, 300, 1001):  # the second run finds nothing new
         query = (

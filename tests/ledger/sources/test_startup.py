@@ -1,14 +1,10 @@
 """A Python process that Spark starts has connected before it imports PySpark, and PySpark gets that connection."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -35,17 +31,17 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def listener() -> Iterator[socket.socket]:
+def listener():
     with socket.create_server(("127.0.0.1", 0)) as made:
         made.settimeout(60.0)
         yield made
 
 
 @pytest.fixture
-def accept(listener) -> Iterator[Callable[[], socket.socket]]:
+def accept(listener):
     with ExitStack() as stack:
 
-        def accept() -> socket.socket:
+        def accept():
             connection = stack.enter_context(listener.accept()[0])
             connection.settimeout(60.0)
             return connection
@@ -60,7 +56,7 @@ def start(tmp_path, listener):
         (tmp_path / "pyspark" / f"{name}.py").write_text(text)
     started = []
 
-    def start(*arguments: str, without: Sequence[str] = ()) -> subprocess.Popen[str]:
+    def start(*arguments, without=()):
         env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([STARTUP, str(tmp_path)]),
@@ -82,7 +78,7 @@ def start(tmp_path, listener):
         process.communicate()
 
 
-def authenticate(connection: socket.socket) -> None:
+def authenticate(connection):
     assert connection.recv(4) == len(SECRET).to_bytes(4, "big")
     assert connection.recv(100) == SECRET.encode()
     connection.sendall(b"\x00\x00\x00\x02ok")
@@ -140,7 +136,7 @@ def test_other_processes_connect_to_nothing(start, listener, arguments, without)
     assert (process.returncode, errors) == (0, "")
 
 
-def test_the_sitecustomize_that_is_hidden_runs_too(start, tmp_path: Path):
+def test_the_sitecustomize_that_is_hidden_runs_too(start, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('mine')")
     out, _ = start("-c", "import sitecustomize; print(sitecustomize.__file__)").communicate(timeout=60.0)
     assert out.splitlines() == ["mine", f"{STARTUP}/sitecustomize.py"]

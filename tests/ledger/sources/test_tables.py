@@ -1,8 +1,4 @@
-from __future__ import annotations
-
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
@@ -16,12 +12,9 @@ from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.replay import COLUMNS
 from tests.ledger.sources.reference import write_reference
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Path:
+def bank(tmp_path):
     """A data folder: three customers, thirty transactions and one bad row in each file."""
     folder = tmp_path / "data"
     write_reference(folder, ["C0", "C1", "C2"], ["A0"])
@@ -33,17 +26,17 @@ def bank(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_replay_tells_how_many_rows_it_gives(bank: Path, tmp_path: Path) -> None:
+def test_a_replay_tells_how_many_rows_it_gives(bank, tmp_path):
     for table, expected in (("transactions", 30), ("ad_events", 30), ("customers", 3)):
         assert tables.replayed_rows(table, bank, tmp_path / "work") == expected
 
 
-def test_embedded_customers_are_those_of_the_plan(tmp_path: Path) -> None:
+def test_embedded_customers_are_those_of_the_plan(tmp_path):
     plan = load_plan("default")
     assert tables.prepare("customers", "embedded", plan, None, tmp_path).rows == plan.keys.customers
 
 
-def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank: Path, tmp_path: Path) -> None:
+def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank, tmp_path):
     work = tmp_path / "work"
     assert len(rejected(work)) == 0
     for _ in range(2):
@@ -52,26 +45,26 @@ def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank
     assert len(rejected(work)) == 2
 
 
-def test_a_replay_without_a_folder_is_one_line(tmp_path: Path) -> None:
+def test_a_replay_without_a_folder_is_one_line(tmp_path):
     with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
         tables.replayed_rows("transactions", None, tmp_path)
 
 
-def test_every_real_transaction_has_its_customer(data_dir: Path) -> None:
+def test_every_real_transaction_has_its_customer(data_dir):
     orphans = duckdb.sql(
         f"SELECT count(*) FROM '{data_dir}/transactions.csv' ANTI JOIN '{data_dir}/customers.csv' USING (customer_id)"
     ).fetchall()
     assert orphans == [(0,)]
 
 
-def ids(frame: DataFrame, column: str, name: str) -> list[str]:
+def ids(frame, column, name):
     query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
     query.awaitTermination()
     return [row[column] for row in frame.sparkSession.table(name).collect()]
 
 
 @pytest.mark.spark
-def test_a_replay_streams_both_tables(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+def test_a_replay_streams_both_tables(spark, bank, tmp_path):
     given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
     transactions = tables.open_source(spark, "transactions", **given, max_rows_per_trigger=20)
     customers = tables.open_source(spark, "customers", **given)
@@ -80,7 +73,7 @@ def test_a_replay_streams_both_tables(spark: SparkSession, bank: Path, tmp_path:
 
 
 @pytest.mark.spark
-def test_a_replay_streams_ad_events_of_its_transactions(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+def test_a_replay_streams_ad_events_of_its_transactions(spark, bank, tmp_path):
     given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
     events = tables.open_source(spark, "ad_events", **given)
     assert events.schema == StructType.fromDDL(AD_EVENTS)
@@ -88,14 +81,14 @@ def test_a_replay_streams_ad_events_of_its_transactions(spark: SparkSession, ban
 
 
 @pytest.mark.spark
-def test_the_embedded_source_streams_ad_events_of_its_transactions(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_embedded_source_streams_ad_events_of_its_transactions(spark, tmp_path):
     events = tables.open_source(spark, "ad_events", origin=time.time() - 600, limit=500)
     assert events.schema == StructType.fromDDL(AD_EVENTS)
     assert set(ids(events, "event_type", "embedded_ads")) == {"view", "click", "purchase"}
 
 
 @pytest.mark.spark
-def test_embedded_transactions_name_only_customers_that_arrive(spark: SparkSession, tmp_path: Path) -> None:
+def test_embedded_transactions_name_only_customers_that_arrive(spark, tmp_path):
     given = {"plan": load_plan("default"), "work_dir": tmp_path, "origin": time.time() - 600}
     seen = ids(tables.open_source(spark, "transactions", **given, limit=2000), "customer_id", "embedded")
     known = ids(tables.open_source(spark, "customers", **given), "customer_id", "invented")
@@ -105,7 +98,7 @@ def test_embedded_transactions_name_only_customers_that_arrive(spark: SparkSessi
 
 
 @pytest.mark.spark
-def test_customers_arrive_at_their_rate(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+def test_customers_arrive_at_their_rate(spark, bank, tmp_path):
     given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work"}
     early = tables.open_source(spark, "customers", **given, origin=time.time() - 1.5e6, rate=1e-6)
     assert ids(early, "customer_id", "early") == ["C0"]
