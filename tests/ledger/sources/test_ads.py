@@ -8,7 +8,6 @@ import pytest
 from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.plan import parse_plan
-from ledgerops.ledger.plan.schemas import AD_EVENTS
 from ledgerops.ledger.sources.ads import AD_TYPES, EVENT_TYPES, SCHEMA, ad_events, campaigns
 
 ROWS = 60_000
@@ -72,8 +71,3 @@ def test_ten_ads_of_following_numbers_make_a_campaign(spark):
     assert [tuple(row) for row in campaigns(spark).orderBy("ad_id").collect()] == [
         (f"AD{ad:04}", f"CM{(ad + 9) // 10:03}") for ad in range(1, 1001)
     ]
-
-
-@pytest.mark.spark
-def test_spark_reads_the_columns_that_were_agreed(spark):
-    assert spark.createDataFrame([], AD_EVENTS).toArrow().schema.types == SCHEMA.types
