@@ -70,62 +70,53 @@ TAKEN = {
     "as long as may be": (text() + b" " * (MAX_VALUE_BYTES - len(text())), {}),
     "a field twice": (text()[:-1] + b', "type": "Debit"}', {"type": "Debit"}),
 }
+NOT_JSON = {
+    "cut off": text()[:-30],
+    "no JSON": b"hello",
+    "nothing": b"",
+    "two objects": text() + text(),
+    "two objects with a comma": text() + b"," + text(),
+    "words behind it": text() + b" more",
+    "not UTF-8": text().replace(b"Cash", b"C\xe9sh"),
+    "single quotes": text().replace(b'"', b"'"),
+    "not a number": text(amount=b"NaN"),
+    "a list": b"[" + text() + b"]",
+    "a number alone": b"42",
+    "null alone": b"null",
+}
+# what comes -> the field that lacks
+MISSING = {
+    "an empty object": (b"{}", "transaction_id"),
+    "a field left out": (text(amount=...), "amount"),
+    "a field of null": (text(customer_id=None), "customer_id"),
+    "another case": (text(amount=...)[:-1] + b', "Amount": 1}', "amount"),
+    "missing and wrong": (text(amount="x", balance=...), "balance"),
+}
+AMOUNT, INSTANT = "no amount with at most two decimals", "no instant like 2024-03-01T10:00:00Z"
+# what comes -> what is wrong with it
+WRONG = {
+    "a word for an amount": (text(amount="much"), f"amount is {AMOUNT}: string"),
+    "an amount in quotes": (text(amount="12.50"), f"amount is {AMOUNT}: string"),
+    "a third decimal": (text(amount=b"12.505"), f"amount is {AMOUNT}: decimal(5,3)"),
+    "an exponent": (text(amount=b"1e2"), f"amount is {AMOUNT}: double"),
+    "too large an amount": (text(amount=b"10000000000000000.00"), f"amount is {AMOUNT}: decimal(17,0)"),
+    "a number for a text": (text(customer_id=7), "customer_id is no text: bigint"),
+    "an object for a text": (text(type={"a": "b"}), "type is no text: object<a: string>"),
+    "a truth for an operation": (text(operation=True), "operation is no text: boolean"),
+    "a day": (text(event_time="2024-03-01"), f"event_time is {INSTANT}: string"),
+    "a time without a zone": (text(event_time="2024-03-01T10:00:00.123"), f"event_time is {INSTANT}: string"),
+    "a day that there is not": (text(event_time="2024-02-30T10:00:00Z"), f"event_time is {INSTANT}: string"),
+    "milliseconds": (text(event_time=1_709_287_200_000), f"event_time is {INSTANT}: bigint"),
+}
+TOO_LONG = text() + b" " * (MAX_VALUE_BYTES + 1 - len(text()))
 # what comes -> reason and detail
 REFUSED = {
     "no value": (None, "tombstone", "no value"),
-    "a byte too long": (
-        text() + b" " * (MAX_VALUE_BYTES + 1 - len(text())), "oversized", "65537 bytes, of at most 65536",
-    ),
-    "cut off": (text()[:-30], "invalid_json", "not one JSON object in UTF-8"),
-    "no JSON": (b"hello", "invalid_json", "not one JSON object in UTF-8"),
-    "nothing": (b"", "invalid_json", "not one JSON object in UTF-8"),
-    "two objects": (text() + text(), "invalid_json", "not one JSON object in UTF-8"),
-    "two objects with a comma": (text() + b"," + text(), "invalid_json", "not one JSON object in UTF-8"),
-    "words behind it": (text() + b" more", "invalid_json", "not one JSON object in UTF-8"),
-    "not UTF-8": (text().replace(b"Cash", b"C\xe9sh"), "invalid_json", "not one JSON object in UTF-8"),
-    "single quotes": (text().replace(b'"', b"'"), "invalid_json", "not one JSON object in UTF-8"),
-    "not a number": (text(amount=b"NaN"), "invalid_json", "not one JSON object in UTF-8"),
-    "a list": (b"[" + text() + b"]", "invalid_json", "not one JSON object in UTF-8"),
-    "a number alone": (b"42", "invalid_json", "not one JSON object in UTF-8"),
-    "null alone": (b"null", "invalid_json", "not one JSON object in UTF-8"),
-    "an empty object": (b"{}", "missing_field", "no transaction_id"),
-    "a field left out": (text(amount=...), "missing_field", "no amount"),
-    "a field of null": (text(customer_id=None), "missing_field", "no customer_id"),
-    "another case": (text(amount=...)[:-1] + b', "Amount": 1}', "missing_field", "no amount"),
-    "missing and wrong": (text(amount="x", balance=...), "missing_field", "no balance"),
-    "a word for an amount": (
-        text(amount="much"), "wrong_type", "amount is no amount with at most two decimals: string",
-    ),
-    "an amount in quotes": (
-        text(amount="12.50"), "wrong_type", "amount is no amount with at most two decimals: string",
-    ),
-    "a third decimal": (
-        text(amount=b"12.505"), "wrong_type", "amount is no amount with at most two decimals: decimal(5,3)",
-    ),
-    "an exponent": (text(amount=b"1e2"), "wrong_type", "amount is no amount with at most two decimals: double"),
-    "too large an amount": (
-        text(amount=b"10000000000000000.00"), "wrong_type",
-        "amount is no amount with at most two decimals: decimal(17,0)",
-    ),
-    "a number for a text": (text(customer_id=7), "wrong_type", "customer_id is no text: bigint"),
-    "an object for a text": (text(type={"a": "b"}), "wrong_type", "type is no text: object<a: string>"),
-    "a truth for an operation": (text(operation=True), "wrong_type", "operation is no text: boolean"),
-    "a day": (
-        text(event_time="2024-03-01"), "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
-    ),
-    "a time without a zone": (
-        text(event_time="2024-03-01T10:00:00.123"),
-        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
-    ),
-    "a day that there is not": (
-        text(event_time="2024-02-30T10:00:00Z"),
-        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
-    ),
-    "milliseconds": (
-        text(event_time=1_709_287_200_000),
-        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: bigint",
-    ),
-}  # fmt: skip
+    "a byte too long": (TOO_LONG, "oversized", "65537 bytes, of at most 65536"),
+    **{case: (value, "invalid_json", "not one JSON object in UTF-8") for case, value in NOT_JSON.items()},
+    **{case: (value, "missing_field", f"no {field}") for case, (value, field) in MISSING.items()},
+    **{case: (value, "wrong_type", detail) for case, (value, detail) in WRONG.items()},
+}
 
 
 def written(value):
@@ -181,9 +172,9 @@ def test_a_bad_record_is_a_reject_with_its_reason(decoded, case):
     value, reason, detail = REFUSED[case]
 
     assert number not in rows
-    assert (rejects[number].reason, rejects[number].detail) == (reason, detail)
-    assert (rejects[number].topic, rejects[number].partition) == ("transactions", 3)
-    assert rejects[number].value == form(value)
+    reject = rejects[number]
+    assert (reject.reason, reject.detail, reject.topic, reject.partition) == (reason, detail, "transactions", 3)
+    assert reject.value == form(value)
 
 
 def test_what_our_writers_write_is_cut_and_not_parsed(spark):
@@ -191,9 +182,8 @@ def test_what_our_writers_write_is_cut_and_not_parsed(spark):
     records = spark.createDataFrame([(b"C1", v, "transactions", 0, 0, AT) for v in (written(text()), none)], RECORD)
 
     assert records.where(plain_records.is_plain(COLUMNS, keyed=True)).count() == 2
-    assert [each.operation for each in decoding.rows(records, "transactions", True, "cut").collect()] == [
-        "Credit in Cash", None,
-    ]  # fmt: skip
+    found = decoding.rows(records, "transactions", True, "cut").collect()
+    assert [each.operation for each in found] == ["Credit in Cash", None]
 
 
 def count_plain(spark, values):
@@ -234,17 +224,15 @@ def test_an_instant_or_a_number_that_is_cut_is_what_parsing_makes_of_it(spark):
     zones = ["", "Z", "z", "+00:00", "-00:00", "+17:59", "+18:00", "-18:01", "+19:00", "+02:60", "+0200", "+02", "UTC"]
     instants = [f"{day}T10:00:00Z" for day in days] + [f"2024-03-01T{time}Z" for time in times]
     instants += [f"2024-03-01T10:00:00{zone}" for zone in zones]
-    numbers = [b"0", b"-0", b"00", b"1", b"-1.5", b"+1", b".5", b"1.", b"1.50", b"-0.00", b"1.005", b"01.00", b"1.5e1"]
+    numbers = b"0 -0 00 1 -1.5 +1 .5 1. 1.50 -0.00 1.005 01.00 1.5e1".split()
     numbers += [b"9" * digits + end for digits in (15, 16, 17) for end in (b"", b".9", b".99", b".990", b".999")]
     values = [written(text(event_time=instant)) for instant in instants]
     values += [written(text(amount=number)) for number in numbers]
 
-    plain = count_plain(spark, values)
-
-    assert len(values) * 3 // 4 < plain < len(values)
+    assert len(values) * 3 // 4 < count_plain(spark, values) < len(values)
 
 
-def test_every_reason_but_the_key_s_has_a_case():
+def test_every_reason_but_that_of_the_key_has_a_case():
     assert {reason for _, reason, _ in REFUSED.values()} | {"null_key"} == set(REASONS)
 
 
@@ -273,10 +261,10 @@ def test_rows_have_the_columns_of_the_table(spark):
     from ledgerops.ledger.plan.schemas import TABLES
 
     records = spark.createDataFrame([], RECORD)
-    for table in ("transactions", "customers", "ad_events"):
+    found = {table: decoding.rows(records, table, True, table) for table in ("transactions", "customers", "ad_events")}
+    found["rejects"] = decoding.rejects(records, "transactions", True)
+    for table, frame in found.items():
         expected = StructType.fromDDL(TABLES[table])
-        found = decoding.rows(records, table, True, f"x_{table}").schema
-        assert [(each.name, each.dataType) for each in found] == [(each.name, each.dataType) for each in expected]
-    expected = StructType.fromDDL(TABLES["rejects"])
-    found = decoding.rejects(records, "transactions", True).schema
-    assert [(each.name, each.dataType) for each in found] == [(each.name, each.dataType) for each in expected]
+        assert [(each.name, each.dataType) for each in frame.schema] == [
+            (each.name, each.dataType) for each in expected
+        ]

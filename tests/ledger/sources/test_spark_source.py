@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator
-from ledgerops.ledger.plan.partitioning import Layout
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.ads import ad_events
 from ledgerops.ledger.sources.spark_source import LedgerReader, LedgerStreamReader, Options, register
+from tests.programs import until
+from tests.refusals import refusal_of
 
 TEXT = """
 seed: 3
@@ -25,10 +25,15 @@ partitions: {count: 3, pinned: {partition: 1, share: 0.5}}
 duplicates: {share: 0.1, within: 3s}
 """
 START = {"transactions": {"0": 0, "1": 0, "2": 0}}
+ORIGIN = 1700000000.5
 
 
 def reader(**options):
     return LedgerStreamReader(Options.of({"plan": TEXT, **{name: str(value) for name, value in options.items()}}))
+
+
+def initial_offset(**options):
+    return reader(**options).initialOffset()
 
 
 def offsets(*heads):
@@ -99,10 +104,7 @@ def test_available_now_ends_where_it_began():
     source = reader(origin=time.time() - 2)
     source.prepareForTriggerAvailableNow()
     target = source.latestOffset(START, ReadAllAvailable())
-    began = time.monotonic()
-    while source.reportLatestOffset() == target:  # until the clock has moved on
-        assert time.monotonic() - began < 10
-
+    until(lambda: source.reportLatestOffset() != target, 10, "that the clock moves on")
     assert source.latestOffset(target, ReadAllAvailable()) == target
 
 
@@ -125,52 +127,48 @@ def test_partitions_without_new_rows_are_left_out():
     ],
 )
 def test_offsets_of_another_plan_are_refused(start):
-    with pytest.raises(UserError) as caught:
-        reader(origin=0).latestOffset(start, ReadAllAvailable())
-
-    assert str(caught.value) == (
+    assert refusal_of(reader(origin=0).latestOffset, start, ReadAllAvailable()) == (
         f"the offsets {json.dumps(start)} do not belong to this plan: the checkpoint was written with another plan; "
         "use that plan, or start over"
     )
 
 
+def test_a_source_of_nothing_says_what_it_needs():
+    assert refusal_of(initial_offset, plan="") == (
+        "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"
+    )
+
+
+def test_a_bad_plan_is_told_as_in_a_file():
+    assert refusal_of(initial_offset, plan="phases: 1") == "plan.yaml:1: phases: expected a list, got 1"
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("option", "value", "expected"),
     [
-        ({"plan": ""}, "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"),
-        ({"origin": "now"}, "option origin of the source ledger: expected a number >= 0, got 'now'"),
-        ({"limit": "-1"}, "option limit of the source ledger: expected a whole number >= 0, got '-1'"),
-        (
-            {"table": "customers"},
-            "option table of the source ledger: expected transactions or ad_events, got 'customers'",
-        ),
-        (
-            {"maxRowsPerTrigger": "0"},
-            "option maxRowsPerTrigger of the source ledger: expected a whole number >= 1, got '0'",
-        ),
-        ({"plan": "phases: 1"}, "plan.yaml:1: phases: expected a list, got 1"),
+        ("origin", "now", "a number >= 0"),
+        ("limit", "-1", "a whole number >= 0"),
+        ("table", "customers", "transactions or ad_events"),
+        ("maxRowsPerTrigger", "0", "a whole number >= 1"),
     ],
 )
-def test_a_bad_option_is_named(options, message):
-    with pytest.raises(UserError) as caught:
-        reader(**options).initialOffset()
-    assert str(caught.value) == message
+def test_a_bad_option_is_named(option, value, expected):
+    told = refusal_of(initial_offset, **{option: value})
+    assert told == f"option {option} of the source ledger: expected {expected}, got '{value}'"
 
 
 def test_a_stream_without_origin_says_what_it_needs():
-    with pytest.raises(UserError, match="needs the option origin"):
-        reader().latestOffset(START, ReadAllAvailable())
+    assert "needs the option origin" in refusal_of(reader().latestOffset, START, ReadAllAvailable())
 
 
 def test_a_bounded_read_needs_an_end():
-    with pytest.raises(UserError, match="needs the option limit: this plan never ends"):
-        LedgerReader(Options.of({"plan": TEXT})).partitions()
+    endless = LedgerReader(Options.of({"plan": TEXT}))
+    assert "needs the option limit: this plan never ends" in refusal_of(endless.partitions)
 
 
 def expected(count, origin):
-    plan = parse_plan(TEXT)
-    made = Generator(plan, origin)
-    batches = [b for p, head in enumerate(Layout(plan.partitions).heads(count)) for b in made.batches(p, 0, head)]
+    made = Generator(parse_plan(TEXT), origin)
+    batches = [b for p, head in enumerate(made.layout.heads(count)) for b in made.batches(p, 0, head)]
     return rows(pa.Table.from_batches(batches, arrow.TRANSACTIONS))
 
 
@@ -178,61 +176,53 @@ def rows(table):
     return sorted(table.to_pylist(), key=lambda row: (row["transaction_id"], row["event_time"]))
 
 
-def stream(spark, **options):
+@pytest.fixture
+def load(spark):
+    """The rows of the plan, read once or, with `stream`, as a stream."""
     register(spark)
-    reader = spark.readStream.format("ledger").option("plan", TEXT)
-    return reader.options(**{name: str(value) for name, value in options.items()}).load()
+
+    def load(stream=False, **options):
+        source = (spark.readStream if stream else spark.read).format("ledger").option("plan", TEXT)
+        return source.options(**{name: str(value) for name, value in options.items()}).load()
+
+    return load
 
 
 @pytest.mark.spark
-def test_spark_reads_the_columns_that_were_agreed(spark):
+def test_spark_reads_the_columns_that_were_agreed(load):
     from pyspark.sql.types import StructType
 
     from ledgerops.ledger.plan.schemas import TRANSACTIONS
 
-    assert stream(spark, origin=0).schema == StructType.fromDDL(TRANSACTIONS)
+    assert load(stream=True, origin=0).schema == StructType.fromDDL(TRANSACTIONS)
 
 
 @pytest.mark.spark
-def test_a_bounded_read_gives_exactly_the_generated_rows(spark):
-    register(spark)
-    given = {"plan": TEXT, "origin": "1700000000.5"}
-    frame = spark.read.format("ledger").options(**given, limit=1001).load()
-
-    assert rows(frame.toArrow()) == expected(1001, 1700000000.5)
-    assert spark.read.format("ledger").options(**given, limit=0).load().count() == 0
+def test_a_bounded_read_gives_exactly_the_generated_rows(load):
+    assert rows(load(origin=ORIGIN, limit=1001).toArrow()) == expected(1001, ORIGIN)
+    assert load(origin=ORIGIN, limit=0).count() == 0
 
 
 @pytest.mark.spark
-def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(spark):
-    register(spark)
-    given = {"plan": TEXT, "origin": "1700000000.5", "limit": "90"}
-    transactions = spark.read.format("ledger").options(**given).load().toArrow().combine_chunks().to_batches()
-    events = spark.read.format("ledger").options(**given, table="ad_events").load().toArrow()
+def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(load):
+    transactions = load(origin=ORIGIN, limit=90).toArrow().combine_chunks().to_batches()
+    events = load(origin=ORIGIN, limit=90, table="ad_events").toArrow()
 
     assert sum(batch.num_rows for batch in transactions) == 90
     assert events.to_pylist() == [event for batch in transactions for event in ad_events(batch).to_pylist()]
 
 
 @pytest.mark.spark
-def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, tmp_path):
-    origin = 1700000000.5
+def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, load, tmp_path):
     for limit in (300, 300, 1001):  # the second run finds nothing new
-        query = (
-            stream(spark, origin=origin, limit=limit, maxRowsPerTrigger=130)
-            .writeStream.format("parquet")
-            .option("path", str(tmp_path / "out"))
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
+        frame = load(stream=True, origin=ORIGIN, limit=limit, maxRowsPerTrigger=130)
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
         assert query.awaitTermination(120)
 
-    found = rows(spark.read.parquet(str(tmp_path / "out")).toArrow())
-    assert found == expected(1001, origin)
-    ends = [progress.sources[0].endOffset for progress in query.recentProgress]
-    assert json.loads(ends[-1]) == offsets(251, 500, 250)
-    assert json.loads(query.recentProgress[0].sources[0].latestOffset) == offsets(251, 500, 250)
+    assert rows(spark.read.parquet(str(tmp_path / "out")).toArrow()) == expected(1001, ORIGIN)
+    first, last = query.recentProgress[0].sources[0], query.recentProgress[-1].sources[0]
+    assert json.loads(first.latestOffset) == json.loads(last.endOffset) == offsets(251, 500, 250)
 
 
 def test_the_processes_of_the_source_do_without_pandas():
