@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -44,27 +44,29 @@ class Handler(Quiet):
         self.wfile.write(body.encode())
 
 
-@contextmanager
-def serving(*script):
-    server = Background(Handler)
-    server.script, server.heard, server.busy, server.most = list(script), [], 0, 0
-    server.lock, server.gate, server.end = threading.Lock(), threading.Event(), threading.Event()
-    server.gate.set()
-    try:
-        yield server
-    finally:
-        server.gate.set()
-        server.end.set()
-        server.close()
+class Server(Background):
+    """Answers by the script, then with the question, while its gate is open."""
+
+    def __init__(self, *script):
+        self.script, self.heard, self.busy, self.most = list(script), [], 0, 0
+        self.lock, self.gate, self.end = threading.Lock(), threading.Event(), threading.Event()
+        self.gate.set()
+        super().__init__(Handler)
+
+    def close(self):
+        self.gate.set()
+        self.end.set()
+        super().close()
 
 
 @contextmanager
-def calling(server, limits=PATIENT, user=""):
-    calls = Calls(f"http://{user}127.0.0.1:{server.server_port}", limits)
-    try:
-        yield calls
-    finally:
-        calls.close()
+def calling(*script, limits=PATIENT, user=""):
+    """A server that answers by the script, and calls to it."""
+    with (
+        closing(Server(*script)) as server,
+        closing(Calls(f"http://{user}127.0.0.1:{server.server_port}", limits)) as calls,
+    ):
+        yield server, calls
 
 
 def ask(calls, *questions, seconds=30.0):
@@ -72,7 +74,7 @@ def ask(calls, *questions, seconds=30.0):
 
 
 def test_each_question_gets_its_own_answer_in_order():
-    with serving() as server, calling(server) as calls:
+    with calling() as (server, calls):
         questions = [{"n": n} for n in range(50)]
 
         assert ask(calls, *questions) == questions
@@ -81,13 +83,13 @@ def test_each_question_gets_its_own_answer_in_order():
 
 
 def test_no_question_is_no_call():
-    with serving() as server, calling(server) as calls:
+    with calling() as (server, calls):
         assert ask(calls) == []
         assert server.heard == []
 
 
 def test_calls_are_concurrent_up_to_the_limit_and_not_beyond():
-    with serving() as server, calling(server) as calls:
+    with calling() as (server, calls):
         server.gate.clear()
         asker = threading.Thread(target=ask, args=(calls, *({"n": n} for n in range(12))))
         asker.start()
@@ -103,14 +105,14 @@ def test_calls_are_concurrent_up_to_the_limit_and_not_beyond():
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_what_may_pass_is_tried_again_and_soon(status):
     # "soon" is within the time of `ask`: Retry-After asks for an hour
-    with serving((status, "busy"), (status, "busy")) as server, calling(server) as calls:
+    with calling((status, "busy"), (status, "busy")) as (server, calls):
         assert ask(calls, {"n": 1}) == [{"n": 1}]
         assert len(server.heard) == 3
 
 
 def test_a_hanging_attempt_is_given_up_and_tried_again():
     # a machine that is slow takes more than the second attempt
-    with serving((HANG, "")) as server, calling(server, replace(HASTY, retries=20)) as calls:
+    with calling((HANG, ""), limits=replace(HASTY, retries=20)) as (server, calls):
         assert ask(calls, {"n": 1}, seconds=20.0) == [{"n": 1}]  # before the server would end the first
         assert len(server.heard) >= 2
 
@@ -126,29 +128,27 @@ def test_a_hanging_attempt_is_given_up_and_tried_again():
     ],
 )
 def test_one_bad_call_is_a_failure_with_a_reason_and_the_others_go_on(answer, attempts, reason):
-    limits = HASTY if answer[0] == HANG else PATIENT
-    with serving(*[answer] * attempts) as server, calling(server, limits) as calls:
+    with calling(*[answer] * attempts, limits=HASTY if answer[0] == HANG else PATIENT) as (server, calls):
         assert ask(calls, {"n": 1}) == [Failure(reason)]
         until(lambda: len(server.heard) == attempts, 30, "the server hears of each attempt")
         assert ask(calls, {"n": 2}, {"n": 3}) == [{"n": 2}, {"n": 3}]
 
 
 def test_a_service_that_is_not_there_is_said():
-    with serving() as server, calling(server) as calls:
-        pass
-    with calling(server) as calls:
+    with calling() as (server, calls):
+        server.close()
         assert ask(calls, {"n": 1}) == [Failure("cannot connect")]
 
 
 def test_an_answer_of_another_shape_is_a_failure():
-    with serving() as server, calling(server) as calls:
+    with calling() as (_, calls):
         deadline = time.monotonic() + 30
         answers = calls.run(lambda question: calls.post("/ask", question)["scores"], [{"n": 1}], deadline)
         assert answers == [Failure("unexpected answer (KeyError)")]
 
 
 def test_all_calls_together_end_by_the_deadline():
-    with serving() as server, calling(server, Limits(concurrency=2, timeout_seconds=30.0, retries=0)) as calls:
+    with calling(limits=Limits(concurrency=2, timeout_seconds=30.0, retries=0)) as (server, calls):
         server.gate.clear()
         began = time.monotonic()
 
@@ -163,7 +163,7 @@ def test_all_calls_together_end_by_the_deadline():
 
 
 def test_user_and_password_are_sent_and_not_said():
-    with serving((503, ""), (503, ""), (503, "")) as server, calling(server, user="me:secret@") as calls:
+    with calling((503, ""), (503, ""), (503, ""), user="me:secret@") as (server, calls):
         assert ask(calls, {"n": 1}) == [Failure("status 503")]
         assert {head for _, _, head in server.heard} == {"Basic bWU6c2VjcmV0"}
         assert calls.url == server.url

@@ -35,21 +35,20 @@ def stage(database, *rows):
     )
 
 
+COUNTS = Target("counts", COLUMNS, ("customer_id",))
+
+
+def fill(database, target, route=None, values=()):
+    database.execute(target.fill("staging", route, "event_time"), values)
+
+
 def test_of_several_rows_of_a_key_the_latest_wins_then_the_greatest(database):
-    target = Target("counts", COLUMNS, ("customer_id",))
-    stage(
-        database,
-        ("C1", EARLY, 9, None),
-        ("C1", LATE, 1, '{"a": [1]}'),
-        ("C1", None, 10, None),
-        ("C2", LATE, 1, None),
-        ("C2", LATE, None, None),
-        ("C2", LATE, 2, None),
-    )
-    target.prepare(database)
+    first = [("C1", EARLY, 9, None), ("C1", LATE, 1, '{"a": [1]}'), ("C1", None, 10, None)]
+    stage(database, *first, *(("C2", LATE, amount, None) for amount in (1, None, 2)))
+    COUNTS.prepare(database)
     database.execute("INSERT INTO counts VALUES ('C1', now(), 77), ('C3', NULL, 3)")
 
-    database.execute(target.fill("staging", None, "event_time"))
+    fill(database, COUNTS)
 
     assert database.execute("SELECT * FROM counts ORDER BY 1").fetchall() == [
         ("C1", LATE, Decimal("1.00"), {"a": [1]}),
@@ -61,12 +60,9 @@ def test_of_several_rows_of_a_key_the_latest_wins_then_the_greatest(database):
 def test_rows_without_a_key_are_all_added(database):
     target = Target("all.rows", COLUMNS, ())  # a route's value may look like anything
     stage(database, ("C1", EARLY, 9, None), ("C1", EARLY, 9, None))
-    target.prepare(database)
-
-    database.execute(target.fill("staging", None, "event_time"))
-    target.prepare(database)
-    database.execute(target.fill("staging", "customer_id", "event_time"), ["C1"])
-    database.execute(target.fill("staging", "customer_id", "event_time"), ["C2"])
+    for route, values in ((None, ()), ("customer_id", ["C1"]), ("customer_id", ["C2"])):
+        target.prepare(database)
+        fill(database, target, route, values)
 
     assert database.execute('SELECT count(*) FROM "all.rows"').fetchone() == (4,)
 
@@ -78,70 +74,48 @@ def test_rows_that_two_tasks_wrote_are_counted(database):
     assert repeated_rows(database, "staging") == 1
 
 
+NO_KEY = "has no primary key or unique index on (customer_id)"
+OTHERS = "event_time timestamptz, amount numeric(18,2), notes jsonb"
+NO_TYPE = "has event_time as timestamp without time zone, not as timestamp with time zone"
+
+
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        pytest.param(
-            "customer_id text PRIMARY KEY, event_time timestamptz, notes jsonb",
-            "has no column amount",
-            id="a column less",
-        ),
-        pytest.param(
-            "customer_id text PRIMARY KEY, event_time timestamp, amount numeric(18,2), notes jsonb",
-            "has event_time as timestamp without time zone, not as timestamp with time zone",
-            id="another type",
-        ),
-        pytest.param(
-            "customer_id text, event_time timestamptz, amount numeric(18,2), notes jsonb",
-            "has no primary key or unique index on (customer_id)",
-            id="no key",
-        ),
-        pytest.param(
-            "customer_id text, event_time timestamptz, amount numeric(18,2), notes jsonb, UNIQUE (customer_id, amount)",
-            "has no primary key or unique index on (customer_id)",
-            id="a key of more columns",
-        ),
+        pytest.param("customer_id text UNIQUE, event_time timestamptz, notes jsonb", "has no column amount", id="less"),
+        pytest.param(f"customer_id text UNIQUE, {OTHERS.replace('tz', '')}", NO_TYPE, id="another type"),
+        pytest.param(f"customer_id text, {OTHERS}", NO_KEY, id="no key"),
+        pytest.param(f"customer_id text, {OTHERS}, UNIQUE (customer_id, amount)", NO_KEY, id="a key of more columns"),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
     database.execute(f"CREATE TABLE counts ({columns})")
-    with pytest.raises(UserError) as refused:
-        Target("counts", COLUMNS, ("customer_id",)).prepare(database)
-    assert str(refused.value) == f"cannot write to table counts: it {reason}; rename it, or alter it to fit"
+    told = refusal_of(COUNTS.prepare, database)
+    assert told == f"cannot write to table counts: it {reason}; rename it, or alter it to fit"
 
 
 @pytest.mark.parametrize(
     "columns",
     [
-        pytest.param(
-            "customer_id text PRIMARY KEY, event_time timestamptz, amount numeric(18,2), notes jsonb", id="the same"
-        ),
-        pytest.param(
-            "seen timestamptz DEFAULT now(), notes jsonb, amount numeric(18,2), customer_id text UNIQUE, "
-            "event_time timestamptz",
-            id="in another order, with more",
-        ),
+        pytest.param(f"customer_id text PRIMARY KEY, {OTHERS}", id="the same"),
+        pytest.param(f"seen timestamptz DEFAULT now(), {OTHERS}, customer_id text UNIQUE", id="more, in another order"),
     ],
-)  # fmt: skip
+)
 def test_a_table_of_ones_own_that_fits_is_taken(database, columns):
     database.execute(f"CREATE TABLE counts ({columns})")
     stage(database, ("C1", EARLY, 9, None))
-    target = Target("counts", COLUMNS, ("customer_id",))
 
-    target.prepare(database)
-    database.execute(target.fill("staging", None, "event_time"))
+    COUNTS.prepare(database)
+    fill(database, COUNTS)
 
     assert database.execute("SELECT customer_id, amount FROM counts").fetchall() == [("C1", Decimal("9.00"))]
 
 
 def test_the_password_is_told_nowhere(tmp_path):
     sink = PostgresSink("postgresql://ledger:geheim@127.0.0.1:1/bank")
-
-    with pytest.raises(UserError) as refused:
-        sink.last_batch(JOB, tmp_path)
-
-    assert str(refused.value).startswith("cannot reach postgresql://ledger@127.0.0.1:1/bank: connection failed: ")
-    assert "geheim" not in f"{refused.value}{sink!r}{sink}"
+    told = refusal_of(sink.last_batch, JOB, tmp_path)
+    assert told.startswith("cannot reach postgresql://ledger@127.0.0.1:1/bank: connection failed: ")
+    assert "geheim" not in f"{told}{sink!r}{sink}"
 
 
 @pytest.mark.parametrize(

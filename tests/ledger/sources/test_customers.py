@@ -13,14 +13,9 @@ from tests.ledger.sources.reference import write_reference
 IDS = ["C3", "C1", "C2"]
 
 
-def test_generated_customers_are_the_same_for_the_same_seed():
-    assert customers.generate_customers(IDS, 7) == customers.generate_customers(IDS, 7)
+def test_generated_customers_depend_on_the_seed_and_not_on_who_else_is_generated():
+    assert customers.generate_customers(["C1"], 7) == customers.generate_customers(IDS, 7).slice(1, 1)
     assert customers.generate_customers(IDS, 7) != customers.generate_customers(IDS, 8)
-
-
-def test_a_customer_does_not_depend_on_who_else_is_generated():
-    alone = customers.generate_customers(["C1"], 7).to_pylist()
-    assert alone == customers.generate_customers(IDS, 7).slice(1, 1).to_pylist()
 
 
 def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps():
@@ -98,9 +93,8 @@ def test_the_real_files_are_read_whole(tmp_path, data_dir):
     for name, table in (("customers", read), ("accounts", accounts)):
         assert [(table.num_rows,)] == duckdb.sql(f"SELECT count(*) FROM '{data_dir}/{name}.csv'").fetchall()
     assert rejected(tmp_path) == []
-    first = read.slice(0, 1).to_pylist()[0]
-    assert (first["customer_id"], first["city"], first["district_id"]) == ("C00000001", "Albuquerque", 18)
-    assert first["updated_at"] == datetime(1990, 12, 13, tzinfo=UTC)
+    first = read.select(["customer_id", "city", "district_id", "updated_at"]).slice(0, 1).to_pylist()[0]
+    assert [*first.values()] == ["C00000001", "Albuquerque", 18, datetime(1990, 12, 13, tzinfo=UTC)]
     assert accounts["opened_on"][0].as_py() == date(2013, 1, 1)
 
 

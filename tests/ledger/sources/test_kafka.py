@@ -47,7 +47,6 @@ def test_a_start_that_is_none_is_refused(text):
 def bank(kafka):
     """The topics of customers and ad events under a prefix of their own, and a function that sends to them."""
     from confluent_kafka import Producer
-    from confluent_kafka.admin import NewTopic
 
     prefix, producer = f"s-{uuid.uuid4().hex[:8]}.", Producer(kafka.client.librdkafka())
     admin = reach(kafka.client)  # its answers end with it

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.sources import landing
+from tests.refusals import refusal_of
 
 
 def test_a_folder_offers_the_tables_that_it_has_folders_for(tmp_path):
@@ -14,17 +14,12 @@ def test_a_folder_offers_the_tables_that_it_has_folders_for(tmp_path):
 
 
 def test_a_folder_that_is_not_there_or_has_nothing_is_refused(tmp_path):
-    with pytest.raises(UserError) as missing:
-        landing.tables_in(tmp_path / "no")
-    with pytest.raises(UserError) as empty:
-        landing.tables_in(tmp_path)
-
-    assert str(missing.value) == (
-        f"no landing folder {tmp_path / 'no'}; create it, with a folder for each table: "
-        "transactions, customers, ad_events"
+    tables = "transactions, customers, ad_events"
+    assert refusal_of(landing.tables_in, tmp_path / "no") == (
+        f"no landing folder {tmp_path / 'no'}; create it, with a folder for each table: {tables}"
     )
-    assert str(empty.value) == (
-        f"nothing to read in {tmp_path}: it has none of the folders transactions, customers, ad_events"
+    assert refusal_of(landing.tables_in, tmp_path) == (
+        f"nothing to read in {tmp_path}: it has none of the folders {tables}"
     )
 
 

@@ -57,18 +57,12 @@ def start(tmp_path, listener):
     started = []
 
     def start(*arguments, without=()):
-        env = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([STARTUP, str(tmp_path)]),
-            "PYTHON_WORKER_FACTORY_PORT": str(listener.getsockname()[1]),
-            "PYTHON_WORKER_FACTORY_SECRET": SECRET,
-        }
-        for name in without:
-            del env[name]
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            [sys.executable, *arguments], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
-        )
+        port, pipe = str(listener.getsockname()[1]), subprocess.PIPE
+        env = {"PYTHON_WORKER_FACTORY_PORT": port, "PYTHON_WORKER_FACTORY_SECRET": SECRET}
+        env = {name: value for name, value in env.items() if name not in without}
+        env |= {"PYTHONPATH": os.pathsep.join([STARTUP, str(tmp_path)])}
+        command = [sys.executable, *arguments]
+        process = subprocess.Popen(command, env=os.environ | env, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         started.append(process)
         return process
 
@@ -97,24 +91,17 @@ def test_it_connects_before_pyspark_is_imported_and_pyspark_uses_the_connection(
 
 def test_only_the_first_connection_is_kept_for_pyspark(start, accept):
     process = start("-m", "pyspark.runner", "2")
-
     first = accept()
     authenticate(first)
     process.communicate("go on\n", timeout=60.0)
-    second = accept()
-
-    assert (first.recv(100), second.recv(100)) == (b"hello", b"hello")
+    assert (first.recv(100), accept().recv(100)) == (b"hello", b"hello")
 
 
 def test_pyspark_connects_itself_where_the_first_connection_was_refused(start, accept):
     process = start("-m", "pyspark.runner", "1")
-
-    first = accept()
-    first.close()
+    accept().close()
     _, errors = process.communicate("go on\n", timeout=60.0)
-    second = accept()
-
-    assert (second.recv(100), errors) == (b"hello", "")
+    assert (accept().recv(100), errors) == (b"hello", "")
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,13 @@ def test_every_real_transaction_has_its_customer(data_dir):
     assert orphans == [(0,)]
 
 
+@pytest.fixture
+def replay(spark, bank, tmp_path):
+    """Opens a table of the bank's data as a stream."""
+    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
+    return lambda table, **options: tables.open_source(spark, table, **{**given, **options})
+
+
 def ids(frame, column, name):
     query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
     query.awaitTermination()
@@ -64,24 +71,16 @@ def ids(frame, column, name):
 
 
 @pytest.mark.spark
-def test_a_replay_streams_both_tables(spark, bank, tmp_path):
-    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
-    transactions = tables.open_source(spark, "transactions", **given, max_rows_per_trigger=20)
-    customers = tables.open_source(spark, "customers", **given)
+def test_a_replay_streams_every_table(replay):
+    transactions, events = replay("transactions", max_rows_per_trigger=20), replay("ad_events")
     assert sorted(ids(transactions, "transaction_id", "replayed")) == sorted(f"T{n}" for n in range(30))
-    assert sorted(ids(customers, "customer_id", "real_customers")) == ["C0", "C1", "C2"]
-
-
-@pytest.mark.spark
-def test_a_replay_streams_ad_events_of_its_transactions(spark, bank, tmp_path):
-    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
-    events = tables.open_source(spark, "ad_events", **given)
-    assert events.schema == StructType.fromDDL(AD_EVENTS)
     assert sorted(ids(events, "page_id", "replayed_ads")) == sorted(f"page-A{n}" for n in range(30))
+    assert events.schema == StructType.fromDDL(AD_EVENTS)
+    assert sorted(ids(replay("customers"), "customer_id", "real_customers")) == ["C0", "C1", "C2"]
 
 
 @pytest.mark.spark
-def test_the_embedded_source_streams_ad_events_of_its_transactions(spark, tmp_path):
+def test_the_embedded_source_streams_ad_events_of_its_transactions(spark):
     events = tables.open_source(spark, "ad_events", origin=time.time() - 600, limit=500)
     assert events.schema == StructType.fromDDL(AD_EVENTS)
     assert set(ids(events, "event_type", "embedded_ads")) == {"view", "click", "purchase"}
@@ -98,7 +97,6 @@ def test_embedded_transactions_name_only_customers_that_arrive(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_customers_arrive_at_their_rate(spark, bank, tmp_path):
-    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work"}
-    early = tables.open_source(spark, "customers", **given, origin=time.time() - 1.5e6, rate=1e-6)
+def test_customers_arrive_at_their_rate(replay):
+    early = replay("customers", origin=time.time() - 1.5e6, rate=1e-6)
     assert ids(early, "customer_id", "early") == ["C0"]
