@@ -6,6 +6,7 @@ import shutil
 import time
 from collections import Counter
 from decimal import Decimal
+from functools import cache
 from itertools import count, islice
 
 import duckdb
@@ -43,42 +44,36 @@ ALL_ROWS = [row for batch in BATCHES for row in batch]
 @pytest.fixture(scope="module")
 def made(spark, tmp_path_factory):
     """Each query's checkpoint and progress, made when first asked for."""
-    done = {}
-
-    def get(name):
-        if name not in done:
-            done[name] = make(spark, name, tmp_path_factory.mktemp(name))
-        return done[name]
-
-    return get
+    return cache(lambda name: make(spark, name, tmp_path_factory.mktemp(name)))
 
 
 @pytest.fixture(scope="module")
 def copied(made, tmp_path_factory):
     """A copy of a query's checkpoint, and what it looked like: nobody else, as the maintenance of the query that wrote
     it, is at work there."""
-    done = {}
 
+    @cache
     def get(name):
-        if name not in done:
-            copy = tmp_path_factory.mktemp(name) / "checkpoint"
-            shutil.copytree(made(name)[0], copy)
-            done[name] = copy, prints(copy)
-        return done[name]
+        copy = tmp_path_factory.mktemp(name) / "checkpoint"
+        shutil.copytree(made(name)[0], copy)
+        return copy, prints(copy)
 
     return get
 
 
 @pytest.fixture(scope="module")
 def look(spark, copied):
-    """The only operator of a query, or its only store, as the document tells it."""
-    seen = {}
+    """What is told of a query's state."""
+    return cache(lambda name, **wanted: summarize(copied(name)[0], Selection(**wanted), spark))
 
-    def get(name, **wanted):
-        asked = (name, *sorted(wanted.items()))
-        if asked not in seen:
-            seen[asked] = summarize(copied(name)[0], Selection(**wanted), spark)
-        return seen[asked]
+
+@pytest.fixture
+def spoilt(made, tmp_path):
+    """A copy of a query's checkpoint for a case to spoil."""
+
+    def get(name):
+        shutil.copytree(made(name)[0], tmp_path / "checkpoint")
+        return tmp_path / "checkpoint"
 
     return get
 
@@ -109,9 +104,9 @@ def prints(folder):
 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_the_rows_of_the_newest_batch_are_those_of_its_metric(name, made, look):
-    told, progress = look(name), made(name)[1]
-    assert told["batch"] == progress[-1]["batchId"]
-    metric = {one["operatorName"]: one["numRowsTotal"] for one in progress[-1]["stateOperators"]}
+    told, newest = look(name), made(name)[1][-1]
+    assert told["batch"] == newest["batchId"]
+    metric = {one["operatorName"]: one["numRowsTotal"] for one in newest["stateOperators"]}
     assert {one["name"]: one["rows"] for one in told["operators"]} == metric
 
 
@@ -164,16 +159,13 @@ def test_growth_comes_from_changes_or_from_snapshots(name, source, added, look):
     assert grown["batches"] == [{"batch": batch, "rows": 7} for batch in range(4)]
 
 
-def test_growth_by_changes_is_exact_where_rows_come_and_go(look):
-    grown = only(look("dedup"))["growth"]
+def test_growth_by_changes_is_exact_where_rows_come_and_go_and_begins_where_it_is_asked_to(look):
+    grown, later = only(look("dedup"))["growth"], only(look("dedup", since=1, batch=3))["growth"]
+
     # the late batch brings one id and moves the watermark past the 60 others
     assert (grown["since"], grown["added"], grown["removed"]) == (0, 41, 60)
     assert [one["rows"] for one in grown["batches"]] == [20, 40, 60, 61, 1]
-
-
-def test_growth_begins_where_it_is_asked_to(look):
-    grown = only(look("dedup", since=1, batch=3))["growth"]
-    assert (grown["since"], grown["until"], grown["added"], grown["removed"]) == (1, 3, 21, 0)
+    assert (later["since"], later["until"], later["added"], later["removed"]) == (1, 3, 21, 0)
 
 
 @pytest.mark.parametrize("name", named("pairs", "pairs_hdfs"))
@@ -214,7 +206,11 @@ def test_a_join_that_keeps_both_sides_in_one_store_is_shown_by_side(look):
 def test_variables_of_transform_with_state_hold_what_the_rows_say(look):
     [operator] = look("notes", top=20, rows=100, show_keys=True)["operators"]
     stores = {one["store"]: one for one in operator["stores"]}
-    of = Counter(row["customer_id"] for row in ALL_ROWS)
+    ids, last, types, timers = (stores[name] for name in ("ids", "last", "types", "timers"))
+    counted = {
+        (row["key"]["customer_id"], row["user_map_key"]["type"]): row["user_map_value"]["count"]
+        for row in types["sample"]
+    }
 
     assert {name: (one["kind"], one["ttl"], one["rows"], one["keys"]) for name, one in stores.items()} == {
         "ids": ("list", False, 63, 7),
@@ -222,22 +218,18 @@ def test_variables_of_transform_with_state_hold_what_the_rows_say(look):
         "types": ("map", False, 14, 7),
         "timers": ("timers", False, 7, None),
     }
-    assert {key["key"]["customer_id"]: key["rows"] for key in stores["ids"]["top"]} == of
-    found = Counter(row["list_element"]["id"] for row in stores["ids"]["sample"])
-    assert found == Counter(row["transaction_id"] for row in ALL_ROWS)
-    last = {row["customer_id"]: str(row["amount"]) for row in ALL_ROWS}
-    assert {row["key"]["customer_id"]: row["value"]["value"]["amount"] for row in stores["last"]["sample"]} == last
-    assert [column["name"] for column in stores["last"]["value"]] == ["amount"]
-    types = Counter((row["customer_id"], row["type"]) for row in ALL_ROWS)
-    assert {
-        (row["key"]["customer_id"], row["user_map_key"]["type"]): row["user_map_value"]["count"]
-        for row in stores["types"]["sample"]
-    } == types
-    assert stores["types"]["growth"]["source"] == "changes" and stores["types"]["growth"]["added"] == 0
-    assert stores["timers"]["timers"]["first"] <= stores["timers"]["timers"]["last"]
+    of = Counter(row["customer_id"] for row in ALL_ROWS)
+    assert {key["key"]["customer_id"]: key["rows"] for key in ids["top"]} == of
+    sample = Counter(row["list_element"]["id"] for row in ids["sample"])
+    assert sample == Counter(row["transaction_id"] for row in ALL_ROWS)
+    amounts = {row["customer_id"]: str(row["amount"]) for row in ALL_ROWS}
+    assert {row["key"]["customer_id"]: row["value"]["value"]["amount"] for row in last["sample"]} == amounts
+    assert [column["name"] for column in last["value"]] == ["amount"]
+    assert counted == Counter((row["customer_id"], row["type"]) for row in ALL_ROWS)
+    assert (types["growth"]["source"], types["growth"]["added"]) == ("changes", 0)
+    assert timers["timers"]["first"] <= timers["timers"]["last"]
     # a variable's first batch makes its column family, which makes a snapshot
-    assert [file["snapshot_batch"] for file in operator["files"]] == [0, 0]
-    assert [file["snapshot_age"] for file in operator["files"]] == [2, 2]
+    assert [(file["snapshot_batch"], file["snapshot_age"]) for file in operator["files"]] == [(0, 2), (0, 2)]
 
 
 def test_a_shipped_job_with_variables_is_told_by_them(look):
@@ -261,12 +253,13 @@ def test_each_of_two_operators_is_told_and_one_can_be_chosen(look):
 
 def test_keys_and_texts_are_hashed_unless_they_are_asked_for(look):
     hidden, shown = (only(look("pairs", store="left", rows=3, top=3, show_keys=show)) for show in (False, True))
+    text = json.dumps([hidden["top"], hidden["sample"]])
+    value, full = hidden["sample"][0]["value"], shown["sample"][0]["value"]
 
     assert [key["key"]["field0"] for key in hidden["top"]] == [hashed(key["key"]["field0"]) for key in shown["top"]]
-    text = json.dumps([hidden["top"], hidden["sample"]])
     assert not any(row["customer_id"] in text or row["transaction_id"] in text for row in ROWS)
-    assert hidden["sample"][0]["value"]["debit_event_time"] == shown["sample"][0]["value"]["debit_event_time"]
-    assert hidden["sample"][0]["value"]["debit_customer_id"] == hashed(shown["sample"][0]["value"]["debit_customer_id"])
+    assert value["debit_event_time"] == full["debit_event_time"]
+    assert value["debit_customer_id"] == hashed(full["debit_customer_id"])
 
 
 def test_keys_can_be_ranked_by_one_column_times_included(look):
@@ -279,9 +272,8 @@ def test_a_column_that_the_key_has_not_is_said(look):
         look("counts", key="amount")
 
 
-def test_what_spark_cannot_read_is_one_line(made, spark, tmp_path):
-    copy = tmp_path / "checkpoint"
-    shutil.copytree(made("counts")[0], copy)
+def test_what_spark_cannot_read_is_one_line(spoilt, spark):
+    copy = spoilt("counts")
     for file in copy.glob("state/0/*/3.changelog"):
         file.write_bytes(b"")
         file.with_name(".3.changelog.crc").unlink(missing_ok=True)
@@ -290,9 +282,8 @@ def test_what_spark_cannot_read_is_one_line(made, spark, tmp_path):
         summarize(copy, Selection(), spark)
 
 
-def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(made, spark, tmp_path):
-    copy = tmp_path / "checkpoint"
-    shutil.copytree(made("notes")[0], copy)
+def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(spoilt, spark):
+    copy = spoilt("notes")
     for file in copy.glob("state/0/_metadata/v2/0"):
         file.write_text(file.read_text().replace("_stateSchema", "_gone"))
 

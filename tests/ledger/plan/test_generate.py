@@ -44,10 +44,6 @@ def test_any_split_of_a_range_gives_the_same_rows(partition, cuts):
     assert pa.concat_tables(parts).equals(rows(plan, partition, cuts[0], cuts[-1]))
 
 
-def test_an_empty_range_has_no_rows():
-    assert rows(parse_plan(PLAN), 1, 500, 500).num_rows == 0
-
-
 def test_another_seed_gives_other_rows():
     one, other = parse_plan(PLAN), parse_plan(PLAN.replace("seed: 3", "seed: 4"))
     assert not rows(one, 1, 0, 100).equals(rows(other, 1, 0, 100))
@@ -100,10 +96,8 @@ def test_late_rows_lie_back_by_the_delay_that_the_plan_names():
     plan = parse_plan(PLAN)
     delays = Generator(plan, ORIGIN).delays(np.arange(100_000))
     late = delays[delays > 0]
-
     assert len(late) / 100_000 == pytest.approx(0.1, abs=0.005)
-    assert late.min() >= 5
-    assert late.max() <= 50
+    assert late.min() >= 5 and late.max() <= 50
     assert late.mean() == pytest.approx(27.5, abs=0.5)
 
 

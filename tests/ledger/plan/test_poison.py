@@ -46,11 +46,12 @@ def test_a_plan_may_make_none(poison):
     assert (kinds_after(poison, 3, RECORDS, KEYLESS) == -1).all()
 
 
-def test_invalid_json_is_cut_off():
+def test_invalid_json_is_cut_off_and_a_tombstone_is_a_key_alone():
     key, value = spoiled("invalid_json")
     assert key == b"C1"
     with pytest.raises(json.JSONDecodeError):
         json.loads(value)
+    assert spoiled("tombstone") == (b"C1", None)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,3 @@ def test_a_null_key_comes_with_a_valid_value_of_an_id_that_no_transaction_has():
     key, value = spoiled("null_key")
     assert key is None
     assert json.loads(value) == {**json.loads(VALUE), "transaction_id": "X0000000007"}
-
-
-def test_a_tombstone_is_a_key_alone():
-    assert spoiled("tombstone") == (b"C1", None)

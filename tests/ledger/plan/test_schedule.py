@@ -80,27 +80,16 @@ def test_amounts_that_can_be_worked_out_by_hand(phase, seconds, amount):
     assert phase.amount(np.array([float(seconds)]))[0] == pytest.approx(amount)
 
 
-def test_the_last_phase_holds_for_ever():
+def test_the_last_phase_holds_for_ever_and_nothing_is_due_before_the_start():
     schedule = Schedule((Constant(10, 10), Constant(1, math.inf)), repeat=False)
-    assert schedule.due(1010) == 1100
+    assert (schedule.due(1010), schedule.due(-5)) == (1100, 0)
 
 
 def test_a_repeated_schedule_begins_again():
     schedule = Schedule((Constant(10, 10), Constant(0, 10)), repeat=True)
 
-    assert [schedule.due(seconds) for seconds in (10, 19.9, 20, 21, 30, 40, 2000)] == [
-        100,
-        100,
-        100,
-        110,
-        200,
-        200,
-        10000,
-    ]
-
-
-def test_nothing_is_due_before_the_start():
-    assert Schedule((Constant(1000, math.inf),), repeat=False).due(-5) == 0
+    due = {10: 100, 19.9: 100, 20: 100, 21: 110, 30: 200, 40: 200, 2000: 10_000}
+    assert {seconds: schedule.due(seconds) for seconds in due} == due
 
 
 def test_a_year_later_the_schedule_is_still_exact():

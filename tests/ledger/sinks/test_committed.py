@@ -1,3 +1,5 @@
+"""Which files of an output belong to a committed batch."""
+
 import json
 
 import pytest
@@ -35,17 +37,15 @@ def test_a_compact_file_stands_for_all_before_it(tmp_path):
     log(tmp_path, "9.compact", "part-7.parquet", "part-8.parquet", "part%209.parquet")
     log(tmp_path, "10", "part-10.parquet")
 
-    assert [file.name for file in committed_files(tmp_path)] == [
-        "part-7.parquet",
-        "part-8.parquet",
-        "part 9.parquet",
-        "part-10.parquet",
-    ]
+    names = [file.name for file in committed_files(tmp_path)]
+    assert names == ["part-7.parquet", "part-8.parquet", "part 9.parquet", "part-10.parquet"]
 
 
-def test_a_deleted_file_is_not_named(tmp_path):
+def test_neither_a_deleted_file_nor_a_folder_that_only_looks_like_a_batch_is_named(tmp_path):
     log(tmp_path, "0", "part-a.parquet", action="delete")
     assert committed_files(tmp_path) == []
+    (tmp_path / "other" / "batch=²").mkdir(parents=True)
+    assert committed_files(tmp_path / "other") == []
 
 
 def test_files_of_a_route_are_found_in_its_folders_wherever_the_output_lies_now(tmp_path):
@@ -56,9 +56,7 @@ def test_files_of_a_route_are_found_in_its_folders_wherever_the_output_lies_now(
 
 
 def test_an_output_in_a_folder_named_like_a_routes_is_not_taken_for_one(tmp_path):
-    (tmp_path / "_spark_metadata").mkdir()
-    entry = {"path": "file:///runs/plan=whale/part-a.parquet", "action": "add"}
-    (tmp_path / "_spark_metadata" / "0").write_text("v1\n" + json.dumps(entry))
+    log(tmp_path, "0", "plan=whale/part-a.parquet")
     assert committed_files(tmp_path) == [tmp_path / "part-a.parquet"]
 
 
@@ -68,17 +66,9 @@ def test_an_output_in_a_folder_named_like_a_routes_is_not_taken_for_one(tmp_path
     ids=["torn", "a list", "no path", "nested too deeply", "not UTF-8"],
 )
 def test_a_log_that_is_damaged_is_told_in_one_line(tmp_path, entry):
-    file = tmp_path / "_spark_metadata" / "0"
-    file.parent.mkdir()
-    file.write_bytes(f"v1\n{entry}\n".encode("utf-8", "surrogateescape"))
-
+    file(tmp_path, "_spark_metadata/0").write_bytes(f"v1\n{entry}\n".encode("utf-8", "surrogateescape"))
     with pytest.raises(UserError, match=r"cannot read .*/_spark_metadata/0 \(.*\); the output is damaged"):
         committed_files(tmp_path)
-
-
-def test_a_folder_that_only_looks_like_a_batch_is_none(tmp_path):
-    (tmp_path / "batch=²").mkdir()
-    assert committed_files(tmp_path) == []
 
 
 def test_of_folders_by_batch_the_whole_ones_are_named_in_order(tmp_path):

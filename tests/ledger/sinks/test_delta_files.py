@@ -37,9 +37,8 @@ def test_the_files_are_those_that_were_added_and_not_removed(commit, tmp_path):
 
 
 def test_the_newest_batch_is_that_of_the_query_asked_for(commit, tmp_path):
-    commit({"txn": {"appId": "q1", "version": 4}}, added("a.parquet"))
-    commit({"txn": {"appId": "q1", "version": 5}})
-    commit({"txn": {"appId": "q2", "version": 9}})
+    for query, version in (("q1", 4), ("q1", 5), ("q2", 9)):
+        commit({"txn": {"appId": query, "version": version}}, added("a.parquet"))
     assert [last_batch(tmp_path, query) for query in ("q1", "q2", "q3")] == [5, 9, None]
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import partial
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
@@ -27,7 +28,6 @@ def prefix():
 
 def records(kafka, topic):
     """Partition, key and value of all there is in a topic."""
-    from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(kafka.client.librdkafka(**{"group.id": "test", "enable.auto.commit": False}))
     try:
@@ -61,16 +61,7 @@ def test_rows_go_to_the_topics_of_their_route_and_a_repeated_batch_is_sent_again
 
     made, [(_, key, value)] = records(kafka, f"{prefix}transactions.debits")
     assert (made, key) == (5, b"C7")
-    assert value == {
-        "transaction_id": "d",
-        "account_id": "A1",
-        "customer_id": "C7",
-        "event_time": "2024-03-01T10:00:00.000001Z",
-        "type": "Debit",
-        "operation": None,
-        "amount": Decimal("12345678901234.50"),
-        "balance": 0,
-    }
+    assert value == debit | {"event_time": "2024-03-01T10:00:00.000001Z"}
     _, credit = records(kafka, f"{prefix}transactions.credits")
     assert ids(credit) == {"a": 1, "b": 2, "c": 1}
 

@@ -63,19 +63,25 @@ def tables(url):
     return {name for (name,) in table(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
 
 
-def fails_once(at):
-    def fail(batch):
-        if batch == at and not told:
-            told.append(batch)
-            raise RuntimeError("killed after staging")
+def once(act, *batches):
+    """What to do when one of these batches was staged: `act`, for each of them the first time alone."""
+    left = [*batches]
 
-    told: list[int] = []
-    return fail
+    def staged(batch):
+        if batch in left:
+            left.remove(batch)
+            act()
+
+    return staged
+
+
+def fail():
+    raise RuntimeError("killed after staging")
 
 
 def test_each_row_is_there_once_though_batches_are_repeated_at_every_point(feed, url):
     case, (first, second) = feed(split_transactions.JOB), disordered()
-    sink = Disturbed(url, staged=fails_once(2))
+    sink = Disturbed(url, staged=once(fail, 2))
     case.add(*first)
     with pytest.raises(Exception, match="killed after staging") as failed:
         case.run(sink=sink)
@@ -140,11 +146,8 @@ TYPES = Job(
 
 def test_every_type_keeps_its_value_and_the_latest_row_of_a_batch_wins(feed, url):
     case = feed(TYPES)
-    case.add([
-        transaction("late", "10:00:00.000002", amount=Decimal("1.00")),
-        transaction("early", "10:00:00.000001", amount=Decimal("2.00")),
-    ])  # fmt: skip
-
+    early = transaction("early", "10:00:00.000001", amount=Decimal("2.00"))
+    case.add([transaction("late", "10:00:00.000002", amount=Decimal("1.00")), early])
     case.run(sink=PostgresSink(url))
 
     assert table(url, "SELECT * FROM types") == [
@@ -187,20 +190,11 @@ def own(tmp_path):
 def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, own):
     case, (first, _) = feed(split_transactions.JOB), disordered()
     case.add(*first)
-    killed = []
-
-    def kill(batch):
-        if batch == 1 and not killed:
-            killed.append(batch)
-            own.kill()
-
-    sink = Disturbed(own.url, staged=kill, away=own.start)
-
+    sink = Disturbed(own.url, staged=once(own.kill, 1), away=own.start)
     case.run(sink=sink)
 
-    found = table(own.url, 'SELECT transaction_id FROM "transactions.debits" UNION ALL '
-                           'SELECT transaction_id FROM "transactions.credits" ORDER BY 1')  # fmt: skip
-    assert found == values(rows_of([first]), "transaction_id")
+    found = [table(own.url, f'SELECT transaction_id FROM "transactions.{name}"') for name in ("debits", "credits")]
+    assert sorted(found[0] + found[1]) == values(rows_of([first]), "transaction_id")
     assert sink.seen == [0, 1, 1, 2, 3]
 
     case.add([transaction("last", "10:00")])
@@ -216,16 +210,10 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
 def test_a_batch_with_state_that_is_tried_again_counts_its_rows_once(feed, own):
     case, (first, _) = feed(replace(customer_activity.JOB, transform=EVERYBODY)), disordered()
     case.add(*first)
-    killed = []
-
-    def kill(batch):
-        if batch not in killed:
-            killed.append(batch)
-            own.kill()
-
-    case.run(sink=Disturbed(own.url, staged=kill, away=own.start))
+    sink = Disturbed(own.url, staged=once(own.kill, 0, 1, 2, 3), away=own.start)
+    case.run(sink=sink)
 
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 ORDER BY ALL"
     found = table(own.url, "SELECT * FROM customer_activity ORDER BY 1")
     assert found == ask(question, rows_of([first]))
-    assert killed == [0, 1, 2, 3]
+    assert sink.seen == [0, 0, 1, 1, 2, 2, 3, 3]
