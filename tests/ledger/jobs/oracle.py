@@ -46,10 +46,16 @@ def batches_of(runs: Iterable[Iterable[Rows]], lateness: timedelta, kinds: Seque
 
 
 def ask(question: str, rows: Rows, **parameters: Any) -> list[tuple[Any, ...]]:
-    """DuckDB's answer over the table `rows`, in UTC."""
+    """DuckDB's answer over the transactions in the table `rows`."""
+    return ask_tables(question, {"rows": pa.Table.from_pylist(rows, schema=ARROW["transactions"])}, **parameters)
+
+
+def ask_tables(question: str, tables: Mapping[str, pa.Table], **parameters: Any) -> list[tuple[Any, ...]]:
+    """DuckDB's answer over tables, in UTC."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
-        db.register("rows", pa.Table.from_pylist(rows, schema=ARROW["transactions"]))
+        for name, table in tables.items():
+            db.register(name, table)
         return db.execute(question, parameters or None).fetchall()
 
 

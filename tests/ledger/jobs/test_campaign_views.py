@@ -1,13 +1,12 @@
 from datetime import UTC, datetime, timedelta
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.campaign_views import JOB
 from ledgerops.ledger.sources.ads import ad_events
 from tests.ledger.jobs.feed import ARROW, dropped, instant
-from tests.ledger.jobs.oracle import batches_of, disordered
+from tests.ledger.jobs.oracle import ask_tables, batches_of, disordered
 
 pytestmark = pytest.mark.spark
 
@@ -50,10 +49,7 @@ def test_views_are_counted_by_campaign_and_ten_seconds(feed):
     views = [[[row for row in batch if row["event_type"] == "view"] for batch in run] for run in events()]
     batches = batches_of(views, timedelta(seconds=10))
     rows = pa.Table.from_pylist([{**row, "late": batch.late} for batch in batches for row in batch.rows])
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        db.register("rows", rows)
-        expected = db.execute(VIEWS, {"evict": batches[-1].evict}).fetchall()
+    expected = ask_tables(VIEWS, {"rows": rows}, evict=batches[-1].evict)
     assert case.rows("window_start, window_end, campaign_id, views") == expected
     assert max(row[3] for row in expected) > 2
     assert late > 5

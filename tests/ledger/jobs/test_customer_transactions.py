@@ -1,10 +1,9 @@
-import duckdb
 import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.customer_transactions import JOB
 from tests.ledger.jobs.feed import ARROW, customer, transaction
-from tests.ledger.jobs.oracle import disordered, rows_of
+from tests.ledger.jobs.oracle import ask_tables, disordered, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -23,16 +22,13 @@ def test_each_transaction_is_written_with_each_version_of_its_customer(feed):
         case.add(customers, name="customers")
         progress = case.run()
 
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        rows = rows_of(runs)
-        db.register("rows", pa.Table.from_pylist(rows, schema=ARROW["transactions"]))
-        db.register("versions", pa.Table.from_pylist([*versions[0], *versions[1]], schema=ARROW["customers"]))
-        expected = db.execute("""
-            SELECT transaction_id, event_time, amount, last, updated_at
-            FROM rows JOIN versions USING (customer_id) ORDER BY ALL
-        """).fetchall()
-    assert case.rows(WANTED) == expected
+    rows = rows_of(runs)
+    tables = {
+        "rows": pa.Table.from_pylist(rows, schema=ARROW["transactions"]),
+        "versions": pa.Table.from_pylist(versions[0] + versions[1], schema=ARROW["customers"]),
+    }
+    question = "SELECT transaction_id, event_time, amount, last, updated_at FROM rows JOIN versions USING (customer_id)"
+    assert case.rows(WANTED) == ask_tables(f"{question} ORDER BY ALL", tables)
     assert progress[-1]["stateOperators"][0]["numRowsTotal"] == len(rows) + 5, "both sides are kept for good"
 
 

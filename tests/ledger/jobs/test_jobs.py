@@ -1,3 +1,5 @@
+"""The jobs that there are, how they are chosen, and what a start checks of a checkpoint and an output."""
+
 import importlib
 
 import pytest
@@ -21,31 +23,19 @@ def test_a_job_bears_the_name_of_its_module_and_says_what_a_reader_must_know(job
     assert job.summary.endswith(".")
 
 
-def test_a_job_is_found_by_its_name():
-    assert find_job("large_credits") is JOB
-
-
 def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     windows = tuple(job for job in JOBS if job.group == "windows")
+
+    assert find_job("large_credits") is JOB
     assert choose_jobs([]) == DEFAULT_JOBS
     assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
     assert choose_jobs(["all"]) == JOBS
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        pytest.param("daily_count", "no job named 'daily_count'; did you mean daily_counts?", id="near"),
-        pytest.param(
-            "x",
-            f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}, "
-            f"the groups {', '.join(GROUPS)}, and all",
-            id="far",
-        ),
-    ],
-)
-def test_an_unknown_name_is_refused_with_a_hint(name, message):
-    assert refusal_of(find_job, name) == message
+def test_an_unknown_name_is_refused_with_a_hint():
+    there = f"{', '.join(job.name for job in JOBS)}, the groups {', '.join(GROUPS)}, and all"
+    assert refusal_of(find_job, "daily_count") == "no job named 'daily_count'; did you mean daily_counts?"
+    assert refusal_of(find_job, "x") == f"no job named 'x'; there are {there}"
 
 
 def batches(folder, *numbers):
@@ -81,45 +71,37 @@ def test_a_claim_that_was_never_used_may_change_its_source(tmp_path):
     assert refusal(tmp_path / "checkpoint", tmp_path / "output", "plan b") is None
 
 
-def claim(tmp_path, text):
-    (tmp_path / "checkpoint.job.json").write_text(text)
+OWN = '{"job": "large_credits", "fingerprint": "plan a"}'
+# the note beside a checkpoint, the batches planned, committed and written -> what is said
+APART = {
+    "a checkpoint that ledgerops did not make": (
+        None, [0], [0], [0],
+        "{c} is the checkpoint of an unknown query, without checkpoint.job.json; choose another folder",
+    ),
+    "another job's": (
+        OWN.replace("large_credits", "daily_counts"), [0], [0], [0],
+        "{c} is the checkpoint of job daily_counts, not large_credits; choose another folder",
+    ),
+    "another source's": (
+        OWN.replace("plan a", "plan b"), [0], [0], [0],
+        "{c} belongs to another source (plan b, now plan a); choose another folder, "
+        "or move it and {o} away to start over",
+    ),
+    "the checkpoint was deleted, the output not": (
+        OWN, [], [], [0], "{o} has batches that {c} does not have; move the output away",
+    ),
+    "the output was replaced by an older one": (
+        OWN, [0, 1, 2], [0, 1], [0],
+        "{o} lacks batches that {c} has committed; put the output back, or move the checkpoint away",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("note", "planned", "done", "written", "message"),
-    [
-        pytest.param(
-            None, [0], [0], [0],
-            "{c} is the checkpoint of an unknown query, without checkpoint.job.json; choose another folder",
-            id="a checkpoint that ledgerops did not make",
-        ),
-        pytest.param(
-            '{"job": "daily_counts", "fingerprint": "plan a"}', [0], [0], [0],
-            "{c} is the checkpoint of job daily_counts, not large_credits; choose another folder",
-            id="another job's",
-        ),
-        pytest.param(
-            '{"job": "large_credits", "fingerprint": "plan b"}', [0], [0], [0],
-            "{c} belongs to another source (plan b, now plan a); choose another folder, "
-            "or move it and {o} away to start over",
-            id="another source's",
-        ),
-        pytest.param(
-            '{"job": "large_credits", "fingerprint": "plan a"}', [], [], [0],
-            "{o} has batches that {c} does not have; move the output away",
-            id="the checkpoint was deleted, the output not",
-        ),
-        pytest.param(
-            '{"job": "large_credits", "fingerprint": "plan a"}', [0, 1, 2], [0, 1], [0],
-            "{o} lacks batches that {c} has committed; put the output back, or move the checkpoint away",
-            id="the output was replaced by an older one",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("note", "planned", "done", "written", "message"), APART.values(), ids=APART)
 def test_what_does_not_belong_together_is_refused(tmp_path, note, planned, done, written, message):
     checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
     if note:
-        claim(tmp_path, note)
+        (tmp_path / "checkpoint.job.json").write_text(note)
     batches(checkpoint / "offsets", *planned)
     batches(checkpoint / "commits", *done)
     batches(output / "_spark_metadata", *written)
@@ -128,7 +110,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, note, planned, done,
 
 
 def test_a_note_that_cannot_be_read_is_refused(tmp_path):
-    claim(tmp_path, "{half")
+    (tmp_path / "checkpoint.job.json").write_text("{half")
     assert refusal(tmp_path / "checkpoint", tmp_path / "output").startswith(
         f"cannot read {tmp_path / 'checkpoint.job.json'} ("
     )

@@ -1,12 +1,11 @@
 from datetime import timedelta
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.versioned_customers import JOB
 from tests.ledger.jobs.feed import ARROW, customer, dropped, transaction
-from tests.ledger.jobs.oracle import batches_of, disordered
+from tests.ledger.jobs.oracle import ask_tables, batches_of, disordered
 
 pytestmark = pytest.mark.spark
 
@@ -57,14 +56,14 @@ def test_each_transaction_in_time_is_written_with_the_version_of_its_time(feed):
     arrived = [
         (number if number < 4 else number + 1, version) for number, batch in enumerate(VERSIONS) for version in batch
     ]
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        numbered = pa.Table.from_pylist(rows, schema=ARROW["transactions"])
-        numbered = numbered.append_column("written", pa.array([row["written"] for row in rows]))
-        db.register("rows", numbered.append_column("row", pa.array(range(len(rows)))))
-        versions = pa.Table.from_pylist([version for _, version in arrived], schema=ARROW["customers"])
-        db.register("versions", versions.append_column("arrived", pa.array([number for number, _ in arrived])))
-        expected = db.execute(AS_OF).fetchall()
+    numbered = pa.Table.from_pylist(rows, schema=ARROW["transactions"])
+    numbered = numbered.append_column("written", pa.array([row["written"] for row in rows]))
+    versions = pa.Table.from_pylist([version for _, version in arrived], schema=ARROW["customers"])
+    tables = {
+        "rows": numbered.append_column("row", pa.array(range(len(rows)))),
+        "versions": versions.append_column("arrived", pa.array([number for number, _ in arrived])),
+    }
+    expected = ask_tables(AS_OF, tables)
     assert case.rows("transaction_id, event_time, amount, last, customer_updated_at, matched") == expected
     assert {row[3] for row in expected} == {None, *(version["last"] for _, version in arrived)} - {"unused"}
     assert late > 5
@@ -105,12 +104,6 @@ def test_versions_that_no_later_transaction_can_need_are_forgotten(feed):
     case.run(lateness="0 seconds")
 
     assert case.rows(WANTED) == [("t1", "v10", True), ("t2", "v12", True), ("t3", "v23", True)]
-    state = (
-        case.spark.read.format("statestore")
-        .option("operatorId", 0)
-        .option("stateVarName", "versions")
-        .load(str(case.checkpoint))
-        .selectExpr("value.since", "value.customers")
-        .collect()
-    )
+    reader = case.spark.read.format("statestore").options(operatorId=0, stateVarName="versions")
+    state = reader.load(str(case.checkpoint)).selectExpr("value.since").collect()
     assert [len(row.since) for row in state] == [1]
