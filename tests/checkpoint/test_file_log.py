@@ -19,16 +19,14 @@ def write(checkpoint, name, *lines):
     file.write_text("\n".join(("v1", *lines)))
 
 
-def test_an_entry_has_its_files_with_their_times(tmp_path):
+def test_an_entry_has_its_files_with_their_times_and_a_compacted_one_its_own_files_alone(tmp_path):
     write(tmp_path, "8", line(8, 3), line(8, 1), line(8, 2))
-    taken = read_entry(tmp_path, 0, 8)
-    assert taken == TakenFiles(3, 1795357380.598, 1795357382.598, "file:///landing/part-000003.json")
-
-
-def test_a_compacted_entry_is_its_own_files_alone(tmp_path):
     write(tmp_path, "9.compact", *(line(number, number) for number in range(10)), line(9, 10))
-    taken = read_entry(tmp_path, 0, 9)
-    assert taken == TakenFiles(2, 1795357388.598, 1795357389.598, "file:///landing/part-000010.json")
+    taken = [read_entry(tmp_path, 0, number) for number in (8, 9)]
+    assert taken == [
+        TakenFiles(3, 1795357380.598, 1795357382.598, "file:///landing/part-000003.json"),
+        TakenFiles(2, 1795357388.598, 1795357389.598, "file:///landing/part-000010.json"),
+    ]
 
 
 def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
@@ -60,17 +58,11 @@ def test_an_entry_that_is_not_there_is_none(tmp_path):
     assert read_entry(tmp_path / "absent", 0, 3) is None
 
 
-@pytest.mark.parametrize(
-    ("uri", "path"),
-    [
-        ("file:/data/x", Path("/data/x")),
-        ("file:///data/a%20b", Path("/data/a b")),
-        ("hdfs://name:9000/x", None),
-        ("s3a://bucket/x", None),
-        ("file://host/x", None),
-        ("/data/x", None),
-        ("", None),
-    ],
-)
-def test_only_a_file_of_this_machine_has_a_local_path(uri, path):
-    assert local_path(uri) == path
+def test_a_file_of_this_machine_has_a_local_path():
+    assert local_path("file:/data/x") == Path("/data/x")
+    assert local_path("file:///data/a%20b") == Path("/data/a b")
+
+
+@pytest.mark.parametrize("uri", ["hdfs://name:9000/x", "s3a://bucket/x", "file://host/x", "/data/x", ""])
+def test_any_other_file_has_none(uri):
+    assert local_path(uri) is None

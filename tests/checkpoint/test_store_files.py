@@ -38,21 +38,14 @@ def test_bytes_are_those_of_whole_copies_with_their_sst_files_and_of_changes(tmp
     assert [found.snapshot_for(version) for version in (1, 3, 0)] == [1, 1, None]
 
 
-def test_a_snapshot_tells_its_rows_or_nothing(tmp_path):
-    snapshot(tmp_path / "3.zip", 42)
-    snapshot(tmp_path / "4_0a-b.zip", 43)
-    snapshot(tmp_path / "5.zip", None)
+def test_a_snapshot_tells_its_rows_or_nothing_and_one_that_came_after_the_look_is_none_of_it(tmp_path):
+    for name, rows in (("3", 42), ("4_0a-b", 43), ("5", None), ("31", 7)):
+        snapshot(tmp_path / f"{name}.zip", rows)
     put(tmp_path / "6.zip", "no archive")
-    snapshot(tmp_path / "31.zip", 7)
-
-    assert [scan(tmp_path).snapshot_rows(version) for version in (3, 4, 5, 6, 7)] == [42, 43, None, None, None]
-
-
-def test_a_snapshot_that_came_after_the_look_is_none_of_it(tmp_path):
-    snapshot(tmp_path / "3.zip", 42)
     found = scan(tmp_path)
-    snapshot(tmp_path / "4.zip", 43)
-    assert [found.snapshot_rows(version) for version in (3, 4)] == [42, None]
+    snapshot(tmp_path / "8.zip", 44)
+    rows = [found.snapshot_rows(version) for version in range(3, 9)]
+    assert rows == [42, 43, None, None, None, None]
 
 
 def test_a_folder_that_is_not_there_has_no_files(tmp_path):

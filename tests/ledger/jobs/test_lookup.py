@@ -24,34 +24,20 @@ class World:
             raise Unreachable("connection refused")
         return {key: self.rows[key] for key in keys if key in self.rows}
 
-    def close(self):
-        pass
-
     def lookup(self, **options):
         return Lookup(self, "accounts in postgresql://me@db/bank", clock=self.clock, wait=self.wait, **options)
 
 
-def test_many_keys_are_one_question_and_each_is_asked_once():
+def test_many_keys_are_one_question_and_what_is_remembered_is_not_asked_again_found_or_not():
     world = World(A1=(1,), A2=(2,))
-    found = world.lookup().rows(["A2", "A1", "A2", "A3"])
-    assert found == {"A1": (1,), "A2": (2,), "A3": None}
+    lookup = world.lookup()
+    assert lookup.rows(["A2", "A1", "A2", "A3"]) == {"A1": (1,), "A2": (2,), "A3": None}
     assert world.asked == [["A2", "A1", "A3"]]
 
-
-def test_what_is_remembered_is_not_asked_again_found_or_not():
-    world = World(A1=(1,))
-    lookup = world.lookup()
-    lookup.rows(["A1", "A3"])
     world.now += 9.9
-
     assert lookup.rows(["A1", "A3", "A4"]) == {"A1": (1,), "A3": None, "A4": None}
+    assert lookup.rows([]) == {}
     assert world.asked[1:] == [["A4"]]
-
-
-def test_no_key_is_no_question():
-    world = World()
-    assert world.lookup().rows([]) == {}
-    assert world.asked == []
 
 
 def test_a_change_is_seen_once_the_time_to_live_has_passed_and_not_before():

@@ -30,9 +30,10 @@ def opened(root, note, fresh=False, begun=True):
     return found
 
 
-def test_a_new_run_keeps_its_origin(root):
+def test_a_new_run_keeps_its_origin_and_the_next_goes_on_with_its_clock(root):
     assert opened(root, FIRST) == (FIRST, False)
     assert json.loads((root / "default" / "run.json").read_text())["origin"] == 1000.0
+    assert opened(root, LATER) == (FIRST, True)
 
 
 def test_every_run_is_an_application_of_its_own_and_the_same_when_it_is_resumed(tmp_path, monkeypatch):
@@ -40,11 +41,6 @@ def test_every_run_is_an_application_of_its_own_and_the_same_when_it_is_resumed(
     names = [RunDir(Path(out), plan).app for out, plan in (("runs", "default"), ("runs", "kafka"), ("other", "kafka"))]
     assert names == ["ledgerops runs/default", "ledgerops runs/kafka", "ledgerops other/kafka"]
     assert RunDir(tmp_path / "runs", "default").app == names[0]
-
-
-def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
-    opened(root, FIRST)
-    assert opened(root, LATER) == (FIRST, True)
 
 
 def test_only_a_checkpoint_without_a_planned_batch_is_removed(tmp_path):
@@ -61,7 +57,7 @@ def test_a_run_that_planned_no_batch_is_no_earlier_run(root):
 
 
 def test_fresh_moves_each_earlier_run_to_a_place_of_its_own_and_loses_nothing(root):
-    for origin in range(4):
+    for origin in range(4):  # the first moves nothing
         note = replace(FIRST, origin=float(origin))
         assert opened(root, note, fresh=True) == (note, False)
 
@@ -78,11 +74,6 @@ def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
     assert refusal_of(folder.open, LATER, fresh=True) == (
         f"cannot move {folder.path} aside: file name too long; move it away yourself, or give another folder with --out"
     )
-
-
-def test_fresh_in_an_empty_folder_moves_nothing(root):
-    opened(root, FIRST, fresh=True)
-    assert [each.name for each in root.iterdir()] == ["default"]
 
 
 def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):

@@ -41,16 +41,17 @@ def test_the_same_content_is_made_once_and_another_anew(tmp_path):
 
 
 def test_invented_accounts_are_those_of_the_reference_data(tmp_path):
-    path = generated_accounts(["A00000001", "A00000002"], 7, tmp_path)
-    records = [account_record(name, 7) for name in ("A00000001", "A00000002")]
+    names = ["A00000001", "A00000002"]
+    path = generated_accounts(names, 7, tmp_path)
+    records = [account_record(name, 7) for name in names]
     assert rows(path) == [(r["account_id"], int(r["district_id"]), r["frequency"], r["date"]) for r in records]
-    assert generated_accounts(["A00000001", "A00000002"], 8, tmp_path) != path
+    assert generated_accounts(names, 8, tmp_path) != path
 
 
 def test_every_account_that_a_plan_may_name_is_there(tmp_path):
     plan = load_plan("default")
-    path = accounts_of_plan(plan, tmp_path)
-    assert [row[0] for row in rows(path)] == [f"A{n:08}" for n in range(1, plan.keys.accounts + 1)]
+    names = [row[0] for row in rows(accounts_of_plan(plan, tmp_path))]
+    assert names == [f"A{n:08}" for n in range(1, plan.keys.accounts + 1)]
 
 
 def test_the_url_is_absolute_and_quoted(tmp_path):

@@ -6,17 +6,11 @@ from hypothesis import strategies as st
 from ledgerops.ledger.sources.input_partitions import WORTH_A_TASK, Slice, splits
 
 
-def test_a_small_batch_is_one_task():
+def test_a_small_batch_is_one_task_a_large_one_a_task_for_each_partition_and_none_costs_nothing():
     small = [Slice(p, 100, 700) for p in range(5)]
-    assert [split.slices for split in splits(small)] == [tuple(small)]
-
-
-def test_a_large_batch_is_a_task_for_each_partition():
     large = [Slice(p, 0, WORTH_A_TASK) for p in range(5)]
+    assert [split.slices for split in splits(small)] == [tuple(small)]
     assert [split.slices for split in splits(large)] == [(each,) for each in large]
-
-
-def test_partitions_without_new_rows_cost_nothing():
     assert splits([Slice(0, 5, 5), Slice(1, 9, 9)]) == []
 
 

@@ -9,7 +9,7 @@ import uuid
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from ledgerops.common.kafka import reach
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources import kafka as source
@@ -66,11 +66,11 @@ def test_the_cluster_tells_its_id_and_those_of_its_topics(kafka, bank):
     names = [f"{prefix}customers", f"{prefix}ad_events"]
     found = source.describe_cluster(kafka.client, names)
 
-    assert found.id == reach(kafka.client).list_topics(timeout=10).cluster_id
-    assert found.partitions == dict.fromkeys(names, 2)
-    assert len(set(found.topics.values())) == 2
-    assert source.describe_cluster(kafka.client, names) == found
     heads = read_heads(kafka.client, found.partitions)
+
+    assert found.id == reach(kafka.client).list_topics(timeout=10).cluster_id
+    assert (found.partitions, len(set(found.topics.values()))) == (dict.fromkeys(names, 2), 2)
+    assert source.describe_cluster(kafka.client, names) == found
     assert set(heads) == {(name, number) for name in names for number in ("0", "1")}
     assert sum(heads.values()) == 1
 
@@ -103,10 +103,8 @@ def test_topics_that_are_not_there_are_named_together(kafka, bank):
 
 
 def test_no_answer_is_one_line_within_the_time(server_jars):
-    from ledgerops.common.kafka import KafkaClient
-
-    with pytest.raises(UserError, match=r"^cannot reach Kafka at 127.0.0.1:1: connection refused$"):
-        source.describe_cluster(KafkaClient("127.0.0.1:1"), ["x"])
+    gone = KafkaClient("127.0.0.1:1")
+    assert refusal_of(source.describe_cluster, gone, ["x"]) == "cannot reach Kafka at 127.0.0.1:1: connection refused"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
