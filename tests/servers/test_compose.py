@@ -131,11 +131,6 @@ def test_passwords_are_made_on_the_first_start_even_after_one_that_was_cut_off_a
     assert made["grafana_password"][1] == made["postgres_password"][1] == 0o600
 
 
-def test_kafka_keeps_its_records_in_its_volume():
-    kafka = SERVICES["kafka"]
-    assert f"kafka:{kafka['environment']['KAFKA_LOG_DIRS']}" in kafka["volumes"]
-
-
 @pytest.mark.parametrize(
     ("name", "heaps"),
     [
@@ -164,8 +159,10 @@ def test_topics_waits_for_the_broker_that_is_used():
     assert waited["redpanda"] == {**healthy, "required": False}, "only with its profile"
 
 
-def test_the_broker_of_the_stack_is_the_one_of_the_jars():
-    assert f"broker/kafka_2.13-{SERVICES['kafka']['image'].partition(':')[2]}.jar" in hashes()
+def test_the_broker_of_the_stack_is_the_one_of_the_jars_and_keeps_its_records_in_its_volume():
+    kafka = SERVICES["kafka"]
+    assert f"broker/kafka_2.13-{kafka['image'].partition(':')[2]}.jar" in hashes()
+    assert f"kafka:{kafka['environment']['KAFKA_LOG_DIRS']}" in kafka["volumes"]
 
 
 def test_the_image_installs_by_hash_and_carries_the_notices():
@@ -230,6 +227,6 @@ def test_docker_itself_takes_the_file():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_prometheus_scrapes_in_another_container_listens_on_every_address():
-    for name in ("driver", "load"):
-        assert SERVICES[name]["environment"]["LEDGEROPS_HOST"] == "0.0.0.0"
+@pytest.mark.parametrize("name", ["driver", "load"])
+def test_what_prometheus_scrapes_in_another_container_listens_on_every_address(name):
+    assert SERVICES[name]["environment"]["LEDGEROPS_HOST"] == "0.0.0.0"

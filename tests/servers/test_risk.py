@@ -80,21 +80,17 @@ def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
     behaviour = Behaviour(latency_seconds=0.0, fail_share=0.3, hang_share=0.02, seed=1)
     outcomes = Outcomes(behaviour)
     drawn = [outcomes.next() for _ in range(100)]
-    with RiskService(behaviour) as risk:
-        connections = urllib3.PoolManager(retries=False)
-        found = []
+    found = []
+    with RiskService(behaviour) as risk, urllib3.PoolManager(retries=False) as connections:
         for each in drawn:
             timeout = 0.3 if each == "hang" else 50.0  # shorter than a call that hangs keeps its connection
             try:
                 found.append(connections.request("POST", f"{risk.url}/scores", body=NOTHING, timeout=timeout).status)
             except urllib3.exceptions.HTTPError:
                 found.append("hung")
-        connections.clear()
 
     assert found == [{"answer": 200, "fail": 503, "hang": "hung"}[each] for each in drawn]
-    assert set(found) == {200, 503, "hung"}
-    assert 15 <= found.count(503) <= 45
-    assert found.count("hung") <= 8
+    assert 15 <= found.count(503) <= 45 and 1 <= found.count("hung") <= 8
 
 
 def test_an_answer_takes_its_time():

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ledgerops.ledger.jobs.dead_letters import JOB, MAX_VALUE_BYTES
+from ledgerops.ledger.plan.schemas import TABLES
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
 from ledgerops.ledger.sources import landing
@@ -37,18 +38,17 @@ def written(job_session, tmp_path):
 
 
 def test_rejects_are_written_once_with_the_start_of_their_value(written, job_session, tmp_path):
-    folder = tmp_path / "landing" / "transactions"
-    folder.mkdir(parents=True)
-    (folder / "a.jsonl").write_bytes(b"oh\n" + LONG + b"\n\n")
-    first = [
-        ("transactions/a.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"oh", None),
-        ("transactions/a.jsonl", "missing_field", "no account_id", len(LONG), LONG[:MAX_VALUE_BYTES], None),
-    ]
-    assert written() == first
+    transactions, customers = (tmp_path / "landing" / name for name in ("transactions", "customers"))
+    transactions.mkdir(parents=True)
+    (transactions / "a.jsonl").write_bytes(b"oh\n" + LONG + b"\n\n")
+    no_json = ("invalid_json", "not one JSON object in UTF-8", 2)
+    cut = ("missing_field", "no account_id", len(LONG), LONG[:MAX_VALUE_BYTES])
+    expected = [("transactions/a.jsonl", *no_json, b"oh", None), ("transactions/a.jsonl", *cut, None)]
+    assert written() == expected
 
-    (tmp_path / "landing" / "customers").mkdir()
-    (tmp_path / "landing" / "customers" / "b.jsonl").write_bytes(b"[]\n")
-    expected = [("customers/b.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"[]", None), *first]
+    customers.mkdir()
+    (customers / "b.jsonl").write_bytes(b"[]\n")
+    expected = [("customers/b.jsonl", *no_json, b"[]", None), *expected]
     assert written() == expected
 
     uncommit(tmp_path / "checkpoint")
@@ -57,13 +57,7 @@ def test_rejects_are_written_once_with_the_start_of_their_value(written, job_ses
 
 def test_the_place_of_a_reject_is_kept(job_session):
     at = datetime(2024, 3, 1, tzinfo=UTC)
-    rejects = job_session.createDataFrame(
-        [("tombstone", "no value", "customers", 3, 2**40, at, b"C1", None)],
-        "reason STRING, detail STRING, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
-        "key BINARY, value BINARY",
-    )
-
-    [row] = JOB.transform(rejects).collect()
-
+    reject = ("tombstone", "no value", "customers", 3, 2**40, at, b"C1", None)
+    [row] = JOB.transform(job_session.createDataFrame([reject], TABLES["rejects"])).collect()
     assert (row.topic, row.partition, row.offset, bytes(row.key)) == ("customers", 3, 2**40, b"C1")
     assert (row.value, row.value_length) == (None, None)

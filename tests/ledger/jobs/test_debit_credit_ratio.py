@@ -18,11 +18,7 @@ FROM rows GROUP BY customer_id HAVING list_contains($seen, customer_id) ORDER BY
 """
 
 
-def debit(transaction_id, customer_id, **other):
-    return transaction(transaction_id, "10:00", customer_id, type="Debit", **other)
-
-
-def credit(transaction_id, customer_id, **other):
+def given(transaction_id, customer_id, **other):
     return transaction(transaction_id, "10:00", customer_id, **other)
 
 
@@ -50,8 +46,8 @@ def test_every_batch_writes_the_totals_of_its_customers_across_a_restart(feed):
 
 def test_ratios_are_null_until_there_is_a_credit_and_money_in_it(feed):
     case = feed(JOB)
-    case.add([debit("d1", "C1"), debit("d2", "C2")], [debit("d3", "C1")], name="debits")
-    case.add([credit("c1", "C2", amount=Decimal(0))], [credit("c2", "C1", amount=Decimal(5))], name="credits")
+    case.add([given("d1", "C1"), given("d2", "C2")], [given("d3", "C1")], name="debits")
+    case.add([given("c1", "C2", amount=Decimal(0))], [given("c2", "C1", amount=Decimal(5))], name="credits")
 
     case.run()
 

@@ -40,9 +40,6 @@ def test_a_profile_is_exact(amounts, expected):
 
 def test_the_share_of_cash_is_that_of_the_amounts():
     assert [row[-1] for row in made(["1", "3"], ["5"], ["2", "2"], cash=[["1"], [], ["2", "2"]])] == [0.25, 0.0, 1.0]
-
-
-def test_no_group_is_no_profile():
     assert made() == []
 
 
@@ -58,11 +55,10 @@ def test_profiles_are_those_of_debits_whose_day_was_open(feed):
 
     found = case.rows()
 
-    debits = [
-        [[row for row in batch if row["type"] == "Debit" and row["amount"] is not None] for batch in run]
-        for run in runs
-    ]
-    batches = batches_of(debits, LATENESS)
+    def counts(row):
+        return row["type"] == "Debit" and row["amount"] is not None
+
+    batches = batches_of([[[row for row in batch if counts(row)] for batch in run] for run in runs], LATENESS)
     days = defaultdict(list)
     for batch in batches:
         for row in batch.rows:

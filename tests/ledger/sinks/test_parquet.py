@@ -25,12 +25,11 @@ class Torn(ParquetSink):
     died: list[int] = field(default_factory=list)
 
     def write_batch(self, job, rows, batch):
+        super().write_batch(job, rows, batch)
         if batch == 1 and not self.died:
             self.died.append(batch)
-            super().write_batch(job, rows, batch)
             (self.folder / "batch=1").rename(self.folder / ".batch=1")
             raise RuntimeError("killed in mid-batch")
-        super().write_batch(job, rows, batch)
 
 
 def test_a_batch_that_is_repeated_at_any_point_is_there_once(feed, job_session):

@@ -7,7 +7,6 @@ import pytest
 from confluent_kafka import Producer
 
 from ledgerops.common.kafka import KafkaClient
-from ledgerops.errors import UserError
 from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import KafkaOutput
 from tests.ledger.verify.made import manifest_of
@@ -52,28 +51,17 @@ def test_of_a_topic_whose_first_records_were_deleted_the_others_are_rows(output)
     assert 0 < found.deleted < 120
     assert found.rows == 120 - found.deleted
     assert ids(found) == [f"T{number}" for number in range(found.deleted, 120)]
-    assert (
-        f"Kafka has deleted {found.deleted} records of the topic, which are missed here"
-        in check("dedup_transactions", found, VerifyInput(manifest_of(100))).notes
-    )
+    notes = check("dedup_transactions", found, VerifyInput(manifest_of(100))).notes
+    assert f"Kafka has deleted {found.deleted} records of the topic, which are missed here" in notes
 
 
-@pytest.mark.parametrize(
-    ("topic", "value"),
-    [
-        pytest.param("text", "not json", id="no JSON"),
-        pytest.param("list", "[1]", id="a list"),
-        pytest.param("number", "5", id="a number"),
-    ],
-)
+@pytest.mark.parametrize(("topic", "value"), [("text", "not json"), ("list", "[1]"), ("number", "5")])
 def test_a_record_that_is_no_object_is_told_with_its_place(output, topic, value):
-    assert (
-        refusal_of(output, topic, ['{"a": 1}', value])
-        == f"cannot read topic {topic}: the record at offset 1 of partition 0 is not a JSON object"
-    )
+    told = refusal_of(output, topic, ['{"a": 1}', value])
+    assert told == f"cannot read topic {topic}: the record at offset 1 of partition 0 is not a JSON object"
 
 
 def test_values_that_are_no_column_are_told(output):
     found = output("mixed", ['{"amount": 1.5}', '{"amount": "x"}'])
-    with pytest.raises(UserError, match=r"^cannot read topic mixed: the values of amount have different types$"):
-        list(found.batches(["amount"]))
+    told = refusal_of(lambda: list(found.batches(["amount"])))
+    assert told == "cannot read topic mixed: the values of amount have different types"

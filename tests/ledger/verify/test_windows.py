@@ -35,16 +35,12 @@ def asked(query, rows=ALL):
 
 
 @pytest.mark.parametrize(("job", "query"), JOBS.items(), ids=JOBS)
-def test_windows_as_they_should_be_hold(judged, job, query):
+def test_windows_as_they_should_be_hold_and_a_customer_that_one_lacks_is_lost(judged, job, query):
     table = asked(query)
     result = judged(table, job)
     assert (result.verdict, result.rows, result.money, result.examples) == ("holds", table.num_rows, "equal", {})
     assert (result.lost, result.repeated, result.changed) == (0, 0, 0)
 
-
-@pytest.mark.parametrize(("job", "query"), JOBS.items(), ids=JOBS)
-def test_a_customer_that_a_window_lacks_is_lost(judged, job, query):
-    table = asked(query)
     gone = table.slice(12, 1).to_pylist()[0]
     result = judged(without(table, 12), job)
 
