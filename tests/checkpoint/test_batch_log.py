@@ -65,7 +65,6 @@ def test_the_times_of_a_batch_are_those_of_its_files(log):
 )
 def test_a_damaged_file_has_no_settings_and_no_sources(log, text):
     (log.path / "offsets" / "1").write_text(text)
-
     assert (log.newest.shuffle_partitions, log.newest.conf, log.newest.ends) == (None, None, {})
     with pytest.raises(KeyError):
         log.newest.watermark_seconds  # noqa: B018
@@ -93,7 +92,6 @@ def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(log):
     """A start that mistook it for a new checkpoint would write every row a second time."""
     shutil.rmtree(log.path / "offsets")
     (log.path / "offsets").symlink_to(log.path / "offsets")  # a loop
-
     with pytest.raises(OSError):
         _ = log.planned
 

@@ -117,7 +117,6 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path, files, text, said):
     path = checkpoint(tmp_path / "q")
     for file in list(path.glob(files)):
         file.unlink() if text is None else file.write_text(text)
-
     assert refusal_of(open_checkpoint, path) == said.format(path=path)
 
 

@@ -161,7 +161,6 @@ def test_growth_comes_from_changes_or_from_snapshots(name, source, added, look):
 
 def test_growth_by_changes_is_exact_where_rows_come_and_go_and_begins_where_it_is_asked_to(look):
     grown, later = only(look("dedup"))["growth"], only(look("dedup", since=1, batch=3))["growth"]
-
     # the late batch brings one id and moves the watermark past the 60 others
     assert (grown["since"], grown["added"], grown["removed"]) == (0, 41, 60)
     assert [one["rows"] for one in grown["batches"]] == [20, 40, 60, 61, 1]
@@ -196,7 +195,6 @@ def test_a_side_of_a_join_is_chosen_by_its_name(look):
 @pytest.mark.e2e
 def test_a_join_that_keeps_both_sides_in_one_store_is_shown_by_side(look):
     [operator] = look("pairs_v3")["operators"]
-
     assert [(one["store"], one["rows"], one["growth"]["source"]) for one in operator["stores"]] == [
         ("left", 21, "counts"),
         ("right", 42, "counts"),
@@ -246,7 +244,6 @@ def test_each_of_two_operators_is_told_and_one_can_be_chosen(look):
     document = look("two")
     names = {one["operator"]: one["name"] for one in document["operators"]}
     chosen = look("two", operator=1)
-
     assert sorted(names.values()) == ["dedupeWithinWatermark", "stateStoreSave"]
     assert [(one["operator"], one["name"]) for one in chosen["operators"]] == [(1, names[1])]
 
@@ -286,7 +283,6 @@ def test_a_checkpoint_whose_schema_is_elsewhere_is_refused(spoilt, spark):
     copy = spoilt("notes")
     for file in copy.glob("state/0/_metadata/v2/0"):
         file.write_text(file.read_text().replace("_stateSchema", "_gone"))
-
     with pytest.raises(UserError, match=r"has no schema of operator 0: Spark looks for it at [^;]*_gone"):
         summarize(copy, Selection(), spark)
 
@@ -364,7 +360,6 @@ def test_the_command_prints_the_document(made, capsys):
 
 def test_a_query_without_state_is_an_answer(made, capsys):
     path = made("stateless")[0]
-
     assert main(["state", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: the query has no state\n"
     assert main(["state", str(path), "--json"]) == 0

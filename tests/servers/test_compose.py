@@ -77,7 +77,6 @@ def test_every_setting_is_in_the_env_file(name):
 @NAMES
 def test_a_service_has_no_capability_cannot_gain_one_and_changes_nothing_of_its_image(name):
     service = SERVICES[name]
-
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service.get("cap_add", []) == (["CHOWN"] if name == "secrets" else [])
@@ -223,7 +222,6 @@ def test_docker_itself_takes_the_file():
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True).returncode != 0:
         pytest.skip("no docker compose on this machine")
     done = subprocess.run([docker, "compose", "config", "--quiet"], cwd=ROOT, capture_output=True, text=True)
-
     assert (done.returncode, done.stderr) == (0, "")
 
 

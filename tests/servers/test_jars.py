@@ -140,7 +140,6 @@ def test_a_jar_that_was_changed_is_used_by_nothing(fetched, kind):
     changed = next((fetched / kind).iterdir())
     replace(changed, changed.read_bytes()[:-1] + b"?")
     use = {"connector": jars.connector_jars, "delta": jars.delta_jars, "broker": jars.broker_jars}
-
     assert refusal_of(use.pop(kind)).startswith(f"the jar {kind}/{changed.name} is not the tested one")
     assert all(other() for other in use.values())
 

@@ -23,5 +23,4 @@ def test_the_driver_of_postgres_is_there(spark, postgres):
     # without its name Java looks only among the drivers that it was started with
     driver = {"driver": "org.postgresql.Driver"}
     [row] = spark.read.jdbc(url, "(SELECT 42 AS x) AS t", properties=driver).collect()
-
     assert row.x == 42

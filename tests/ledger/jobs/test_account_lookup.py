@@ -46,14 +46,12 @@ def test_every_row_gets_the_account_that_a_join_gives_it(feed, accounts):
     case.run_each(runs, services={"accounts": url_of(accounts)})
 
     values = ", ".join(f"({', '.join('NULL' if one is None else repr(one) for one in row)})" for row in ACCOUNTS)
-    expected = ask(
-        f"""
+    question = f"""
         SELECT rows.*, district_id, frequency, opened_on::DATE, a.account_id IS NOT NULL
         FROM rows LEFT JOIN (VALUES {values}) a(account_id, district_id, frequency, opened_on) USING (account_id)
         ORDER BY ALL
-        """,
-        rows_of(runs),
-    )
+    """
+    expected = ask(question, rows_of(runs))
     assert case.rows() == expected
     assert {row[-1] for row in expected} == {True, False}
 

@@ -76,7 +76,6 @@ def ask(calls, *questions, seconds=30.0):
 def test_each_question_gets_its_own_answer_in_order():
     with calling() as (server, calls):
         questions = [{"n": n} for n in range(50)]
-
         assert ask(calls, *questions) == questions
         assert sorted(question["n"] for _, question, _ in server.heard) == list(range(50))
         assert {path for path, _, _ in server.heard} == {"/ask"}

@@ -51,7 +51,5 @@ def test_a_new_checkpoint_has_one_store_where_the_provider_can(feed, job_session
     case = feed(JOB)
     job_session.conf.set(PROVIDER, ROCKSDB)
     case.add([debit("d1", "10:00")])
-
     [operator] = case.run()[0]["stateOperators"]
-
     assert operator["numStateStoreInstances"] == operator["numShufflePartitions"]

@@ -50,10 +50,9 @@ def test_dedup_writes_the_first_of_each_id_that_is_not_late(written):
 
 def test_daily_counts_are_those_of_rows_whose_day_was_open(written):
     batches = batches_of(disordered(), LATENESS)
-    pairs = [
-        (row, row["event_time"].replace(hour=0, minute=0, second=0), batch) for batch in batches for row in batch.rows
-    ]
-    midnight = [row for row, day, batch in pairs if day + timedelta(days=1) > batch.late]
+    pairs = [(row, batch) for batch in batches for row in batch.rows]
+    day = {"hour": 0, "minute": 0, "second": 0}
+    midnight = [row for row, batch in pairs if row["event_time"].replace(**day) + timedelta(days=1) > batch.late]
 
     found, late = written("daily_counts")
 
@@ -71,9 +70,7 @@ def test_sessions_are_those_of_rows_in_time(written):
 def test_pairs_are_all_pairs_of_rows_in_time(written):
     large = [[[row for row in batch if row["amount"] > 10_000] for batch in run] for run in disordered()]
     kept = in_time(batches_of(large, LATENESS, kinds=("Credit", "Debit")))
-
     found, late = written("debit_credit_pairs")
-
     assert found == ask(PAIRS, kept)
     assert late == sum(len(batch) for run in large for batch in run) - len(kept) > 5
 

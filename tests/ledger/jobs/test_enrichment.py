@@ -44,7 +44,6 @@ def test_what_began_to_wait_with_a_shorter_wait_is_handed_on_after_the_longer_on
     batches = Batches(wait=10)
     batches.take(transaction("t1"))
     batches.processor.wait = 60_000
-
     assert batches.at(11) == []
     assert batches.at(61) == [("t1", None)]
 

@@ -16,7 +16,6 @@ from tests.refusals import refusal_of
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 def test_a_job_bears_the_name_of_its_module_and_says_what_a_reader_must_know(job):
     module = importlib.import_module(f"ledgerops.ledger.jobs.{job.name}")
-
     assert module.JOB is job
     for topic in ("Reads `", "writes", "State:", "Watermark:", "Restart:", "Upgrade:"):
         assert topic in module.__doc__, f"{job.name} does not say: {topic}"
@@ -25,7 +24,6 @@ def test_a_job_bears_the_name_of_its_module_and_says_what_a_reader_must_know(job
 
 def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     windows = tuple(job for job in JOBS if job.group == "windows")
-
     assert find_job("large_credits") is JOB
     assert choose_jobs([]) == DEFAULT_JOBS
     assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)

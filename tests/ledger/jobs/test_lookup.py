@@ -65,7 +65,6 @@ def test_the_cache_keeps_the_newest_and_the_answer_is_whole_though_it_is_full():
 def test_a_database_that_comes_back_within_the_patience_is_waited_for():
     world = World(A1=(1,))
     world.down = world.now + 60
-
     assert world.lookup(max_outage=120.0).rows(["A1"]) == {"A1": (1,)}
     assert 60 <= world.now - 1000 < 66, "the longest pause is 5 s"
     assert len(world.asked) < 40

@@ -132,7 +132,6 @@ def test_in_a_silent_phase_nothing_is_due():
 @given(st.integers(0, TOTAL - 1), st.integers(1, 500))
 def test_rows_are_the_same_in_any_range(start, count):
     some, mine = STREAM.rows(start, min(start + count, TOTAL)), slice(start, start + count)
-
     assert some.batch.equals(ROWS.batch.slice(start, count))
     for name in ("partitions", "first", "delays", "conflicting"):
         assert getattr(some, name).tolist() == getattr(ROWS, name)[mine].tolist()
@@ -183,7 +182,6 @@ def test_a_whale_that_does_not_rotate_is_where_a_rotating_one_begins():
 def test_after_the_last_customer_the_first_is_the_whale_again():
     rows = rows_of("keys: {customers: 3, accounts: 30, distribution: whale, share: 1, rotate: 1s}", 0, 89)
     customers = column("customer_id", rows)
-
     kings = [king for i in range(8) for king in set(customers[9 + 10 * i : 19 + 10 * i])]
     assert len(kings) == 8 and kings[:3] == kings[3:6]
     assert set(kings[:3]) == {"C00000001", "C00000002", "C00000003"}
@@ -204,7 +202,6 @@ def test_the_account_whose_turn_it_is_changes_places_with_the_first():
 def test_counted_records_are_no_copies_and_none_is_copied():
     change = "changes: [{from: 9.95s, disorder: {future: {count: 200, ahead: 1h}}}]"
     rows = rows_of(f"duplicates: {{share: 0.5, within: 30s}}\n{change}", 0, 2000)
-
     assert np.flatnonzero(rows.delays < 0).tolist() == list(range(99, 299))
     assert rows.first[99:299].all()
     assert np.mean(~rows.first[400:]) == pytest.approx(0.5, abs=0.05)
@@ -233,7 +230,6 @@ def test_a_count_holds_once_for_the_plan_and_not_after_each_change():
 
 def test_copies_are_as_many_as_the_window_says_and_a_quarter_of_them_conflicts():
     copies, inside = ~ROWS.first, during(15, 45)
-
     assert copies[inside].mean() == pytest.approx(0.3, abs=0.03)
     assert copies[~inside].mean() == pytest.approx(0.1, abs=0.02)
     assert not ROWS.conflicting[~inside].any()
@@ -254,7 +250,6 @@ def test_each_copy_may_conflict_by_itself_and_never_tells_the_same():
     rows = rows_of("duplicates: {share: 0.5, within: 30s, conflicting: 0.5}\namounts: {sigma: 0}", 0, 2000)
     ids = np.array(column("transaction_id", rows))
     copies, conflicting = (set(ids[~rows.first & of]) for of in (~rows.conflicting, rows.conflicting))
-
     assert ([amount != 2100 for amount in column("amount", rows)] == rows.conflicting).all()
     assert copies & conflicting, "no transaction has copies of both kinds"
 

@@ -127,7 +127,6 @@ def test_a_digest_sees_what_the_sums_do_not(changes, columns):
 def test_values_hash_by_what_they_mean():
     exact = pa.array([Decimal("12.30"), Decimal("-0.05")], pa.decimal128(18, 2))
     instants = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
-
     assert (hash_values(exact) == hash_values(exact.cast(pa.decimal128(28, 4)))).all()
     assert (hash_values(exact) == hash_values(pa.array([12.3, -0.05]))).all()
     assert hash_values(instants)[0] == hash_values(instants.cast(pa.timestamp("ns", "UTC")))[0]
@@ -136,7 +135,6 @@ def test_values_hash_by_what_they_mean():
 def test_texts_hash_alike_whatever_stands_beside_them():
     texts = ["T0000000001", "", "T1", "T1\0", "T0000000002", "Dvořák", "x" * 100]
     together = hash_values(pa.array([*texts, None]))
-
     assert [int(hash_values(pa.array([text]))[0]) for text in texts] == together[:-1].tolist()
     assert (hash_values(pa.array(["no", *texts]).slice(1)) == together[:-1]).all()
     assert len(set(together.tolist())) == len(texts) + 1
@@ -181,7 +179,6 @@ def test_a_replay_of_a_file_that_has_changed_cannot_be_had_again(replayed, tmp_p
 def test_a_manifest_remembers_where_the_replayed_file_was(replayed, tmp_path, data_dir):
     replace(replayed, data=str(data_dir)).write(tmp_path / "manifest.json")
     found = read_manifest(tmp_path / "manifest.json")
-
     assert summed(found.stream(None), None) == found.summary
     assert found.stream(tmp_path) is None  # a folder that is given counts, though it lacks the file
     assert replace(found, data=str(tmp_path / "gone")).stream(None) is None
@@ -191,7 +188,6 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
     row = "T1,A1,Credit,,5.00,5.00,,2013-01-01T09:00:00,C1"
     (tmp_path / "transactions.csv").write_text("\n".join([",".join(COLUMNS), row, "bad", row]))
     stream = ReplayStream(tmp_path / "transactions.csv", 1.0)
-
     assert (stream.total, stream.rejected, replay_manifest(stream).summary.distinct.rows) == (2, 1, 1)
 
 

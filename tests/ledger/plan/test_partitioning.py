@@ -54,7 +54,6 @@ def places(draw):
 @given(places(), st.integers(0, 3000))
 def test_layouts_one_after_the_other_keep_records_and_places_together(found, first):
     records = np.arange(first, first + 300)
-
     partitions, offsets = found.places(records)
     for partition in np.unique(partitions).tolist():
         mine = partitions == partition
@@ -72,7 +71,6 @@ def test_heads_go_on_from_layout_to_layout(found, count):
 
 def test_a_partition_is_known_from_the_first_record_that_it_could_get():
     found = Places([Partitions(2), Partitions(5), Partitions(3)], np.array([0, 10, 20]))
-
     assert [found.known(count) for count in (0, 10, 11, 20, 100)] == [2, 2, 5, 5, 5]
     assert found.heads(20) == [7, 7, 2, 2, 2]
     # a layout that holds for no record brings none

@@ -66,7 +66,6 @@ def test_scale_multiplies_every_rate_and_no_time():
         "{shape: sine, low: 1, high: 3, period: 60, duration: 60}",
         "{shape: burst, base: 1, peak: 9, every: 8, length: 2}",
     )
-
     assert parse_plan("scale: 2\n" + text).phases == (Sine(2, 6, 60, 60), Burst(2, 18, 8, 2, math.inf))
 
 

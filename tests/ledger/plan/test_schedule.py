@@ -87,7 +87,6 @@ def test_the_last_phase_holds_for_ever_and_nothing_is_due_before_the_start():
 
 def test_a_repeated_schedule_begins_again():
     schedule = Schedule((Constant(10, 10), Constant(0, 10)), repeat=True)
-
     due = {10: 100, 19.9: 100, 20: 100, 21: 110, 30: 200, 40: 200, 2000: 10_000}
     assert {seconds: schedule.due(seconds) for seconds in due} == due
 

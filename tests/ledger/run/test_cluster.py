@@ -47,7 +47,6 @@ def test_yarn_finds_its_master_itself():
 def test_properties_are_read_as_spark_submit_reads_them(tmp_path):
     file = tmp_path / "my.conf"
     file.write_text("# ours\nspark.executor.memory  4g\n\nspark.executor.cores=2\nspark.a.b = c d\n")
-
     found = {"spark.executor.memory": "4g", "spark.executor.cores": "2", "spark.a.b": "c d"}
     assert cluster.read_properties(file) == found
 

@@ -77,7 +77,6 @@ def test_a_run_that_cannot_be_is_refused_in_one_line(refused, tmp_path, argv, li
 @pytest.mark.parametrize(("argv", "line"), LINES_WITH_JARS.items(), ids=LINES_WITH_JARS)
 def test_a_server_that_is_not_asked_rightly_or_not_there_is_refused(refused, server_jars, tmp_path, argv, line):
     began = time.monotonic()
-
     assert refused(*argv.split()) == line
     assert time.monotonic() - began < 30  # Kafka's client of its own waits for a minute, and Spark's for longer
     assert list(tmp_path.iterdir()) == []

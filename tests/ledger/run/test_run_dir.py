@@ -101,7 +101,6 @@ NOTE = '{"source": "embedded", "plan": "p", "digest": "d", "origin": '
 def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
     opened(root, FIRST)
     (root / "default" / "run.json").write_text(text)
-
     told = refusal_of(opened, root, LATER)
     assert told.startswith(f"cannot read {root}/default/run.json ") and told.endswith("; add --fresh to start over")
     assert opened(root, LATER, fresh=True) == (LATER, False)

@@ -30,8 +30,7 @@ def accounts(url):
 
 def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
     services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_source("embedded"))
-    assert services.urls == {}
-    assert not (tmp_path / "work").exists()
+    assert (services.urls, (tmp_path / "work").exists()) == ({}, False)
     services.close()
 
 

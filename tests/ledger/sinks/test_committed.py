@@ -36,7 +36,6 @@ def test_a_compact_file_stands_for_all_before_it(tmp_path):
     log(tmp_path, "8", "part-8.parquet")
     log(tmp_path, "9.compact", "part-7.parquet", "part-8.parquet", "part%209.parquet")
     log(tmp_path, "10", "part-10.parquet")
-
     names = [file.name for file in committed_files(tmp_path)]
     assert names == ["part-7.parquet", "part-8.parquet", "part 9.parquet", "part-10.parquet"]
 
@@ -86,6 +85,5 @@ def test_nothing_is_committed_before_the_first_batch(tmp_path, made):
     output = tmp_path / "output"
     if made:
         output.mkdir()
-
     assert committed_files(output) == []
     assert last_batch(output) is None

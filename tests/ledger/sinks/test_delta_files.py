@@ -50,7 +50,6 @@ def test_a_log_that_has_lost_an_entry_is_refused(commit, tmp_path):
     for _ in range(3):
         commit(added("a.parquet"))
     (tmp_path / "_delta_log" / f"{1:020}.json").unlink()
-
     with pytest.raises(UserError, match=r"has no log entry for version 1; the output is damaged$"):
         live_files(tmp_path)
 

@@ -82,9 +82,7 @@ def test_updates_bear_the_key_that_they_replace_and_the_last_record_is_the_newes
 def test_a_job_that_looks_at_its_batches_sends_each_to_the_topic_it_chose(feed, kafka, prefix):
     case = feed(late_transactions.JOB)
     case.add([transaction("a", "10:00")], [transaction("b", "10:30")], [transaction("late", "09:00")])
-
     case.run(sink=KafkaSink(kafka.client, prefix))
-
     assert ids(records(kafka, f"{prefix}transactions.on_time")[1]) == {"a": 1, "b": 1}
     assert ids(records(kafka, f"{prefix}transactions.late")[1]) == {"late": 1}
 

@@ -104,10 +104,8 @@ def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
 def test_a_table_of_ones_own_that_fits_is_taken(database, columns):
     database.execute(f"CREATE TABLE counts ({columns})")
     stage(database, ("C1", EARLY, 9, None))
-
     COUNTS.prepare(database)
     fill(database, COUNTS)
-
     assert database.execute("SELECT customer_id, amount FROM counts").fetchall() == [("C1", Decimal("9.00"))]
 
 
@@ -142,7 +140,6 @@ def test_a_user_who_may_make_no_tables_is_told_before_anything_starts(postgres, 
         connection.execute("DROP ROLE IF EXISTS visitor")
         connection.execute("CREATE ROLE visitor LOGIN")
     sink = PostgresSink(postgres.url.replace("//ledger@", "//visitor@"))
-
     assert refusal_of(sink.last_batch, JOB, tmp_path) == f"cannot write to {sink}: permission denied for schema public"
 
 

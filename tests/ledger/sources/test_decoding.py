@@ -180,7 +180,6 @@ def test_a_bad_record_is_a_reject_with_its_reason(decoded, case):
 def test_what_our_writers_write_is_cut_and_not_parsed(spark):
     none = written(text(operation=None))
     records = spark.createDataFrame([(b"C1", v, "transactions", 0, 0, AT) for v in (written(text()), none)], RECORD)
-
     assert records.where(plain_records.is_plain(COLUMNS, keyed=True)).count() == 2
     found = decoding.rows(records, "transactions", True, "cut").collect()
     assert [each.operation for each in found] == ["Credit in Cash", None]

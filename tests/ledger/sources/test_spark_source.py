@@ -52,7 +52,6 @@ def test_nothing_is_available_before_the_origin():
 
 def test_a_cap_takes_the_rows_that_were_due_first():
     source = reader(origin=time.time() - 1000, maxRowsPerTrigger=200)
-
     assert source.getDefaultReadLimit() == ReadMaxRows(200)
     first = source.latestOffset(START, ReadMaxRows(200))
     assert first == offsets(50, 100, 50)
@@ -207,7 +206,6 @@ def test_a_bounded_read_gives_exactly_the_generated_rows(load):
 def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(load):
     transactions = load(origin=ORIGIN, limit=90).toArrow().combine_chunks().to_batches()
     events = load(origin=ORIGIN, limit=90, table="ad_events").toArrow()
-
     assert sum(batch.num_rows for batch in transactions) == 90
     assert events.to_pylist() == [event for batch in transactions for event in ad_events(batch).to_pylist()]
 

@@ -17,10 +17,8 @@ def session(**environment):
 def test_a_checkout_is_added_once_before_what_is_there(monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: "/elsewhere")
     spark = session(PYTHONPATH="/mine")
-
     make_importable(spark)
     make_importable(spark)
-
     assert spark.sparkContext.environment == {"PYTHONPATH": f"{STARTUP}:{ROOT}:/mine"}
 
 

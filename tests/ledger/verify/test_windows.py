@@ -78,7 +78,6 @@ def test_windows_may_hold_less_where_rows_came_too_late_and_never_more(judged):
 
 def test_no_window_yet_is_nothing_to_verify_and_says_so(judged):
     result = judged(asked(DAILY).slice(0, 0), "daily_counts")
-
     assert result.verdict == "nothing to verify"
     assert result.notes == ["0 windows were written; open windows are not included"]
 
