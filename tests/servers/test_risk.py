@@ -1,8 +1,4 @@
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 import zlib
 
@@ -10,7 +6,6 @@ import pytest
 import urllib3
 
 from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, Outcomes, RiskService, score
-from tests.programs import until
 
 NOTHING = json.dumps({"transactions": []})
 
@@ -110,29 +105,3 @@ def test_it_comes_back_on_its_port():
 
         assert risk.url == before
         assert post(risk.url).status == 200
-
-
-def test_it_ends_with_its_parent_however_that_ends():
-    script = (
-        "import time\nfrom ledgerops.servers.risk import RiskService\n"
-        "risk = RiskService()\nprint(risk.url, risk._process.pid, flush=True)\ntime.sleep(60)"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    url, pid = parent.stdout.readline().split()
-    assert post(url).status == 200
-
-    parent.kill()
-    parent.communicate()
-    try:
-        until(lambda: gone(url), 60, "the end of the service")
-    finally:
-        if not gone(url):
-            os.kill(int(pid), signal.SIGKILL)
-
-
-def gone(url):
-    try:
-        post(url)
-    except urllib3.exceptions.HTTPError:
-        return True
-    return False

@@ -74,13 +74,12 @@ def test_a_database_that_stays_away_fails_in_one_line():
     world = World()
     world.down = float("inf")
 
-    with pytest.raises(LookupFailed) as failed:
-        world.lookup(max_outage=120.0).rows(["A1"])
-
-    assert str(failed.value) == (
-        "cannot look up accounts in postgresql://me@db/bank: no answer in 120 s (connection refused); "
-        "start the query again when the database is back; nothing is lost"
+    told = (
+        r"^cannot look up accounts in postgresql://me@db/bank: no answer in 120 s \(connection refused\); "
+        "start the query again when the database is back; nothing is lost$"
     )
+    with pytest.raises(LookupFailed, match=told):
+        world.lookup(max_outage=120.0).rows(["A1"])
     assert 100 < world.now - 1000 <= 120
 
 
@@ -91,5 +90,4 @@ def test_a_failed_question_leaves_nothing_in_the_cache():
     with pytest.raises(LookupFailed):
         lookup.rows(["A1"])
     world.now = world.down
-
     assert lookup.rows(["A1"]) == {"A1": (1,)}
