@@ -26,8 +26,7 @@ def test_every_shipped_plan_is_read_and_says_what_it_is(name):
 
 
 def test_the_shipped_plans_are_the_files():
-    folder = Path(plan_module.__file__).parent / "plans"
-    assert sorted(PLANS) == sorted(file.stem for file in folder.glob("*.yaml"))
+    assert sorted(PLANS) == sorted(file.stem for file in Path(plan_module.__file__).parent.glob("plans/*.yaml"))
 
 
 def test_a_plan_may_say_no_more_than_its_phases():
@@ -51,14 +50,12 @@ def test_every_shape_and_unit_is_understood():
 
 
 @pytest.mark.parametrize("shape", ["shape: ramp", "shape: step, steps: 2"])
-def test_a_last_ramp_or_step_holds_its_final_rate(shape):
+def test_a_last_ramp_or_step_holds_its_final_rate_unless_the_plan_repeats(shape):
     last = parse_plan(phases(f"{{{shape}, from: 0, to: 50, duration: 5}}")).phases[-1]
     assert last == Constant(50, math.inf)
 
-
-def test_a_repeated_plan_holds_nothing():
-    plan = parse_plan("repeat: true\n" + phases("{shape: ramp, from: 0, to: 50, duration: 5}"))
-    assert plan.phases == (Ramp(0, 50, 5),)
+    repeated = parse_plan("repeat: true\n" + phases("{shape: ramp, from: 0, to: 50, duration: 5}"))
+    assert repeated.phases == (Ramp(0, 50, 5),)
 
 
 def test_scale_multiplies_every_rate_and_no_time():
@@ -89,19 +86,22 @@ def test_the_start_is_an_instant_or_a_day_in_utc_unless_it_says_otherwise(text, 
     assert parse_plan(f"start: {text}\n{ONE}").start == start
 
 
-def test_accounts_follow_the_customers_unless_they_are_given():
-    assert parse_plan(ONE + "keys: {customers: 8000}").keys.accounts == 9000
-
-
-def test_a_fixed_delay_is_the_same_for_every_late_row():
-    plan = parse_plan(ONE + "disorder: {late: {share: 0.1, delay: fixed, low: 90s}}")
-    assert plan.late == Late(0.1, "fixed", 90, 90)
-
-
-def test_poison_is_of_every_kind_unless_it_says_which():
-    assert parse_plan(ONE).poison.share == 0
-    assert parse_plan(ONE + "poison: {share: 0.01}").poison == Poison(0.01, POISON_KINDS)
-    assert parse_plan(ONE + "poison: {share: 0.01, kinds: [tombstone]}").poison == Poison(0.01, ("tombstone",))
+@pytest.mark.parametrize(
+    ("text", "section", "value"),
+    [
+        pytest.param("keys: {customers: 8000}", "keys", Keys(8000, 9000), id="accounts follow the customers"),
+        pytest.param(
+            "disorder: {late: {share: 0.1, delay: fixed, low: 90s}}", "late", Late(0.1, "fixed", 90, 90), id="one delay"
+        ),
+        pytest.param("poison: {share: 0.01}", "poison", Poison(0.01, POISON_KINDS), id="poison of every kind"),
+        pytest.param(
+            "poison: {share: 0.01, kinds: [tombstone]}", "poison", Poison(0.01, ("tombstone",)), id="poison of one kind"
+        ),
+        pytest.param("seed: 1", "poison", Poison(), id="no poison"),
+    ],
+)
+def test_what_a_section_leaves_out_is_filled_in(text, section, value):
+    assert getattr(parse_plan(ONE + text), section) == value
 
 
 def test_the_digest_is_that_of_the_meaning():

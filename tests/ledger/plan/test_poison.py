@@ -24,26 +24,19 @@ def test_a_share_of_the_records_is_followed_by_poison_of_every_kind_alike():
     assert counts.min() > 0.9 * counts.mean()
 
 
-def test_poison_depends_on_seed_and_record_alone():
-    whole = kinds_after(Poison(0.1), 3, RECORDS)
+def test_poison_depends_on_seed_and_record_alone_and_a_smaller_share_is_a_part_of_it():
+    whole, few = (kinds_after(Poison(share), 3, RECORDS) for share in (0.1, 0.01))
     assert (kinds_after(Poison(0.1), 3, RECORDS[500:600]) == whole[500:600]).all()
     assert (kinds_after(Poison(0.1), 4, RECORDS) != whole).any()
-
-
-def test_a_smaller_share_poisons_a_part_of_the_same_places():
-    few, many = (kinds_after(Poison(share), 3, RECORDS) for share in (0.01, 0.1))
-    assert (many[few >= 0] == few[few >= 0]).all()
+    assert (whole[few >= 0] == few[few >= 0]).all()
 
 
 def test_only_the_kinds_of_the_plan_that_a_target_can_hold_are_made():
     poison = Poison(0.1, ("tombstone", "oversized"))
     assert {REASONS[kind] for kind in kinds_after(poison, 3, RECORDS) if kind >= 0} == {"tombstone", "oversized"}
     assert {REASONS[kind] for kind in kinds_after(poison, 3, RECORDS, KEYLESS) if kind >= 0} == {"oversized"}
-
-
-@pytest.mark.parametrize("poison", [Poison(), Poison(0.5, ("null_key",))], ids=["no share", "no kind for this target"])
-def test_a_plan_may_make_none(poison):
-    assert (kinds_after(poison, 3, RECORDS, KEYLESS) == -1).all()
+    for none in (Poison(), Poison(0.5, ("null_key",))):
+        assert (kinds_after(none, 3, RECORDS, KEYLESS) == -1).all()
 
 
 def test_invalid_json_is_cut_off_and_a_tombstone_is_a_key_alone():
@@ -55,17 +48,13 @@ def test_invalid_json_is_cut_off_and_a_tombstone_is_a_key_alone():
 
 
 @pytest.mark.parametrize(
-    ("table", "value", "field"), [("transactions", VALUE, "transaction_id"), ("ad_events", EVENT, "ad_id")]
+    ("table", "value", "missing", "wrong"),
+    [("transactions", VALUE, "transaction_id", "amount"), ("ad_events", EVENT, "ad_id", "event_time")],
 )
-def test_a_field_is_missing(table, value, field):
-    _, spoilt = spoiled("missing_field", table, value)
-    assert set(json.loads(value)) - set(json.loads(spoilt)) == {field}
-
-
-@pytest.mark.parametrize(("table", "value", "field"), [("debits", VALUE, "amount"), ("ad_events", EVENT, "event_time")])
-def test_a_type_is_wrong(table, value, field):
-    _, spoilt = spoiled("wrong_type", table, value)
-    assert json.loads(spoilt)[field] == "much"
+def test_a_field_is_missing_or_its_type_is_wrong(table, value, missing, wrong):
+    without, other = (json.loads(spoiled(kind, table, value)[1]) for kind in ("missing_field", "wrong_type"))
+    assert set(json.loads(value)) - set(without) == {missing}
+    assert other[wrong] == "much"
 
 
 def test_an_oversized_value_is_valid_but_for_its_size():

@@ -40,27 +40,19 @@ def offsets(*heads):
     return {"transactions": {str(p): head for p, head in enumerate(heads)}}
 
 
-def test_all_that_is_due_is_available():
-    latest = reader(origin=time.time() - 10).latestOffset(START, ReadAllAvailable())
-    assert 1000 <= sum(latest["transactions"].values()) < 3000
-    assert latest["transactions"]["1"] == sum(latest["transactions"].values()) // 2
-
-
-def test_nothing_is_available_before_the_origin():
+def test_all_that_is_due_is_available_and_nothing_before_the_origin():
+    heads = reader(origin=time.time() - 10).latestOffset(START, ReadAllAvailable())["transactions"]
+    assert 1000 <= sum(heads.values()) < 3000
+    assert heads["1"] == sum(heads.values()) // 2
     assert reader(origin=time.time() + 60).latestOffset(START, ReadAllAvailable()) == START
 
 
-def test_a_cap_takes_the_rows_that_were_due_first():
-    source = reader(origin=time.time() - 1000, maxRowsPerTrigger=200)
+def test_a_cap_takes_the_rows_that_were_due_first_and_the_head_is_reported_whatever_it_is():
+    source = reader(origin=time.time() - 1000, maxRowsPerTrigger=200, limit=5000)
+
     assert source.getDefaultReadLimit() == ReadMaxRows(200)
-    first = source.latestOffset(START, ReadMaxRows(200))
-    assert first == offsets(50, 100, 50)
-    assert source.latestOffset(first, ReadMaxRows(200)) == offsets(100, 200, 100)
-
-
-def test_the_head_is_reported_whatever_the_cap():
-    source = reader(origin=time.time() - 1000, maxRowsPerTrigger=1, limit=5000)
-    source.latestOffset(START, ReadMaxRows(1))
+    assert source.latestOffset(START, ReadMaxRows(200)) == offsets(50, 100, 50)
+    assert source.latestOffset(offsets(50, 100, 50), ReadMaxRows(200)) == offsets(100, 200, 100)
     assert source.reportLatestOffset() == offsets(1250, 2500, 1250)
 
 
@@ -132,13 +124,9 @@ def test_offsets_of_another_plan_are_refused(start):
     )
 
 
-def test_a_source_of_nothing_says_what_it_needs():
-    assert refusal_of(initial_offset, plan="") == (
-        "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"
-    )
-
-
-def test_a_bad_plan_is_told_as_in_a_file():
+def test_a_source_of_nothing_says_what_it_needs_and_a_bad_plan_is_told_as_in_a_file():
+    needed = "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"
+    assert refusal_of(initial_offset, plan="") == needed
     assert refusal_of(initial_offset, plan="phases: 1") == "plan.yaml:1: phases: expected a list, got 1"
 
 
@@ -156,11 +144,8 @@ def test_a_bad_option_is_named(option, value, expected):
     assert told == f"option {option} of the source ledger: expected {expected}, got '{value}'"
 
 
-def test_a_stream_without_origin_says_what_it_needs():
+def test_a_stream_needs_an_origin_and_a_bounded_read_an_end():
     assert "needs the option origin" in refusal_of(reader().latestOffset, START, ReadAllAvailable())
-
-
-def test_a_bounded_read_needs_an_end():
     endless = LedgerReader(Options.of({"plan": TEXT}))
     assert "needs the option limit: this plan never ends" in refusal_of(endless.partitions)
 
