@@ -33,15 +33,13 @@ def write(file, text):
     file.write_text(text)
 
 
-def test_planned_and_committed_batches_are_distinct(log):
+def test_planned_and_committed_batches_are_distinct_and_before_the_first_commit_a_source_is_where_it_began(log):
     assert (log.planned, log.committed) == ({0, 1}, {0})
     assert (log.newest_planned, log.newest_committed) == (1, 0)
     assert log.newest.ends == {("transactions", "0"): 5, ("transactions", "1"): 7, ("customers", "0"): 2}
     batch, read = log.progress
     assert (batch, read[("transactions", "0")]) == (0, 3)
 
-
-def test_before_the_first_commit_a_source_is_where_it_began(log):
     (log.path / "commits" / "0").unlink()
     assert log.progress == (NO_BATCH, {("transactions", "0"): 1})
 
@@ -70,12 +68,9 @@ def test_a_damaged_file_has_no_settings_and_no_sources(log, text):
         log.newest.watermark_seconds  # noqa: B018
 
 
-def test_the_query_id_is_in_the_metadata(log):
-    assert log.query_id == "a-b-c"
-
-
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"id": 3}', "no json"])
-def test_metadata_without_an_id_is_no_metadata(log, text):
+def test_the_query_id_is_in_the_metadata_and_metadata_without_an_id_is_none(log, text):
+    assert log.query_id == "a-b-c"
     write(log.path / "metadata", text)
     assert log.query_id is None
     with pytest.raises(ValueError):

@@ -49,7 +49,11 @@ def test_invalid_json_is_cut_off_and_a_tombstone_is_a_key_alone():
 
 @pytest.mark.parametrize(
     ("table", "value", "missing", "wrong"),
-    [("transactions", VALUE, "transaction_id", "amount"), ("ad_events", EVENT, "ad_id", "event_time")],
+    [
+        ("transactions", VALUE, "transaction_id", "amount"),
+        ("debits", VALUE, "transaction_id", "amount"),
+        ("ad_events", EVENT, "ad_id", "event_time"),
+    ],
 )
 def test_a_field_is_missing_or_its_type_is_wrong(table, value, missing, wrong):
     without, other = (json.loads(spoiled(kind, table, value)[1]) for kind in ("missing_field", "wrong_type"))

@@ -36,11 +36,8 @@ def test_one_of_several_masters_is_enough():
         cluster.check_master(f"k8s://http://127.0.0.1:{master.getsockname()[1]}")
 
 
-def test_an_address_without_a_host_is_named():
+def test_an_address_without_a_host_is_named_and_yarn_finds_its_master_itself():
     assert "not a Spark master: spark://:x" in refusal_of(cluster.check_master, "spark://:x")
-
-
-def test_yarn_finds_its_master_itself():
     cluster.check_master("yarn")
 
 

@@ -119,13 +119,10 @@ KAFKA = RunNote("kafka", "one:9092", "abc", 1000.0, topics={"transactions": "id1
 
 def test_an_address_that_changed_and_a_topic_more_are_noted(root):
     opened(root, KAFKA)
+    both = {"transactions": "id1", "customers": "id2"}
     again = replace(KAFKA, plan="two:9092", origin=2000.0, topics={"customers": "id2"})
-
-    note, resumed = opened(root, again)
-    assert resumed
-    assert (note.plan, note.origin) == ("two:9092", 1000.0)
-    assert note.topics == {"transactions": "id1", "customers": "id2"}
-    assert opened(root, KAFKA)[0].topics == note.topics
+    assert opened(root, again) == (replace(KAFKA, plan="two:9092", topics=both), True)
+    assert opened(root, KAFKA)[0].topics == both
 
 
 @pytest.mark.parametrize(

@@ -126,13 +126,10 @@ def test_of_many_rows_no_more_than_five_are_named(judged, table, job, told):
     assert [len(names) for names in result.examples.values()] == [5]
 
 
-def test_the_money_of_a_lost_row_is_told(judged):
+def test_the_money_of_a_lost_row_and_an_id_that_was_never_sent_are_told(judged):
     row = ONCE.slice(4_000, 1).to_pylist()[0]
     assert judged(ONCE).money == "equal"
     assert judged(without(ONCE, 4_000)).money == f"{row['type']} -{row['amount']}, balance -{row['balance']}"
-
-
-def test_an_id_that_was_never_sent_is_told(judged):
     assert "rows with an id that was never sent: 1" in judged(NEVER_SENT).notes
 
 
