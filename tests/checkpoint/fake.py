@@ -49,8 +49,7 @@ def checkpoint(
 def snapshot(file: Path, rows: int | None) -> Path:
     """A RocksDB snapshot that tells its rows."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    told = {"sstFiles": []} if rows is None else {"sstFiles": [], "numKeys": rows}
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(
-            "metadata", f"v1\n{json.dumps({'sstFiles': [], **({} if rows is None else {'numKeys': rows})})}"
-        )
+        archive.writestr("metadata", f"v1\n{json.dumps(told)}")
     return file
