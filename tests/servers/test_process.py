@@ -96,15 +96,11 @@ def test_a_process_that_never_gets_ready_is_ended(python, tmp_path):
     assert not process.alive
 
 
-def test_a_free_port_is_given_once():
-    assert len({free_port() for _ in range(500)}) == 500
-
-
-def test_a_free_port_is_one_that_outgoing_connections_do_not_take():
-    port = free_port()
+def test_a_free_port_is_given_once_and_is_one_that_outgoing_connections_do_not_take():
+    ports = {free_port() for _ in range(500)}
+    assert len(ports) == 500 and ports <= {*PORTS}
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", port))
-    assert port in PORTS
+        probe.bind(("127.0.0.1", free_port()))
 
 
 def test_a_server_answers_only_with_200(receiver):

@@ -34,16 +34,12 @@ def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
     services.close()
 
 
-def test_accounts_of_a_replay_are_the_files(tmp_path, bank):
-    services = open_services({"accounts"}, {}, tmp_path / "work", bank)
-    assert set(services.urls) == {"accounts"}
-    assert accounts(services.urls["accounts"]) == [("A1",)]
-
-
-def test_accounts_of_a_plan_are_invented(tmp_path):
-    feed = choose_source("embedded", "default")
-    services = open_services({"accounts"}, {}, tmp_path, feed)
-    assert len(accounts(services.urls["accounts"])) == feed.plan.keys.accounts
+def test_accounts_of_a_replay_are_the_files_and_those_of_a_plan_invented(tmp_path, bank):
+    plan = choose_source("embedded", "default")
+    of_files, of_plan = (open_services({"accounts"}, {}, tmp_path / "work", feed).urls for feed in (bank, plan))
+    assert set(of_files) == set(of_plan) == {"accounts"}
+    assert accounts(of_files["accounts"]) == [("A1",)]
+    assert len(accounts(of_plan["accounts"])) == plan.plan.keys.accounts
 
 
 def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):

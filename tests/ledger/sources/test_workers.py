@@ -22,12 +22,9 @@ def test_a_checkout_is_added_once_before_what_is_there(monkeypatch):
     assert spark.sparkContext.environment == {"PYTHONPATH": f"{STARTUP}:{ROOT}:/mine"}
 
 
-def test_an_installed_package_is_found_without_a_path_of_its_own(monkeypatch):
+def test_an_installed_package_needs_no_path_of_its_own_and_a_session_without_context_is_left_alone(monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: ROOT)
     spark = session()
     make_importable(spark)
     assert spark.sparkContext.environment == {"PYTHONPATH": STARTUP}
-
-
-def test_a_session_without_context_is_left_alone():
     make_importable(SimpleNamespace())
