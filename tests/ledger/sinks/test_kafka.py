@@ -28,7 +28,6 @@ def prefix():
 
 def records(kafka, topic):
     """Partition, key and value of all there is in a topic."""
-
     consumer = Consumer(kafka.client.librdkafka(**{"group.id": "test", "enable.auto.commit": False}))
     try:
         partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions

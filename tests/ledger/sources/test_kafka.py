@@ -11,7 +11,6 @@ from confluent_kafka.admin import NewTopic
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.errors import UserError
 from ledgerops.ledger.sources import kafka as source
 from ledgerops.ledger.sources.kafka import Start, Topics
 from tests import topics
@@ -108,8 +107,8 @@ def test_no_answer_is_one_line_within_the_time(server_jars):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
-        with pytest.raises(UserError, match=rf"^cannot reach Kafka at {servers}: [^\n]+$"):
-            source.describe_cluster(KafkaClient(servers), ["x"], 0.5)
+        told = refusal_of(source.describe_cluster, KafkaClient(servers), ["x"], 0.5)
+        assert told.startswith(f"cannot reach Kafka at {servers}: ") and "\n" not in told
         assert time.monotonic() - began < source.ANSWER_SECONDS, "the time that was given does not count"
 
 

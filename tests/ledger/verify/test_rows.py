@@ -167,19 +167,12 @@ def test_late_rows_may_be_missing_where_a_job_waits_no_longer(judged, late):
     assert result.notes == ["missing because they arrived after the watermark: 40"]
 
 
-def test_late_rows_may_not_be_missing_where_a_job_waits_long_enough(judged, late):
-    manifest, once, places = late
-    assert judged(without(once, *places[:40]), manifest=manifest, lateness_seconds=301.0).lost == 40
-
-
-def test_other_rows_may_not_be_missing_where_some_are_late(judged, late):
+def test_rows_may_not_be_missing_that_were_in_time_or_from_a_job_that_waits_long_enough_or_not_at_all(judged, late):
     manifest, once, places = late
     on_time = [place for place in range(once.num_rows) if place not in places]
     assert counts(judged(without(once, *on_time[:3]), manifest=manifest)) == (3, 0, 0)
-
-
-def test_late_rows_may_not_be_missing_from_a_job_that_does_not_wait(judged, late):
-    assert judged(without(sent(text=LATE_PLAN), 5, 6), "account_lookup", late[0]).lost == 2
+    assert judged(without(once, *places[:40]), manifest=manifest, lateness_seconds=301.0).lost == 40
+    assert judged(without(sent(text=LATE_PLAN), 5, 6), "account_lookup", manifest).lost == 2
 
 
 def test_without_the_plan_the_digest_judges_and_a_fault_is_found_but_not_named(judged):
