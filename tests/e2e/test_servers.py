@@ -8,6 +8,7 @@ import sys
 
 import psutil
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from ledgerops.common.kafka import KafkaClient, reach
@@ -15,9 +16,26 @@ from ledgerops.errors import UserError
 from ledgerops.servers.kafka import Kafka
 from tests.paths import ROOT
 from tests.programs import until
-from tests.servers.test_kafka import LONG, produce, read
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+LONG = 120  # seconds that nothing takes: on a busy machine a broker is slow to begin
+
+
+def produce(client, topic, values):
+    producer = Producer(client.librdkafka())
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(LONG) == 0
+
+
+def read(client, topic, count):
+    """The first `count` values of partition 0."""
+    consumer = Consumer(client.librdkafka(**{"group.id": "reader", "enable.auto.commit": False}))
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        return [message.value() for message in consumer.consume(count, LONG)]
+    finally:
+        consumer.close()
 
 
 def test_data_outlive_a_stop_and_a_kill_on_the_same_port(server_jars, tmp_path):
