@@ -39,12 +39,14 @@ def test_what_changed_in_a_job_is_told_by_name_with_the_two_ways_on(feed):
             case.run()
         told[transform] = incompatible(JOB.name, case.checkpoint, str(failed.value))
 
+    begin = f"daily_counts cannot resume from {case.checkpoint}: "
     keys = "window <start timestamp, end timestamp>, customer_id string"
-    assert told[by_account].startswith(
-        f"daily_counts cannot resume from {case.checkpoint}: the keys of its state (the columns of its grouping or "
-        f"join) changed since it was written ({keys}; now {keys}, account_id string); restore the earlier version"
+    ways = "restore the earlier version of the job, or start over with empty state: --fresh "
+    ways += "(with Kafka also --start TIME)"
+    assert told[by_account] == (
+        f"{begin}the keys of its state (the columns of its grouping or join) changed since it was written "
+        f"({keys}; now {keys}, account_id string); {ways}"
     )
-    assert told[not_grouped].startswith(
-        f"daily_counts cannot resume from {case.checkpoint}: its stateful operators changed since it was written "
-        "(stateStoreSave; now none); restore the earlier version"
+    assert told[not_grouped] == (
+        f"{begin}its stateful operators changed since it was written (stateStoreSave; now none); {ways}"
     )
