@@ -43,15 +43,14 @@ def value(watch, name, **labels):
 def counted(session, name, interval="500 milliseconds"):
     from pyspark.sql import functions as F
 
-    rows = session.readStream.format("rate").option("rowsPerSecond", 100).load()
     counts = (
-        rows.withWatermark("timestamp", "10 seconds")
+        rates(session, 100)
+        .withWatermark("timestamp", "10 seconds")
         .groupBy(F.window("timestamp", "5 seconds"), (F.col("value") % 3).alias("customer_id"))
         .count()
     )
-    return (
-        counts.writeStream.queryName(name).format("noop").outputMode("update").trigger(processingTime=interval).start()
-    )
+    written = counts.writeStream.queryName(name).format("noop").outputMode("update")
+    return written.trigger(processingTime=interval).start()
 
 
 @pytest.fixture
@@ -69,17 +68,29 @@ def attach(request):
 
 
 @pytest.fixture
-def started(spark):
-    """Starts queries, and stops them in the end."""
+def stopping():
+    """Takes queries, and stops them in the end."""
     queries = []
-
-    def start(*args, session=None, **options):
-        queries.append(counted(session or spark, *args, **options))
-        return queries[-1]
-
-    yield start
+    yield lambda query: queries.append(query) or query
     for query in queries:
         query.stop()
+
+
+@pytest.fixture
+def started(spark, stopping):
+    """Starts queries that count."""
+    return lambda *args, session=None, **options: stopping(counted(session or spark, *args, **options))
+
+
+@pytest.fixture
+def hub():
+    made = Hub(load(port=0))
+    yield made
+    made.close()
+
+
+def rates(spark, rows=10):
+    return spark.readStream.format("rate").option("rowsPerSecond", rows).load()
 
 
 @pytest.mark.spark
@@ -156,7 +167,6 @@ def test_a_query_that_runs_already_is_taken_up(spark, attach, started):
     query = started("early")
     until(lambda: query.lastProgress)
     watch = attach(spark)
-
     until(lambda: value(watch, "ledgerops_batches_total", query="early"))
     assert value(watch, "ledgerops_query_start_timestamp_seconds", query="early") > 0
 
@@ -169,34 +179,35 @@ def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path
         while number == 1 and not gate.exists():
             time.sleep(0.05)
 
+    def running():
+        return value(watch, "ledgerops_batch_running_seconds", query="held")
+
     watch = attach(spark, watchdog_interval=0.2)
-    rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
-    query = rows.writeStream.queryName("held").foreachBatch(hold).trigger(processingTime="500 milliseconds").start()
+    written = rates(spark).writeStream.queryName("held").foreachBatch(hold)
+    query = written.trigger(processingTime="500 milliseconds").start()
     try:
-        running = until(lambda: value(watch, "ledgerops_batch_running_seconds", query="held"))
-        assert running > 2
-        until(lambda: (value(watch, "ledgerops_batch_running_seconds", query="held") or 0.0) > running)
+        seconds = until(running)
+        assert seconds > 2
+        until(lambda: (running() or 0.0) > seconds)
         gate.touch()
-        until(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") is None)
+        until(lambda: running() is None)
     finally:
         gate.touch()
         query.stop()
 
 
 @pytest.mark.spark
-def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, tmp_path):
+def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, stopping, tmp_path):
     landing = tmp_path / "in"
     landing.mkdir()
     for number in range(30):
         (landing / f"part-{number}.txt").write_text("row\n")
     watch = attach(spark, recording=tmp_path / "recording")
     rows = spark.readStream.option("maxFilesPerTrigger", 2).text(str(landing))
-    query = rows.writeStream.queryName("landed").format("noop").trigger(processingTime="1 second").start()
-    try:
-        until(lambda: value(watch, "ledgerops_source_batch_files", query="landed", source="FileStreamSource") == 2)
-        until(lambda: (value(watch, "ledgerops_source_file_age_seconds", query="landed", kind="newest") or 0.0) > 1)
-    finally:
-        query.stop()
+    query = stopping(rows.writeStream.queryName("landed").format("noop").trigger(processingTime="1 second").start())
+    until(lambda: value(watch, "ledgerops_source_batch_files", query="landed", source="FileStreamSource") == 2)
+    until(lambda: (value(watch, "ledgerops_source_file_age_seconds", query="landed", kind="newest") or 0.0) > 1)
+    query.stop()
     watch.close()
 
     told = [seen.data for seen in read(tmp_path / "recording") if seen.kind == "files"]
@@ -205,13 +216,12 @@ def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, tmp
 
 
 @pytest.mark.spark
-def test_a_failure_is_counted_with_a_short_reason(spark, attach, tmp_path):
+def test_a_failure_is_counted_with_a_short_reason(spark, attach, stopping, tmp_path):
     watch = attach(spark, recording=tmp_path)
-    rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load().selectExpr("raise_error('boom') AS x")
-    query = rows.writeStream.queryName("bad").format("noop").start()
+    failing = rates(spark).selectExpr("raise_error('boom') AS x")
+    stopping(failing.writeStream.queryName("bad").format("noop").start())
     until(lambda: value(watch, "ledgerops_query_failures_total", query="bad"))
     watch.close()
-    query.stop()
 
     [ended] = [seen for seen in read(tmp_path) if seen.kind == "terminated"]
     assert len(ended.data["exception"]) <= 500 and "\n" not in ended.data["exception"]
@@ -241,7 +251,6 @@ def test_a_closed_session_can_be_attached_again(spark, attach, started):
     attach(spark).close()
     watch = attach(spark)
     started("again")
-
     until(lambda: value(watch, "ledgerops_batches_total", query="again"))
 
 
@@ -259,34 +268,28 @@ def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
 
 
 @pytest.mark.spark
-def test_instrumented_rows_give_latency_and_hot_keys(spark, attach):
+def test_instrumented_rows_give_latency_and_hot_keys(spark, attach, stopping):
     from pyspark.sql import functions as F
 
     watch = attach(spark)
-    rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
-    rows = rows.select(
+    rows = rates(spark, 100).select(
         F.when(F.col("value") % 10 > 0, F.col("timestamp") - F.expr("INTERVAL 4 SECONDS")).alias("event_time"),
         F.when(F.col("value") % 5 > 0, "whale").otherwise(F.col("value").cast("string")).alias("customer_id"),
     )
     rows = ledgerops.instrument(rows, event_time="event_time", key="customer_id", lateness=3.0)
-    query = rows.writeStream.queryName("instrumented").format("noop").trigger(processingTime="500 milliseconds").start()
-    try:
-        until(lambda: value(watch, "ledgerops_event_latency_seconds_count", query="instrumented"))
-        lines = [json.loads(line) for line in get(watch, "/recording?query=instrumented").splitlines()]
-        share = value(watch, "ledgerops_hot_key_share", query="instrumented")
-    finally:
-        query.stop()
+    written = rows.writeStream.queryName("instrumented").format("noop")
+    stopping(written.trigger(processingTime="500 milliseconds").start())
+    until(lambda: value(watch, "ledgerops_event_latency_seconds_count", query="instrumented"))
+    lines = [json.loads(line) for line in get(watch, "/recording?query=instrumented").splitlines()]
+    share = value(watch, "ledgerops_hot_key_share", query="instrumented")
 
-    observed = next(
-        row
-        for line in reversed(lines)
-        if line["kind"] == "progress"
-        and (row := line["data"].get("observedMetrics", {}).get("ledgerops", {})).get("rows")
-    )
-    assert observed["latency_le_15"] == observed["late_candidates"] == observed["rows"] * 0.9
-    assert observed["latency_le_2"] == 0 < observed["latency_sum"]
-    assert observed["key"] == "customer_id"
-    assert observed["hot_keys"][0]["item"] != "whale" and len(observed["hot_keys"][0]["item"]) == 12
+    batches = [line["data"] for line in lines if line["kind"] == "progress"]
+    observed = [batch.get("observedMetrics", {}).get("ledgerops", {}) for batch in batches]
+    newest = [row for row in observed if row.get("rows")][-1]
+    assert newest["latency_le_15"] == newest["late_candidates"] == newest["rows"] * 0.9
+    assert newest["latency_le_2"] == 0 < newest["latency_sum"]
+    assert newest["key"] == "customer_id"
+    assert newest["hot_keys"][0]["item"] != "whale" and len(newest["hot_keys"][0]["item"]) == 12
     assert share == pytest.approx(0.8, abs=0.05)
 
 
@@ -311,28 +314,21 @@ class UnusedSession:
     """A session that is refused before it is asked for anything."""
 
     session_id = "s"
+    __module__ = "pyspark.sql.connect.session"
 
 
-UnusedSession.__module__ = "pyspark.sql.connect.session"
-
-
-def test_bad_settings_do_not_stop_the_job(caplog):
+def test_bad_settings_do_not_stop_the_job_and_an_unknown_variable_is_logged(caplog, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_PROT", "1")
     with caplog.at_level(logging.WARNING, "ledgerops"):
         watch = ledgerops.attach(UnusedSession(), port="http")
-
     assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
-
-
-def test_an_unknown_variable_is_logged(caplog, monkeypatch):
-    monkeypatch.setenv("LEDGEROPS_PROT", "1")
-
-    ledgerops.attach(UnusedSession(), port="http")
-
     assert "variable LEDGEROPS_PROT is unknown and ignored; did you mean LEDGEROPS_PORT?" in caplog.messages
 
 
 class RemoteSession:
     """What attach asks of a Spark Connect session, without a server."""
+
+    __module__ = "pyspark.sql.connect.session"
 
     def __init__(self, name):
         self.session_id = name
@@ -346,9 +342,6 @@ class RemoteSession:
 
     def removeListener(self, listener):
         self.listeners.remove(listener)
-
-
-RemoteSession.__module__ = "pyspark.sql.connect.session"
 
 
 def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
@@ -418,12 +411,12 @@ import ledgerops
 from tests.agent.test_attach import RemoteSession
 
 class Slow(RemoteSession):
+    __module__ = RemoteSession.__module__
     def removeListener(self, listener):
         os.kill(os.getpid(), signal.SIGUSR1)
         closed.wait(60)
         super().removeListener(listener)
 
-Slow.__module__ = RemoteSession.__module__
 closed = threading.Event()
 first, second = ledgerops.attach(Slow("first"), port=0), ledgerops.attach(RemoteSession("second"))
 signal.signal(signal.SIGUSR1, lambda *args: (second.close(), closed.set()))
@@ -434,7 +427,6 @@ print(first.url, second.url)
 
 def test_a_signal_handler_may_close_a_watch_while_another_is_being_closed():
     done = python("-c", CLOSED_BY_A_SIGNAL)
-
     assert (done.returncode, done.stdout) == (0, "None None\n"), done.stderr
 
 
@@ -461,37 +453,29 @@ def test_collectors_that_hang_hold_the_end_up_once_and_not_one_after_the_other(a
 class StoppableSession(FakeSession):
     """A session of an application with a user interface."""
 
+    app_id = None
+
     def __init__(self, app):
         super().__init__(app)
-        self.app = app
-
-    @property
-    def app_id(self):
-        return self.app
+        self.app_id = app
 
     def status(self, ui_url):
-        return SparkRest(f"http://127.0.0.1/{self.app}", self.app)
+        return SparkRest(f"http://127.0.0.1/{self.app_id}", self.app_id)
 
 
-def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
-    hub = Hub(load(port=0))
-    try:
-        first, second = StoppableSession("app-1"), StoppableSession("app-2")
-        hub.sessions["1"] = first
-        before = hub.status()
-        assert hub.status() is before and before.base.endswith("/app-1")
+def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next(hub):
+    first, second = StoppableSession("app-1"), StoppableSession("app-2")
+    hub.sessions["1"] = first
+    before = hub.status()
+    assert hub.status() is before and before.base.endswith("/app-1")
 
-        first.up = False  # stopped, and its watch was not closed
-        assert hub.status() is None
-        hub.sessions["2"] = second
-        assert hub.status().base.endswith("/app-2")
-    finally:
-        hub.close()
+    first.up = False  # stopped, and its watch was not closed
+    assert hub.status() is None
+    hub.sessions["2"] = second
+    assert hub.status().base.endswith("/app-2")
 
 
-def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_none():
-    hub = Hub(load(port=0))
-
+def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_none(hub):
     class Going(StoppableSession):
         def status(self, ui_url):
             del hub.sessions["1"]
@@ -502,28 +486,21 @@ def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_non
             return super().status(ui_url)
 
     hub.sessions["1"] = Going("app-1")
-    try:
-        assert hub.status() is None and hub._status is None
-    finally:
-        hub.close()
+    assert hub.status() is None and hub._status is None
 
 
-def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then():
-    hub = Hub(load(port=0))
+def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then(hub):
     asked = []
 
     class Headless(StoppableSession):
         def status(self, ui_url):
-            asked.append(self.app)
+            asked.append(self.app_id)
 
     hub.sessions["1"] = first = Headless("app-1")
-    try:
-        assert [hub.status() for _ in range(5)] == [None] * 5 and asked == ["app-1"]
-        first.up = False
-        hub.sessions["2"] = StoppableSession("app-2")
-        assert hub.status().base.endswith("/app-2"), "the next session may have one"
-    finally:
-        hub.close()
+    assert [hub.status() for _ in range(5)] == [None] * 5 and asked == ["app-1"]
+    first.up = False
+    hub.sessions["2"] = StoppableSession("app-2")
+    assert hub.status().base.endswith("/app-2"), "the next session may have one"
 
 
 def python(*args, timeout=200, **env):
@@ -539,8 +516,5 @@ def python(*args, timeout=200, **env):
 
 
 def test_importing_is_light():
-    code = (
-        "import ledgerops, sys; print([m for m in ('pyspark', 'psutil', 'orjson', 'http.server') if m in sys.modules])"
-    )
-
-    assert python("-c", code).stdout == "[]\n"
+    heavy = "('pyspark', 'psutil', 'orjson', 'http.server')"
+    assert python("-c", f"import ledgerops, sys; print([m for m in {heavy} if m in sys.modules])").stdout == "[]\n"
