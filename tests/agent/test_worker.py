@@ -4,6 +4,7 @@ import json
 import logging
 import shutil
 import time
+from collections import Counter
 
 import orjson
 import pytest
@@ -25,7 +26,7 @@ ID, RUN, NAME = (spark_json()[key] for key in ("id", "runId", "name"))
 
 
 def healthy():
-    return lambda view: Verdict(view.query, view.now, "healthy", 100)
+    return Judge()
 
 
 class Bench:
@@ -36,24 +37,26 @@ class Bench:
         self.set_back = 0.0  # seconds by which the machine's clock was set back
         self.stats = SelfStats()
         self.queue = EventQueue(self.stats, size)
-        config = Config(**settings)
-        self.worker = Worker(
-            self.queue,
-            QueryRegistry(judge),
-            self.stats,
-            config,
-            recorder,
-            lambda: self.now - self.set_back,
-            lambda: self.now,
-        )
+        clock, steady = lambda: self.now - self.set_back, lambda: self.now
+        self.worker = Worker(self.queue, QueryRegistry(judge), self.stats, Config(**settings), recorder, clock, steady)
 
-    def see(self, kind="progress", data=None, query=None):
-        self.queue.put(kind, json.dumps(spark_json() if data is None else data), query)
+    def put(self, kind, data, query=None):
+        self.queue.put(kind, data if isinstance(data, str) else json.dumps(data), query)
+
+    def see(self, kind="progress", data=None, **changes):
+        self.put(kind, spark_json(**changes) if data is None else data)
         self.worker.turn()
+
+    def end(self, run=RUN, exception=None, error_class=None):
+        self.see("terminated", {"id": ID, "runId": run, "exception": exception, "errorClassOnException": error_class})
 
     @property
     def queries(self):
         return self.worker.snapshot.queries
+
+    @property
+    def batches_total(self):
+        return self.queries[NAME].families["ledgerops_batches_total"].series
 
 
 @pytest.fixture
@@ -66,9 +69,20 @@ def make():
         return Bench(recorder, **options)
 
     yield bench
-    for recorder in made:
-        if recorder is not None:
-            recorder.close()
+    for recorder in filter(None, made):
+        recorder.close()
+
+
+@pytest.fixture
+def recorded(make, tmp_path):
+    """A bench that records to the folder of the test."""
+    return make(Recorder(tmp_path))
+
+
+@pytest.fixture
+def warned(caplog):
+    caplog.set_level(logging.WARNING, "ledgerops")
+    return caplog
 
 
 class FullDisk(Recorder):
@@ -80,24 +94,20 @@ class FullDisk(Recorder):
         super().append(line)
 
 
-def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    bench.see()
+def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(recorded, tmp_path):
+    recorded.see()
 
     [seen] = read(tmp_path)
     assert (seen.kind, seen.query, seen.data) == ("progress", "daily_counts", spark_json())
-    assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 1.0),)
-    assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
-    assert bench.stats.recording_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())
-    assert set(bench.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
+    assert recorded.batches_total == (((), 1.0),)
+    assert [verdict.status for verdict in recorded.worker.snapshot.verdicts()] == ["healthy"]
+    assert recorded.stats.recording_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())
+    assert set(recorded.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
 
 
-def test_spark_json_is_recorded_untouched(make, tmp_path):
-    bench = make(Recorder(tmp_path))
+def test_spark_json_is_recorded_untouched(recorded, tmp_path):
     text = json.dumps(spark_json(), indent=1).replace("\n", " ").replace("150.0", "150.00")
-    bench.queue.put("progress", text)
-    bench.worker.turn()
-
+    recorded.see(data=text)
     [file] = tmp_path.iterdir()
     assert text in file.read_text()
 
@@ -114,52 +124,45 @@ def test_spark_json_is_recorded_untouched(make, tmp_path):
         pytest.param("progress", '{"runId": 5, "batchId": "x", "timestamp": []}', id="wrong types"),
     ],
 )
-def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(make, tmp_path, caplog, kind, text):
-    bench = make(Recorder(tmp_path))
+def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(recorded, tmp_path, warned, kind, text):
     for _ in range(3):
-        bench.queue.put(kind, text)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.see()
+        recorded.put(kind, text)
+    recorded.see()
 
-    assert bench.stats.collector_errors["parse"] == 3
-    assert len(caplog.records) == 1
-    assert list(bench.queries) == ["daily_counts"]
+    assert recorded.stats.collector_errors["parse"] == 3
+    assert len(warned.records) == 1
+    assert list(recorded.queries) == ["daily_counts"]
     assert len(list(read(tmp_path))) == 1
 
 
 def test_not_a_number_in_an_event_is_taken(make):
     bench = make()
-    bench.queue.put("progress", json.dumps(spark_json(inputRowsPerSecond=float("nan"))))
-    bench.worker.turn()
-
+    bench.see(inputRowsPerSecond=float("nan"))
     assert list(bench.queries) == ["daily_counts"]
 
 
-def test_offsets_of_an_unknown_form_are_said_once_for_each_source(make, caplog):
+def test_offsets_of_an_unknown_form_are_said_once_for_each_source(make, warned):
     bench = make()
     text = {"description": "Mine", "endOffset": {"lsn": 71, "commit_ts": 5}, "numInputRows": 7}
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        for batch in (1, 2):
-            bench.see(data=spark_json(batchId=batch, sources=[text, *spark_json()["sources"]]))
+    for batch in (1, 2):
+        bench.see(batchId=batch, sources=[text, *spark_json()["sources"]])
 
-    assert [record.getMessage() for record in caplog.records] == [
+    assert warned.messages == [
         "the offsets of the source Mine of daily_counts have an unknown form: no backlog and no lag are known"
     ]
 
 
-def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, tmp_path, caplog):
-    recorder = FullDisk(tmp_path)
-    bench = make(recorder)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        for number in range(3):
-            bench.now += RETRY_SECONDS
-            bench.see(data=spark_json(batchId=number))
+def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, tmp_path, warned):
+    bench = make(FullDisk(tmp_path))
+    for number in range(3):
+        bench.now += RETRY_SECONDS
+        bench.see(batchId=number)
 
     assert bench.stats.recording_errors == 3
-    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+    assert [line.split(" (")[0] for line in warned.messages] == [
         f"cannot record to {tmp_path}; continuing without a recording"
     ]
-    assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 3.0),)
+    assert bench.batches_total == (((), 3.0),)
     assert len(bench.worker.ring) == 3
 
 
@@ -167,12 +170,12 @@ def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, 
 def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cleared(make, tmp_path, set_back):
     recorder = FullDisk(tmp_path)
     bench = make(recorder)
-    bench.see(data=spark_json(batchId=1))
+    bench.see(batchId=1)
     recorder.broken = False
     bench.set_back = set_back
-    bench.see(data=spark_json(batchId=2))
+    bench.see(batchId=2)
     bench.now += RETRY_SECONDS
-    bench.see(data=spark_json(batchId=3))
+    bench.see(batchId=3)
 
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [3]
     assert bench.stats.recording_errors == 1
@@ -182,39 +185,48 @@ def test_waiting_times_are_measured_with_a_clock_that_nobody_can_set():
     assert inspect.signature(Worker).parameters["steady"].default is time.monotonic
 
 
+class Judge:
+    """Finds every query healthy, and keeps what it was asked to judge."""
+
+    def __init__(self):
+        self.views = []
+
+    def __call__(self, view):
+        self.views.append(view)
+        return Verdict(view.query, view.now, "healthy", 100)
+
+
 def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(make):
-    judged = []
-    bench = make(judge=lambda: lambda view: judged.append(view.now) or Verdict(view.query, view.now, "healthy", 100))
+    judge = Judge()
+    bench = make(judge=lambda: judge)
     bench.see()
     bench.set_back = 3600.0
     bench.now += TICK_SECONDS
     bench.worker.turn()
-
-    assert judged == [T0, T0 + TICK_SECONDS - 3600.0]
+    assert [view.now for view in judge.views] == [T0, T0 + TICK_SECONDS - 3600.0]
 
 
 def at(seconds, batch):
-    return spark_json(batchId=batch, timestamp=format_instant(T0 + seconds))
+    return {"batchId": batch, "timestamp": format_instant(T0 + seconds)}
 
 
-def test_what_happens_after_the_clock_was_set_back_is_seen_and_totals_go_on(make, caplog):
+def test_what_happens_after_the_clock_was_set_back_is_seen_and_totals_go_on(make, warned):
     bench = make()
-    bench.see(data=at(0.0, 1))
+    bench.see(**at(0.0, 1))
     bench.now, bench.set_back = T0 + 10.0, 3600.0
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.worker.turn()
-        bench.see(data=at(-3590.0, 2))
+    bench.worker.turn()
+    bench.see(**at(-3590.0, 2))
 
-    families = bench.queries["daily_counts"].families
-    assert families["ledgerops_batches_total"].series == (((), 2.0),)
-    assert families["ledgerops_last_seen_timestamp_seconds"].series[0][1] < T0 - 3000.0
-    assert caplog.messages == ["the machine's clock was set back by 3590 s: rates and findings start over"]
+    assert bench.batches_total == (((), 2.0),)
+    last_seen = bench.queries[NAME].families["ledgerops_last_seen_timestamp_seconds"]
+    assert last_seen.series[0][1] < T0 - 3000.0
+    assert warned.messages == ["the machine's clock was set back by 3590 s: rates and findings start over"]
 
 
 @pytest.mark.parametrize("back", [0.0, 4.0, -3600.0], ids=["not at all", "by little", "forward"])
 def test_a_clock_that_is_right_or_nearly_so_makes_nothing_forgotten(make, caplog, back):
     bench = make()
-    bench.see(data=at(0.0, 1))
+    bench.see(**at(0.0, 1))
     bench.now, bench.set_back = T0 + 0.5, back
     bench.worker.turn()
 
@@ -231,8 +243,7 @@ def test_the_answers_of_a_broker_are_judged_with_the_next_news_or_tick(make):
     bench = make()
     bench.see()
     first = bench.queries[NAME].at
-    for seconds in (1, 2, 3, 4):
-        bench.now = T0 + seconds
+    for bench.now in (T0 + 1, T0 + 2, T0 + 3, T0 + 4):
         bench.see("offsets", heads(bench.now))
     assert bench.queries[NAME].at == first
 
@@ -252,7 +263,6 @@ def test_a_broker_that_does_not_answer_is_judged_at_once(make):
     bench.see()
     bench.now += 1
     bench.see("offsets", {"run_id": RUN, "latest": {}, "earliest": {}, "error": "timed out", "unreachable_since": T0})
-
     assert bench.queries[NAME].at == bench.now
 
 
@@ -262,37 +272,31 @@ def test_the_more_queries_the_longer_each_waits_without_news_up_to_a_bound(queri
 
 
 def test_of_many_silent_queries_each_is_judged_within_the_bound(make):
-    judged = []
-    bench = make(judge=lambda: lambda view: judged.append(view.query) or Verdict(view.query, view.now, "healthy", 100))
+    judge = Judge()
+    bench = make(judge=lambda: judge)
     for number in range(300):
-        begun = {
-            "id": f"id-{number}",
-            "runId": f"run-{number}",
-            "name": f"q{number}",
-            "timestamp": "2027-01-15T08:00:00Z",
-        }
-        bench.queue.put("started", json.dumps(begun))
+        begun = {"id": f"id-{number}", "runId": f"run-{number}", "name": f"q{number}"}
+        bench.put("started", begun | {"timestamp": "2027-01-15T08:00:00Z"})
     while len(bench.queue):
         bench.worker.turn()
-    judged.clear()
+    judge.views.clear()
     for _ in range(int(2 * tick_seconds(300)) + 1):
         bench.now += 1.0
         bench.worker.turn()
 
-    assert {judged.count(f"q{number}") for number in range(300)} == {2}
+    assert Counter(view.query for view in judge.views) == {f"q{number}": 2 for number in range(300)}
 
 
-def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, caplog):
+def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, warned):
     folder = tmp_path / "recording"
     bench = make(Recorder(folder))
-    bench.see(data=spark_json(batchId=1))
+    bench.see(batchId=1)
     shutil.rmtree(folder)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.see(data=spark_json(batchId=2))
-        bench.see(data=spark_json(batchId=3))
+    for batch in (2, 3):
+        bench.see(batchId=batch)
 
     assert bench.stats.recording_errors == 1
-    assert [line.split(" (")[0] for line in caplog.messages] == [f"recording anew to {folder}"]
+    assert [line.split(" (")[0] for line in warned.messages] == [f"recording anew to {folder}"]
     assert [seen.data["batchId"] for seen in read(folder)] == [2, 3]
     assert bench.worker.pause() is None
 
@@ -304,90 +308,83 @@ def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):
     bench.see()
 
     assert bench.worker.pause() == f"recording to {file} is paused after an error; see the driver's log"
-
-    assert bench.stats.recording_errors == 1
-    assert file.read_text() == "mine"
+    assert (bench.stats.recording_errors, file.read_text()) == (1, "mine")
     assert list(bench.queries) == ["daily_counts"]
 
 
-def test_a_judge_that_raises_leaves_the_metrics_in_place(make, caplog):
-    def judge():
-        def broken(view):
-            raise ZeroDivisionError
-
-        return broken
-
-    bench = make(judge=judge)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.see()
-
+def test_a_judge_that_raises_leaves_the_metrics_in_place(make, warned):
+    bench = make(judge=lambda: lambda view: 1 / 0)
+    bench.see()
     assert bench.stats.collector_errors["judge"] == 1
-    assert "ledgerops_batches_total" in bench.queries["daily_counts"].families
+    assert bench.batches_total == (((), 1.0),)
     assert bench.worker.snapshot.verdicts() == []
 
 
-class Ruled:
+class Ruled(Judge):
     """A judge that counts the rules that raised, as a diagnoser does."""
 
     def __init__(self, failing):
-        self.failing = failing
-        self.errors = {}
+        super().__init__()
+        self.failing, self.errors = failing, Counter()
 
     def __call__(self, view):
-        for rule in self.failing:
-            self.errors[rule] = self.errors.get(rule, 0) + 1
-        return Verdict(view.query, view.now, "healthy", 100)
+        self.errors.update(self.failing)
+        return super().__call__(view)
 
 
 @pytest.mark.parametrize(
-    ("failing", "count", "said"),
+    ("failing", "count"),
     [
-        pytest.param((), 0, [], id="none"),
-        pytest.param(("key-skew",), 3, ["key-skew"], id="one"),
-        pytest.param(("key-skew", "slow-sink"), 6, ["key-skew", "slow-sink"], id="two"),
+        pytest.param((), 0, id="none"),
+        pytest.param(("key-skew",), 3, id="one"),
+        pytest.param(("key-skew", "slow-sink"), 6, id="two"),
     ],
 )
-def test_a_rule_that_raises_is_counted_and_said_once(make, caplog, failing, count, said):
+def test_a_rule_that_raises_is_counted_and_said_once(make, warned, failing, count):
     bench = make(judge=lambda: Ruled(failing))
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        for number in range(3):
-            bench.see(data=spark_json(batchId=number))
+    for number in range(3):
+        bench.see(batchId=number)
 
     assert bench.stats.collector_errors["rule"] == count
-    assert [record.getMessage() for record in caplog.records] == [
-        f"the rule {rule} failed on daily_counts; further failures of this rule are only counted" for rule in said
+    assert warned.messages == [
+        f"the rule {rule} failed on daily_counts; further failures of this rule are only counted" for rule in failing
     ]
     assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
 
 
-def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    trace = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
-    bench.see()
-    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
-
-    *_, seen = read(tmp_path)
-    assert seen.data["exception"] == trace[:500]
-    assert bench.queries["daily_counts"].state.history.failures == {"BAD": 1}
-
-
-def test_half_a_letter_in_a_name_or_an_exception_is_replaced_and_the_pages_of_all_queries_can_be_made(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    bench.see(data=spark_json(name="good"))
-    bench.see(data=spark_json(name="bad \ud83d", runId="run-2"))
-    error = {"exception": "bad \ud83d", "errorClassOnException": "half: \ud83d"}
-    bench.see("terminated", {"id": ID, "runId": RUN, **error})
-
-    assert list(bench.queries) == ["good", "bad ?"]
-    assert orjson.dumps(document(bench.worker.snapshot.verdicts(), T0, "here"))
-    assert orjson.dumps(status_document(bench.worker.snapshot, T0))
-    *seen, ended = read(tmp_path)
-    assert [each.query for each in (*seen, ended)] == ["good", "bad ?", "good"]
-    assert ended.data["exception"] == "bad ?"
-    assert bench.stats.collector_errors == {}
-
-
 SECRET = 'ValueError: card number 4111-1111-1111-1111 of "John Smith" is bad, password=hunter2'
+TRACE = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
+
+
+@pytest.mark.parametrize(
+    ("exception", "settings", "kept"),
+    [
+        pytest.param(None, {}, None, id="a clean stop has none"),
+        pytest.param(TRACE, {}, TRACE[:500], id="a stack trace without its frames"),
+        pytest.param("bad \ud83d", {}, "bad ?", id="half a letter is replaced"),
+        pytest.param(SECRET, {"exception_text": True}, SECRET, id="word for word where the settings ask for it"),
+    ],
+)
+def test_what_is_kept_of_an_exception(make, tmp_path, exception, settings, kept):
+    bench = make(Recorder(tmp_path), judge=Diagnoser, **settings)
+    bench.see()
+    bench.end(exception=exception, error_class=exception and "BAD")
+
+    *_, ended = read(tmp_path)
+    assert ended.data["exception"] == kept
+    assert bench.queries[NAME].state.history.failures == ({} if exception is None else {"BAD": 1})
+
+
+def test_half_a_letter_in_a_name_is_replaced_and_the_pages_of_all_queries_can_be_made(recorded, tmp_path):
+    recorded.see(name="good")
+    recorded.see(name="bad \ud83d", runId="run-2")
+    recorded.end(error_class="half: \ud83d")
+
+    assert list(recorded.queries) == ["good", "bad ?"]
+    assert orjson.dumps(document(recorded.worker.snapshot.verdicts(), T0, "here"))
+    assert orjson.dumps(status_document(recorded.worker.snapshot, T0))
+    assert [each.query for each in read(tmp_path)] == ["good", "bad ?", "good"]
+    assert recorded.stats.collector_errors == {}
 
 
 def everywhere(bench, folder):
@@ -401,72 +398,42 @@ def everywhere(bench, folder):
 def test_what_an_exception_quotes_is_masked_before_it_is_kept_anywhere(make, tmp_path):
     bench = make(Recorder(tmp_path), judge=Diagnoser)
     bench.see()
-    bench.see("terminated", {"id": ID, "runId": RUN, "exception": SECRET, "errorClassOnException": "BAD"})
+    bench.end(exception=SECRET, error_class="BAD")
 
     found = everywhere(bench, tmp_path)
     assert "card number <masked> of" in found
     assert not [part for part in ("4111", "John", "hunter2") if part in found]
 
 
-def test_a_setting_keeps_exceptions_word_for_word(make, tmp_path):
-    bench = make(Recorder(tmp_path), judge=Diagnoser, exception_text=True)
-    bench.see()
-    bench.see("terminated", {"id": ID, "runId": RUN, "exception": SECRET, "errorClassOnException": "BAD"})
-
-    *_, seen = read(tmp_path)
-    assert seen.data["exception"] == SECRET
-
-
 def test_all_queries_together_stay_within_the_budget_of_the_driver(make):
     bench = make(series_total=100)
     for number in range(4):
-        bench.see(data=spark_json(name=f"query_{number}", runId=f"run-{number}"))
-
+        bench.see(name=f"query_{number}", runId=f"run-{number}")
     assert sum(query.size for query in bench.queries.values()) <= 100
     assert bench.stats.series_dropped > 0
 
 
-def test_a_clean_stop_keeps_its_null(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    bench.see()
-    bench.see("terminated", {"id": ID, "runId": RUN, "exception": None, "errorClassOnException": None})
-
-    *_, seen = read(tmp_path)
-    assert seen.data["exception"] is None
-    assert bench.queries["daily_counts"].state.history.failures == {}
-
-
-def test_idle_and_terminated_events_are_recorded_under_the_name_of_their_run(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    bench.see("started", {"id": ID, "runId": RUN, "name": "daily_counts"})
-    bench.see("idle", {"id": ID, "runId": RUN})
-
-    assert [seen.query for seen in read(tmp_path)] == ["daily_counts", "daily_counts"]
+def test_idle_and_terminated_events_are_recorded_under_the_name_of_their_run(recorded, tmp_path):
+    recorded.see("started", {"id": ID, "runId": RUN, "name": "daily_counts"})
+    recorded.see("idle", {"id": ID, "runId": RUN})
+    recorded.end()
+    assert [seen.query for seen in read(tmp_path)] == ["daily_counts"] * 3
 
 
 def test_a_burst_is_judged_once(make):
-    looks = []
-
-    def judge():
-        def look(view):
-            looks.append(len(view.batches))
-            return Verdict(view.query, view.now, "healthy", 100)
-
-        return look
-
-    bench = make(judge=judge)
+    judge = Judge()
+    bench = make(judge=lambda: judge)
     for number in range(20):
-        bench.queue.put("progress", json.dumps(spark_json(batchId=number)))
+        bench.put("progress", spark_json(batchId=number))
     bench.worker.turn()
-
-    assert looks == [20]
+    assert [len(view.batches) for view in judge.views] == [20]
 
 
 def test_the_ring_is_bounded(make, monkeypatch):
     monkeypatch.setattr("ledgerops.agent.worker.RING_BYTES", 5000)
     bench = make()
     for number in range(50):
-        bench.see(data=spark_json(batchId=number))
+        bench.see(batchId=number)
 
     kept = [decode(line).data["batchId"] for _, _, line in bench.worker.ring]
     assert kept == list(range(50 - len(kept), 50))
@@ -477,23 +444,22 @@ def test_a_snapshot_is_swapped_not_changed(make):
     bench = make()
     bench.see()
     before = bench.worker.snapshot
-    bench.see(data=spark_json(batchId=8))
+    bench.see(batchId=8)
 
     assert before is not bench.worker.snapshot
-    assert before.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert before.queries[NAME].families["ledgerops_batches_total"].series == (((), 1.0),)
 
 
 def test_the_series_that_were_cut_are_counted(make):
     bench = make(series_per_query=20)
-    bench.see()
-    cut = bench.queries["daily_counts"].dropped
-    assert bench.stats.series_dropped == cut > 0
+    counts = []
+    for changes in ({}, {"batchId": 8}, {"name": "another", "runId": "another-run"}):
+        bench.see(**changes)
+        counts.append(bench.stats.series_dropped)
 
-    bench.see(data=spark_json(batchId=8))
-    assert bench.stats.series_dropped == cut
-
-    bench.see(data=spark_json(name="another", runId="another-run"))
-    assert bench.stats.series_dropped == 2 * cut
+    cut = bench.queries[NAME].dropped
+    assert cut > 0
+    assert counts == [cut, cut, 2 * cut]
 
 
 def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_series(make, monkeypatch):
@@ -501,23 +467,21 @@ def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_s
     bench = make(series_per_query=20)
     counts = []
     for number in range(10):
-        run = f"run-{number}"
-        bench.see(data=spark_json(name=f"query_{number}", runId=run))
-        bench.see("terminated", {"id": ID, "runId": run, "exception": None})
+        bench.see(name=f"query_{number}", runId=f"run-{number}")
+        bench.end(f"run-{number}")
         counts.append(bench.stats.series_dropped)
 
     assert len(bench.queries) == len(bench.worker._judged_at) == len(bench.worker._most_dropped) == 3
     assert counts == sorted(counts) and counts[-1] == 10 * counts[0] > 0
 
 
-def test_the_thread_works_off_the_queue_before_it_ends(make, tmp_path):
-    bench = make(Recorder(tmp_path))
-    bench.worker.start()
-    assert bench.worker.trouble() is None
+def test_the_thread_works_off_the_queue_before_it_ends(recorded, tmp_path):
+    recorded.worker.start()
+    assert recorded.worker.trouble() is None
     for number in range(500):
-        bench.queue.put("progress", json.dumps(spark_json(batchId=number)))
-    bench.worker.stop(timeout=60)
-    bench.worker.stop()
+        recorded.put("progress", spark_json(batchId=number))
+    recorded.worker.stop(timeout=60)
+    recorded.worker.stop()
 
     assert len(list(read(tmp_path))) == 500
-    assert bench.worker.trouble() == "the worker has ended"
+    assert recorded.worker.trouble() == "the worker has ended"
