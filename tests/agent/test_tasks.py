@@ -18,14 +18,8 @@ RUN = "fc00ce39-924c-454a-927e-ae1b3d49f3f2"
 
 def execution(number, batch, jobs=(), status="COMPLETED", run_id=RUN):
     text = f"daily\ncounts\nid = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a\nrunId = {run_id}\nbatch = {batch}"
-    return {
-        "id": number,
-        "status": status,
-        "description": text,
-        "runningJobIds": [],
-        "successJobIds": list(jobs),
-        "failedJobIds": [],
-    }
+    job_ids = {"runningJobIds": [], "successJobIds": list(jobs), "failedJobIds": []}
+    return {"id": number, "status": status, "description": text, **job_ids}
 
 
 def page_of(*executions):
@@ -33,62 +27,40 @@ def page_of(*executions):
 
 
 def task(index, seconds, records):
-    read = {"recordsRead": records}
-    return {
-        "index": index,
-        "partitionId": index,
-        "status": "SUCCESS",
-        "taskMetrics": {
-            "executorRunTime": seconds * 1000,
-            "inputMetrics": {"recordsRead": 0},
-            "shuffleReadMetrics": read,
-        },
-    }
+    read = {"inputMetrics": {"recordsRead": 0}, "shuffleReadMetrics": {"recordsRead": records}}
+    metrics = {"executorRunTime": seconds * 1000, **read}
+    return {"index": index, "partitionId": index, "status": "SUCCESS", "taskMetrics": metrics}
 
 
 def stage(number, tasks, **changes):
-    return {
-        "status": "COMPLETE",
-        "stageId": number,
-        "attemptId": 0,
-        "name": "start",
-        "numTasks": tasks,
-        "numCompleteTasks": tasks,
-        "numFailedTasks": 0,
+    times = {
         "submissionTime": "2027-01-15T08:00:00.250GMT",
         "firstTaskLaunchedTime": "2027-01-15T08:00:01.000GMT",
         "completionTime": "2027-01-15T08:00:03.500GMT",
-        "executorRunTime": 3000,
-        "executorCpuTime": 2_000_000_000,
-        "jvmGcTime": 100,
-        "inputRecords": 0,
-        "shuffleReadRecords": 130,
-        "inputBytes": 0,
-        "shuffleReadBytes": 900,
-        "shuffleWriteBytes": 0,
-        "memoryBytesSpilled": 5,
-        "diskBytesSpilled": 6,
-        "executorSummary": {
-            "driver": {"succeededTasks": tasks, "taskTime": 3100, "inputRecords": 0, "shuffleReadRecords": 130}
-        },
-        "taskMetricsDistributions": {
-            "quantiles": [0.5, 1.0],
-            "executorRunTime": [200.0, 2000.0],
-            "inputMetrics": {"recordsRead": [0.0, 0.0]},
-            "shuffleReadMetrics": {"readRecords": [10.0, 100.0]},
-        },
-        **changes,
     }
+    sums = {
+        "numTasks": tasks, "numCompleteTasks": tasks, "numFailedTasks": 0,
+        "executorRunTime": 3000, "executorCpuTime": 2_000_000_000, "jvmGcTime": 100,
+        "inputRecords": 0, "shuffleReadRecords": 130, "inputBytes": 0, "shuffleReadBytes": 900, "shuffleWriteBytes": 0,
+        "memoryBytesSpilled": 5, "diskBytesSpilled": 6,
+    }  # fmt: skip
+    on_driver = {"succeededTasks": tasks, "taskTime": 3100, "inputRecords": 0, "shuffleReadRecords": 130}
+    distributions = {
+        "quantiles": [0.5, 1.0],
+        "executorRunTime": [200.0, 2000.0],
+        "inputMetrics": {"recordsRead": [0.0, 0.0]},
+        "shuffleReadMetrics": {"readRecords": [10.0, 100.0]},
+    }
+    summed_up = {"executorSummary": {"driver": on_driver}, "taskMetricsDistributions": distributions}
+    named = {"status": "COMPLETE", "stageId": number, "attemptId": 0, "name": "start"}
+    return {**named, **times, **sums, **summed_up, **changes}
 
 
 class FakeSpark:
-    """Spark's REST interface: pages of executions, jobs, stages and tasks."""
+    """Spark's REST interface: pages of executions, jobs, stages and tasks. Batch 5 has ended."""
 
     def __init__(self):
-        self.executions = []
-        self.jobs = {}
-        self.stages = {}
-        self.tasks = {}
+        self.batch(5)
         self.nodes = []
         self.asked = []
         self.pages = []  # the ids on each page of executions
@@ -104,6 +76,21 @@ class FakeSpark:
 
         self.server = Background(Handler)
         self.rest = SparkRest(f"{self.server.url}/", "app-1")
+
+    def batch(self, number):
+        """All that is known is a batch with one stage of four tasks."""
+        self.executions = [execution(0, number), execution(1, number, [7])]
+        self.jobs = {7: [40, 41]}
+        self.stages = {41: stage(41, 4)}  # 40 was skipped
+        self.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100)]}
+
+    def jobs_of_one_task(self, count, **changes):
+        """All that is known is a batch of so many jobs, with one stage each."""
+        numbers = range(count)
+        self.executions = [execution(0, 5, numbers) | changes]
+        self.jobs = {number: [number] for number in numbers}
+        self.stages = {number: stage(number, 1) for number in numbers}
+        self.tasks = {number: [task(0, 3.0, 130)] for number in numbers}
 
     def answer(self, target):
         parts = urlsplit(target)
@@ -141,38 +128,47 @@ class FakeSpark:
 
 
 @pytest.fixture
-def spark(monkeypatch):
+def spark():
     fake = FakeSpark()
     yield fake
     fake.server.close()
 
 
 class Bench:
-    def __init__(self, rest, interval=5.0):
+    """A collector and a run whose batch 5 has ended."""
+
+    def __init__(self, rest, interval=5.0, runs=None):
         self.now = T0
         self.queue = queue()
         self.run = run_of(FakeSession(), RUN, last_batch=5)
-        self.collector = TaskCollector(self.queue, roster_of(self.run), lambda: rest, interval, clock=lambda: self.now)
+        roster = roster_of(*(runs or [self.run]))
+        self.collector = TaskCollector(self.queue, roster, lambda: rest, interval, clock=lambda: self.now)
 
     def collect(self):
         self.collector.collect()
         return [data for kind, data in taken(self.queue) if kind == "tasks"]
 
+    def stages(self):
+        """What is told of the stages of the one batch that is new."""
+        [data] = self.collect()
+        return build(TaskSummary, data).stages
 
-def one_batch(spark, batch=5):
-    spark.executions = [execution(0, batch), execution(1, batch, [7])]
-    spark.jobs = {7: [40, 41]}
-    spark.stages = {41: stage(41, 4)}  # 40 was skipped
-    spark.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100)]}
+    def later(self, last_batch):
+        """The batches up to this have ended, and the interval is over."""
+        self.run.last_batch, self.now = last_batch, self.now + 5
+
+
+@pytest.fixture
+def bench(spark):
+    return Bench(spark.rest)
 
 
 def test_a_clock_that_is_set_back_delays_no_reading():
     assert inspect.signature(TaskCollector).parameters["clock"].default is time.monotonic
 
 
-def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
-    one_batch(spark)
-    [data] = Bench(spark.rest).collect()
+def test_the_newest_batch_is_summed_up_from_its_tasks(bench):
+    [data] = bench.collect()
 
     [found] = build(TaskSummary, data).stages
     assert (data["run_id"], data["batch_id"]) == (RUN, 5)
@@ -180,100 +176,68 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
     assert (found.records_median, found.records_max, found.records) == (10.0, 100.0, 130)
     assert (found.slowest_task, found.reads_shuffle, found.spill_bytes) == (3, True, 11)
     assert found.records_score == pytest.approx(100.0)
-    assert found.wall_seconds == 2.5
-    assert found.started - found.submitted == 0.75
+    assert (found.wall_seconds, found.started - found.submitted) == (2.5, 0.75)
     assert found.executors["driver"].run_seconds == 3.1
 
 
-def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
-    one_batch(spark)
+def test_of_a_wide_stage_only_the_summary_is_asked_for(spark, bench):
     spark.stages = {41: stage(41, 200)}
-    [data] = Bench(spark.rest).collect()
-
-    [found] = build(TaskSummary, data).stages
+    [found] = bench.stages()
     assert (found.seconds_median, found.seconds_max, found.records_max) == (0.2, 2.0, 100.0)
     assert (found.records_score, found.slowest_task) == (None, None)
     assert not any("taskList" in path for path in spark.asked)
 
 
-def test_the_tasks_of_a_small_job_come_with_its_stages_in_one_request_each(spark):
-    one_batch(spark)
-    Bench(spark.rest).collect()
-
-    assert [path for path in spark.asked if path.startswith(("/jobs", "/stages"))] == [
-        "/jobs/7",
-        "/stages/41",
-    ], "40 was skipped: one of the two has ran"
+def test_the_tasks_of_a_small_job_come_with_its_stages_in_one_request_each(spark, bench):
+    bench.collect()
+    asked = [path for path in spark.asked if path.startswith(("/jobs", "/stages"))]
+    assert asked == ["/jobs/7", "/stages/41"], "40 was skipped: one of the two has ran"
 
 
-def test_stages_that_were_skipped_push_none_that_ran_out_of_the_summary(spark):
+def test_stages_that_were_skipped_push_none_that_ran_out_of_the_summary(spark, bench):
     spark.executions = [execution(0, 5, [9, 7, 8])]  # as Spark lists them
     spark.jobs = {7: [0, 1], 8: [2, 3, 4], 9: [5, 6, 7, 8]}
     spark.stages = {number: stage(number, 1) for number in (0, 1, 4, 8)}
     spark.tasks = {number: [task(0, 3.0, 130)] for number in spark.stages}
-    [data] = Bench(spark.rest).collect()
-
-    assert [each.stage_id for each in build(TaskSummary, data).stages] == [0, 1, 4, 8]
+    assert [each.stage_id for each in bench.stages()] == [0, 1, 4, 8]
 
 
-def test_of_very_many_stages_the_newest_are_read(spark):
-    spark.executions = [execution(0, 5, [*range(20)])]
-    spark.jobs = {number: [number] for number in range(20)}
-    spark.stages = {number: stage(number, 1) for number in range(20)}
-    spark.tasks = {number: [task(0, 3.0, 130)] for number in range(20)}
-    [data] = Bench(spark.rest).collect()
-
-    assert [each.stage_id for each in build(TaskSummary, data).stages] == [*range(12, 20)]
+def test_of_very_many_stages_the_newest_are_read_and_of_a_long_batch_all(spark, bench):
+    spark.jobs_of_one_task(20)
+    [data] = bench.collect()
+    assert ([each["stage_id"] for each in data["stages"]], data["whole"]) == ([*range(12, 20)], False)
     assert len(spark.asked) == 1 + 8 + 8 + 1, "the page, jobs, stages, and whether Python ran"
-    assert data["whole"] is False
 
-
-def test_of_a_long_batch_all_stages_are_read(spark):
-    spark.executions = [execution(0, 5, [*range(20)]) | {"duration": 4000}]
-    spark.jobs = {number: [number] for number in range(20)}
-    spark.stages = {number: stage(number, 1) for number in range(20)}
-    spark.tasks = {number: [task(0, 3.0, 130)] for number in range(20)}
+    spark.jobs_of_one_task(20, duration=4000)
     [data] = Bench(spark.rest).collect()
-
     assert ([each["stage_id"] for each in data["stages"]], data["whole"]) == ([*range(20)], True)
 
 
-def test_a_narrow_stage_beside_a_wide_one_is_read_task_by_task(spark):
-    one_batch(spark)
+def test_a_narrow_stage_beside_a_wide_one_is_read_task_by_task(spark, bench):
     spark.stages[40] = stage(40, 200)
-    [data] = Bench(spark.rest).collect()
-
-    wide, narrow = build(TaskSummary, data).stages
+    wide, narrow = bench.stages()
     assert (wide.slowest_task, wide.seconds_max) == (None, 2.0)
     assert (narrow.slowest_task, narrow.seconds_median) == (3, 0.4)
     assert [path for path in spark.asked if path.endswith("/taskList")] == ["/stages/41/0/taskList"]
 
 
-def test_of_a_stage_of_one_task_none_is_the_slowest(spark):
-    one_batch(spark)
+def test_of_a_stage_of_one_task_none_is_the_slowest(spark, bench):
     spark.stages, spark.tasks = {41: stage(41, 1)}, {41: [task(0, 3.0, 130)]}
-    [data] = Bench(spark.rest).collect()
-
-    [found] = build(TaskSummary, data).stages
+    [found] = bench.stages()
     assert (found.seconds_median, found.records_max, found.slowest_task) == (3.0, 130.0, None)
 
 
-@pytest.mark.parametrize("count", [1, 4, 200])
-def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, count):
-    one_batch(spark)
+@pytest.mark.parametrize(("count", "median", "longest"), [(1, 1.5, 1.5), (4, 0.2, 1.0), (200, 0.1, 1.0)])
+def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, bench, count, median, longest):
     lived = {"driver": {"succeededTasks": count, "taskTime": 1500, "inputRecords": 0, "shuffleReadRecords": 100}}
     wide = stage(41, count, executorRunTime=3000, executorSummary=lived)
-    wide.get("taskMetricsDistributions", {})["duration"] = [100.0, 1000.0]
-    tasks = [
-        {**task(index, 2.0 * seconds, 25), "duration": 1000 * seconds}
-        for index, seconds in enumerate((0.1, 0.2, 0.2, 1.0))
-    ]
+    wide["taskMetricsDistributions"]["duration"] = [100.0, 1000.0]
+    seconds = enumerate((0.1, 0.2, 0.2, 1.0))
+    tasks = [{**task(index, 2.0 * each, 25), "duration": 1000 * each} for index, each in seconds]
     spark.stages, spark.tasks = {41: wide}, {41: tasks}
-    [data] = Bench(spark.rest).collect()
 
-    [found] = build(TaskSummary, data).stages
-    assert found.run_seconds == 1.5
-    assert (found.seconds_median, found.seconds_max) == {1: (1.5, 1.5), 4: (0.2, 1.0), 200: (0.1, 1.0)}[count]
+    [found] = bench.stages()
+    assert (found.run_seconds, found.seconds_median, found.seconds_max) == (1.5, median, longest)
 
 
 @pytest.mark.parametrize(("lived", "seconds"), [(1500, 1.5), (4000, 3.0), (None, 3.0), (0, 3.0), (-60_000, 3.0)])
@@ -282,30 +246,22 @@ def test_a_lifetime_is_no_limit_where_it_is_unknown_or_the_clock_was_set_back(li
 
 
 @pytest.mark.parametrize("tasks", [4, 100])
-def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(spark, tasks):
-    one_batch(spark)
-    failed = task(2, 1.5, 30) | {
-        "status": "FAILED",
-        "duration": 1600,
-        "executorId": "driver",
-        "launchTime": "2027-01-15T08:00:01.000GMT",
-        "errorMessage": "java.io.IOException: no route\n\tat org.apache.Frame.run(Frame.java:7)\nCaused by: gone",
-    }
+def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(spark, bench, tasks):
+    error = "java.io.IOException: no route\n\tat org.apache.Frame.run(Frame.java:7)\nCaused by: gone"
+    failed = task(2, 1.5, 30) | {"status": "FAILED", "duration": 1600, "executorId": "driver", "errorMessage": error}
+    failed["launchTime"] = "2027-01-15T08:00:01.000GMT"
     failed["taskMetrics"] |= {"executorCpuTime": 500_000_000, "jvmGcTime": 40}
     spark.stages = {41: stage(41, tasks, numFailedTasks=1)}
     spark.tasks[41].append(failed)
-    [data] = Bench(spark.rest).collect()
 
-    [found] = build(TaskSummary, data).stages
+    [found] = bench.stages()
     assert (found.failed_tasks, found.failed_seconds) == (1, 1.6)
     assert found.failure == "java.io.IOException: no route\nCaused by: gone"  # as exceptions are: without its stack
     assert (found.run_seconds, found.cpu_seconds, found.gc_seconds, found.records) == (1.5, 1.5, 0.06, 100)
     assert found.executors["driver"] == ExecutorShare(tasks, 1.5, 100)
 
 
-def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
-    one_batch(spark)
-    bench = Bench(spark.rest)
+def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark, bench):
     bench.collect()
     before = len(spark.asked)
     bench.collect()
@@ -314,18 +270,15 @@ def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     assert len(spark.asked) == before
 
     bench.now += 5
-    one_batch(spark, 6)
+    spark.batch(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
 def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(spark):
-    one_batch(spark)
-    runs = [
-        run_of(FakeSession(), f"{n:08}-0000-4000-8000-000000000000", query=f"q{n}", last_batch=5) for n in range(60)
-    ]
-    spark.executions = [execution(n, 5, [7], run_id=run.run_id) for n, run in enumerate(runs)]
-    bench = Bench(spark.rest, interval=1000.0)
-    bench.collector = TaskCollector(bench.queue, roster_of(*runs), lambda: spark.rest, 1000.0, clock=lambda: bench.now)
+    run_ids = [f"{n:08}-0000-4000-8000-000000000000" for n in range(60)]
+    spark.executions = [execution(n, 5, [7], run_id=run_id) for n, run_id in enumerate(run_ids)]
+    runs = [run_of(FakeSession(), run_id, query=run_id, last_batch=5) for run_id in run_ids]
+    bench = Bench(spark.rest, interval=1000.0, runs=runs)
     read, most = set(), 0
     for _ in range(10):
         before = len(spark.asked)
@@ -333,85 +286,77 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(
         most = max(most, len(spark.asked) - before)
         bench.now += 1
 
-    assert read == {run.run_id for run in runs}
+    assert read == set(run_ids)
     assert most <= MAX_QUESTIONS + 10, "what one batch takes may come on top"
 
 
-def test_a_query_without_batches_is_not_asked_for(spark):
-    bench = Bench(spark.rest)
+def test_a_query_without_batches_is_not_asked_for(spark, bench):
     bench.run.last_batch = None
-
     assert (bench.collect(), spark.asked) == ([], [])
 
 
-def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(spark):
-    one_batch(spark)
-    spark.executions = [execution(number, 1, run_id="0" * 8) for number in range(950)] + spark.executions
-    bench = Bench(spark.rest)
-    assert [data["batch_id"] for data in bench.collect()] == [5]
+OTHERS = "1" * 8
 
-    one_batch(spark, 6)
-    bench.run.last_batch, bench.now = 6, bench.now + 5
+
+def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(spark, bench):
+    spark.executions = [*(execution(number, 1, run_id=OTHERS) for number in range(950)), *spark.executions]
+    assert [data["batch_id"] for data in bench.collect()] == [5]
+    spark.batch(6)
+    bench.later(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
-def test_a_page_begins_with_what_may_still_be_read(spark):
-    one_batch(spark)
-    other = "1" * 8
-    spark.executions = [*(execution(number, number, run_id=other) for number in range(60)), execution(60, 5, [7])]
-    bench = Bench(spark.rest)
+def test_a_page_begins_with_what_may_still_be_read(spark, bench):
+    spark.executions = [*(execution(number, number, run_id=OTHERS) for number in range(60)), execution(60, 5, [7])]
     bench.collect()
     assert spark.pages.pop() == [*range(61)]
 
     spark.executions += [execution(61, 6, [7]), execution(62, 7, status="RUNNING"), execution(63, 8, [7])]
     for last_batch, page in ((6, [60, 61, 62, 63]), (8, [62, 63])):  # 60 shows where the page begins, 62 still runs
-        bench.run.last_batch, bench.now = last_batch, bench.now + 5
+        bench.later(last_batch)
         bench.collect()
         assert spark.pages.pop() == page
 
 
 @pytest.mark.parametrize("evicted", [1, 30, 61, 100])
-def test_executions_that_spark_no_longer_keeps_hide_no_newer_ones(spark, evicted):
-    one_batch(spark)
-    spark.executions = [*(execution(number, number, run_id="1" * 8) for number in range(60)), execution(60, 5, [7])]
-    bench = Bench(spark.rest)
+def test_executions_that_spark_no_longer_keeps_hide_no_newer_ones(spark, bench, evicted):
+    of_others = [execution(number, number, run_id=OTHERS) for number in range(101)]
+    spark.executions = [*of_others[:60], execution(60, 5, [7])]
     bench.collect()
 
-    spark.executions += [execution(number, number, run_id="1" * 8) for number in range(61, 101)]
-    spark.executions = [*spark.executions[evicted:], execution(101, 6, [7])]
-    bench.run.last_batch, bench.now = 6, bench.now + 5
+    every = [*spark.executions, *of_others[61:], execution(101, 6, [7])]
+    spark.executions = every[evicted:]
+    bench.later(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
-def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark):
-    one_batch(spark)
+def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark, bench):
+    name = "time to run Python workers"
     spark.nodes = [
-        {"metrics": [{"name": "time to run Python workers", "value": "total (min, med)\n1.6 s (811 ms, 823 ms)"}]},
-        {"metrics": [{"name": "time to run Python workers", "value": "250 ms"}, {"name": "rows", "value": "5"}]},
+        {"metrics": [{"name": name, "value": "total (min, med)\n1.6 s (811 ms, 823 ms)"}]},
+        {"metrics": [{"name": name, "value": "250 ms"}, {"name": "rows", "value": "5"}]},
     ]
-    bench = Bench(spark.rest)
     assert bench.collect()[0]["python_seconds"] == 1.85
 
     spark.nodes = []
     for batch in range(6, 12):
-        one_batch(spark, batch)
-        bench.run.last_batch, bench.now = batch, bench.now + 5
+        spark.batch(batch)
+        bench.later(batch)
         assert bench.collect()[0]["python_seconds"] is None
     assert sum(path.startswith("/sql/") for path in spark.asked) == 3
 
 
-def test_a_batch_that_takes_far_longer_is_asked_for_python_again(spark):
-    bench = Bench(spark.rest)
-    for number, seconds in enumerate((1.0, 1.2, 1.5, 4.0)):
-        one_batch(spark, batch=5 + number)
+def test_a_batch_that_takes_far_longer_is_asked_for_python_again(spark, bench):
+    told = []
+    for number, seconds in enumerate((1.0, 1.2, 1.5, 4.0), 5):
+        spark.batch(number)
         for each in spark.executions:
             each["duration"] = seconds * 500
         spark.nodes = [{"metrics": [{"name": "time to run Python workers", "value": "3.1 s"}]}] if seconds > 2 else []
-        bench.run.last_batch = 5 + number
-        bench.now += 6
-        [data] = bench.collect()
-        assert data["python_seconds"] == (3.1 if seconds > 2 else None)
+        bench.later(number)
+        told += [data["python_seconds"] for data in bench.collect()]
 
+    assert told == [None, None, None, 3.1]
     assert sum(path.startswith("/sql/") for path in spark.asked) == 3
 
 
@@ -432,46 +377,36 @@ def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
     assert tried == [0, 5, 15, 35, 65, 95]
 
 
-def test_an_answer_that_is_no_json_counts_as_away(spark):
-    bench = Bench(spark.rest)
+def test_an_answer_that_is_no_json_counts_as_away(spark, bench):
     spark.broken = True
     with pytest.raises(ValueError, match="unexpected"):
         bench.collect()
     spark.broken = False
-    one_batch(spark)
     assert bench.collect() == []
-
     bench.now += 5
     assert len(bench.collect()) == 1
 
 
 def test_a_batch_that_still_runs_waits_for_its_turn():
     page = page_of(execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING"))
-
     assert batches_to_read(page, {RUN: 9}, {})[RUN].batch_id == 4
 
 
-def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
-    one_batch(spark, 5)
+def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark, bench):
+    spark.jobs |= {8: [42], 9: [43]}
+    spark.stages |= {42: stage(42, 4), 43: stage(43, 4)}
+    spark.tasks |= {42: spark.tasks[41], 43: spark.tasks[41]}
     spark.executions += [execution(2, 6, [8])]  # the first of two writes; the second has not begun
-    spark.jobs[8] = [42]
-    spark.stages[42] = stage(42, 4)
-    spark.tasks[42] = spark.tasks[41]
-    bench = Bench(spark.rest)
     assert [data["batch_id"] for data in bench.collect()] == [5]
 
     spark.executions += [execution(3, 6, [9])]
-    spark.jobs[9] = [43]
-    spark.stages[43] = stage(43, 4)
-    spark.tasks[43] = spark.tasks[41]
-    bench.run.last_batch, bench.now = 6, bench.now + 5
+    bench.later(6)
     [data] = bench.collect()
     assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
 
 
-def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(spark):
-    one_batch(spark, 6)
-    bench = Bench(spark.rest)
+def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(spark, bench):
+    spark.batch(6)
     answer = spark.answer
 
     def slow(target):
@@ -493,13 +428,8 @@ def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(s
     ],
 )
 def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(milliseconds, read, batch):
-    page = page_of(
-        *(
-            {**execution(number, number, [number]), "duration": took}
-            for number, took in enumerate(milliseconds, start=1)
-        )
-    )
-
+    numbered = enumerate(milliseconds, start=1)
+    page = page_of(*({**execution(number, number, [number]), "duration": took} for number, took in numbered))
     assert batches_to_read(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
 
 
@@ -510,7 +440,6 @@ def test_executions_of_others_are_passed_over(description):
 
 def test_older_spark_writes_the_description_with_line_break_tags():
     text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
-
     assert batches_to_read(page_of({**execution(1, 4, [6]), "description": text}), {RUN: 9}, {})[RUN].batch_id == 8
 
 
