@@ -126,10 +126,7 @@ def test_whose_a_function_is_is_asked_once(threads):
 
 @pytest.mark.parametrize(
     "sessions",
-    [
-        pytest.param("bc", id="of another session"),
-        pytest.param("b-", id="no batch has begun that tells its session"),
-    ],
+    [pytest.param("bc", id="of another session"), pytest.param("b-", id="no batch has begun that tells its session")],
 )
 def test_a_function_of_no_known_query_is_nobodys(threads, sessions):
     assert [(code.run_id, code.function) for code in collected(["ForeachBatchSink"] * 2, sessions=sessions)] == [

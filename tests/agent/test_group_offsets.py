@@ -154,8 +154,7 @@ class Answering(BrokerProxy):
 
 
 @pytest.mark.parametrize(
-    ("refused", "ended"),
-    [pytest.param(["ledgerops.a"], 0, id="refused"), pytest.param([], 1, id="lost its way")],
+    ("refused", "ended"), [pytest.param(["ledgerops.a"], 0, id="refused"), pytest.param([], 1, id="lost its way")]
 )
 def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ended):
     queries = Queries()

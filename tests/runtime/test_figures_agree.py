@@ -67,10 +67,7 @@ def _at(replay: Replay, state: Any, track: Track | None) -> Iterator[str]:
 
     runs, lag_at = state.history.ended is None, value(QUERY_LAG.name)
     said: dict[str, dict[str, float | None]] = {
-        "batch": {
-            "head": figures.get("batch_seconds"),
-            "page": (page["batch"] or {}).get("seconds"),
-        },
+        "batch": {"head": figures.get("batch_seconds"), "page": (page["batch"] or {}).get("seconds")},
         "backlog": {"head": figures.get("backlog_offsets"), "page": page["backlog"]},
     }
     if view.last is not None and track and track.batches:  # they also show batches of runs before

@@ -399,11 +399,7 @@ SECONDS = {"callback_seconds": 0.1, "worker_seconds": 0.5, "collector_errors": {
     ("kind", "data", "looks"),
     [
         ("host", {"cpu_count": 2}, "hosts"),
-        (
-            "observer",
-            {"queue_size": 1, "queue_limit": 10, "dropped": 0, "events": 5, **SECONDS},
-            "observer",
-        ),
+        ("observer", {"queue_size": 1, "queue_limit": 10, "dropped": 0, "events": 5, **SECONDS}, "observer"),
     ],
 )
 def test_a_look_at_the_driver_that_is_not_newer_is_passed_over(kind, data, looks):

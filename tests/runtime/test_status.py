@@ -88,10 +88,7 @@ def test_a_query_before_its_first_batch_has_no_figures(document):
     assert told["series"] == {name: [] for name in SERIES}
 
 
-@pytest.mark.parametrize(
-    ("tasks", "said"),
-    [((3, 200, 37), "; 37 of 200 tasks done"), ((1, 0, 0), ""), ((), "")],
-)
+@pytest.mark.parametrize(("tasks", "said"), [((3, 200, 37), "; 37 of 200 tasks done"), ((1, 0, 0), ""), ((), "")])
 def test_a_long_first_batch_shows_how_far_it_is(tasks, said):
     registry = QueryRegistry(no_judge)
     state = add_query(registry, "young", "starting", 100)

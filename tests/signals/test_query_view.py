@@ -243,8 +243,7 @@ def test_the_hot_key_is_a_share_of_the_rows_that_were_observed():
 
 
 @pytest.mark.parametrize(
-    "row",
-    [{}, {"rows": 0, "hot_keys": []}, {"rows": None, "hot_keys": None}, {"rows": 5, "hot_keys": [{"item": "x"}]}],
+    "row", [{}, {"rows": 0, "hot_keys": []}, {"rows": None, "hot_keys": None}, {"rows": 5, "hot_keys": [{"item": "x"}]}]
 )
 def test_an_empty_batch_has_no_hot_key(row):
     assert view([batch(observed={"ledgerops": row})]).skew.hot_key is None
@@ -299,11 +298,7 @@ def test_the_lag_is_that_of_the_consumed_offset_in_the_table_of_both():
 
 
 @pytest.mark.parametrize(
-    "looks",
-    [
-        pytest.param([], id="nobody asks"),
-        pytest.param([(3, 260, 0)], id="asked before the last batch began"),
-    ],
+    "looks", [pytest.param([], id="nobody asks"), pytest.param([(3, 260, 0)], id="asked before the last batch began")]
 )
 def test_without_a_later_answer_the_backlog_is_the_batches(looks):
     seen = asked(LEFT, *looks)

@@ -12,13 +12,7 @@ from ledgerops.model.spark_progress import parse_progress
 from tests.build import spark_json
 
 BACKFILL = {"lastBackfillStartTimeMs": 1778863978314, "lastBackfillFinishTimeMs": 1778863980578}
-DELTA = {
-    "sourceVersion": 1,
-    "reservoirId": "8b4c0d5e",
-    "reservoirVersion": 42,
-    "index": -1,
-    "isStartingVersion": False,
-}
+DELTA = {"sourceVersion": 1, "reservoirId": "8b4c0d5e", "reservoirVersion": 42, "index": -1, "isStartingVersion": False}
 ICEBERG = {"version": 1, "snapshot_id": 5210823984823094201, "position": 3, "scan_all_files": False}
 AWS_SHARD = {
     "iteratorType": "AFTER_SEQUENCE_NUMBER",
