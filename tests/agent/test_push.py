@@ -1,9 +1,12 @@
 import json
 import logging
+import re
 import socket
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -45,14 +48,24 @@ def pushing():
         stats = SelfStats()
         families = [Published(BATCHES, [((("query", "q"),), Family(BATCHES, (((), 3.0),)))])]
         config = Config(otlp_endpoint=endpoint, **{"otlp_interval": LONG, **settings})
-        pusher = Pusher(config, lambda: families, stats, "host:1")
-        made.append(pusher)
-        pusher.start()
-        return pusher, stats
+        made.append(Pusher(config, lambda: families, stats, "host:1"))
+        made[-1].start()
+        return made[-1], stats
 
     yield start
     for pusher in made:
         pusher.close()
+
+
+@pytest.fixture
+def warned(caplog):
+    caplog.set_level(logging.WARNING, "ledgerops")
+    return caplog
+
+
+def left_out(stats):
+    """What was not exported, by signal and reason."""
+    return {key: count for key, count in stats.not_exported.items() if count}
 
 
 def judged(*causes, at=1.0, ended=None):
@@ -73,12 +86,11 @@ def test_what_metrics_serves_arrives_with_the_headers_of_the_file(receiver, push
     [got] = receiver.got
     assert receiver.metrics()["ledgerops_batches_total"]["sum"]["dataPoints"][0]["asDouble"] == 3.0
     assert (got.headers["Authorization"], got.headers["X-Tenant"]) == ("Bearer abc", "7")
-    assert (stats.exported["metrics"], sum(stats.not_exported.values())) == (1, 0)
+    assert (stats.exported["metrics"], left_out(stats)) == (1, {})
 
 
 def test_protobuf_is_sent_where_it_is_asked_for(receiver, pushing):
     pushing(receiver.url, otlp_encoding="protobuf")[0].close()
-
     [got] = receiver.got
     assert got.headers["Content-Type"] == "application/x-protobuf"
     assert b"ledgerops_batches_total" in got.document["protobuf"]
@@ -86,7 +98,6 @@ def test_protobuf_is_sent_where_it_is_asked_for(receiver, pushing):
 
 def test_every_interval_has_an_export(receiver, pushing):
     pushing(receiver.url, otlp_interval=0.05)
-
     until(lambda: len(receiver.got) >= 3)
 
 
@@ -107,33 +118,27 @@ def test_the_end_of_a_query_exports_within_a_second_and_only_once(receiver, push
 
 def test_a_root_cause_arrives_as_a_log_record_when_it_begins_and_when_it_ends(receiver, pushing):
     pusher, stats = pushing(receiver.url)
-    pusher.notice(judged(KEY_SKEW))
-    pusher.notice(judged(KEY_SKEW, at=2.0))
-    pusher.notice(judged(at=3.0))
+    for snapshot in (judged(KEY_SKEW), judged(KEY_SKEW, at=2.0), judged(at=3.0)):
+        pusher.notice(snapshot)
     pusher.close()
 
-    assert [(each["rule"], each["state"]) for each in receiver.records()] == [
-        ("key-skew", "began"),
-        ("key-skew", "ended"),
-    ]
+    told = [(each["rule"], each["state"]) for each in receiver.records()]
+    assert told == [("key-skew", "began"), ("key-skew", "ended")]
     assert stats.exported["logs"] == 2
 
 
-def test_a_receiver_without_logs_is_not_sent_any_again(receiver, pushing, caplog):
+def test_a_receiver_without_logs_is_not_sent_any_again(receiver, pushing, warned):
     """Prometheus takes metrics only."""
     receiver.answer = lambda handler: reply(200 if handler.path == "/v1/metrics" else 404)(handler)
     pusher, _ = pushing(receiver.url)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        pusher.notice(judged(KEY_SKEW, ended=9.0))
-        until(lambda: len(receiver.got) == 2)
-        until(lambda: not pusher._takes_logs)
-        pusher.notice(judged(at=2.0, ended=9.0))
-        pusher.close()
+    pusher.notice(judged(KEY_SKEW, ended=9.0))
+    until(lambda: len(receiver.got) == 2)
+    until(lambda: not pusher._takes_logs)
+    pusher.notice(judged(at=2.0, ended=9.0))
+    pusher.close()
 
     assert [each.path for each in receiver.got] == ["/v1/metrics", "/v1/logs", "/v1/metrics"]
-    assert [each.message for each in caplog.records] == [
-        f"{receiver.url} takes no log records; root causes are sent as metrics only"
-    ]
+    assert warned.messages == [f"{receiver.url} takes no log records; root causes are sent as metrics only"]
 
 
 def test_records_wait_for_a_receiver_that_is_away_and_arrive_once(pushing, unused_port):
@@ -161,7 +166,6 @@ def test_records_beyond_the_limit_are_counted(pushing, unused_port):
     for number in range(MAX_RECORDS // 2 + 5):
         pusher.notice(judged(KEY_SKEW, at=2.0 * number))
         pusher.notice(judged(at=2.0 * number + 1))
-
     assert (len(pusher._records), stats.not_exported["logs", "full"]) == (MAX_RECORDS, 10)
 
 
@@ -186,18 +190,28 @@ def test_the_end_of_a_query_does_not_hurry_a_receiver_that_asked_for_time(receiv
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 500, 302])
-def test_a_refusal_is_not_repeated_before_the_interval_and_is_logged_once(receiver, pushing, caplog, status):
+def test_a_refusal_is_not_repeated_before_the_interval_and_is_logged_once(receiver, pushing, warned, status):
     receiver.answer = reply(status, headers={"Location": "http://127.0.0.1:1/"})
     _, stats = pushing(receiver.url, otlp_interval=0.2)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        until(lambda: len(receiver.got) >= 3)
+    until(lambda: len(receiver.got) >= 3)
 
-    assert min(later.at - earlier.at for earlier, later in zip(receiver.got, receiver.got[1:], strict=False)) >= 0.19
+    assert min(later.at - earlier.at for earlier, later in pairwise(receiver.got)) >= 0.19
     assert stats.exported["metrics"] == 0
-    assert [each.message for each in caplog.records] == [
+    assert warned.messages == [
         f"the OTLP receiver at {receiver.url} did not take an export: it answers {status}; the job is not affected, "
         "and further failures are only counted"
     ]
+
+
+REFUSED, UNREACHABLE, REJECTED = (("metrics", reason) for reason in ("refused", "unreachable", "rejected"))
+
+
+def partly(rejected):
+    return reply(body=b'{"partialSuccess":{"rejectedDataPoints":"%d"}}' % rejected)
+
+
+def another_protocol(handler):
+    handler.wfile.write(b"SSH-2.0-OpenSSH_9\r\n\r\n")
 
 
 @pytest.mark.parametrize(
@@ -206,43 +220,28 @@ def test_a_refusal_is_not_repeated_before_the_interval_and_is_logged_once(receiv
         pytest.param(reply(body=b""), 1, {}, id="an empty answer"),
         pytest.param(reply(body=b"\x00\xffgarbage"), 1, {}, id="an answer that is no JSON"),
         pytest.param(reply(body=b'{"partialSuccess": 7}'), 1, {}, id="a number instead of an object"),
-        pytest.param(
-            reply(body=b'{"partialSuccess":{"rejectedDataPoints":"1"}}'), 0, {("metrics", "rejected"): 1}, id="rejected"
-        ),
-        pytest.param(
-            reply(body=b'{"partialSuccess":{"rejectedDataPoints":"9"}}'), 0, {("metrics", "rejected"): 1}, id="too many"
-        ),
-        pytest.param(
-            reply(body=b"<p>", headers={"Content-Type": "text/html"}), 0, {("metrics", "refused"): 1}, id="a web page"
-        ),
-        pytest.param(reply(body=b"x" * 100_000), 0, {("metrics", "unreachable"): 1}, id="an endless answer"),
-        pytest.param(
-            lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH_9\r\n\r\n"),
-            0,
-            {("metrics", "unreachable"): 1},
-            id="another protocol",
-        ),
+        pytest.param(partly(rejected=1), 0, {REJECTED: 1}, id="rejected"),
+        pytest.param(partly(rejected=9), 0, {REJECTED: 1}, id="too many"),
+        pytest.param(reply(body=b"<p>", headers={"Content-Type": "text/html"}), 0, {REFUSED: 1}, id="a web page"),
+        pytest.param(reply(body=b"x" * 100_000), 0, {UNREACHABLE: 1}, id="an endless answer"),
+        pytest.param(another_protocol, 0, {UNREACHABLE: 1}, id="another protocol"),
     ],
-)  # fmt: skip
+)
 def test_what_an_answer_means(receiver, pushing, answer, exported, dropped):
     receiver.answer = answer
     pusher, stats = pushing(receiver.url)
     pusher.notice(judged(ended=9.0))
     until(lambda: stats.exported["metrics"] + sum(stats.not_exported.values()))
-
-    assert stats.exported["metrics"] == exported
-    assert {key: count for key, count in stats.not_exported.items() if count} == dropped
+    assert (stats.exported["metrics"], left_out(stats)) == (exported, dropped)
 
 
-def test_garbage_is_named_in_one_readable_line(receiver, pushing, caplog):
+def test_garbage_is_named_in_one_readable_line(receiver, pushing, warned):
     receiver.answer = lambda handler: handler.wfile.write(bytes(range(32)) * 100 + b"\r\n")
     pusher, stats = pushing(receiver.url)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        pusher.notice(judged(ended=9.0))
-        until(lambda: stats.not_exported["metrics", "unreachable"])
-        pusher.close()
-
-    assert "did not take an export: the answer is not HTTP; the job" in caplog.text
+    pusher.notice(judged(ended=9.0))
+    until(lambda: stats.not_exported["metrics", "unreachable"])
+    pusher.close()
+    assert "did not take an export: the answer is not HTTP; the job" in warned.text
 
 
 @pytest.fixture(params=[silent_server, dripping_server])
@@ -267,14 +266,12 @@ def test_a_slow_receiver_holds_no_thread_and_no_close(slow_receiver, pushing, mo
     until(lambda: not waiting())
 
 
-def test_closing_waits_a_second_at_most(slow_receiver, pushing, caplog):
+def test_closing_waits_a_second_at_most(slow_receiver, pushing, warned):
     pusher, _ = pushing(slow_receiver)
     began = time.monotonic()
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        pusher.close()
-
+    pusher.close()
     assert 0.9 < time.monotonic() - began < 2.0
-    assert "has not taken the last values in time" in caplog.text
+    assert "has not taken the last values in time" in warned.text
 
 
 def test_what_follows_a_request_without_an_answer_is_counted_and_not_sent(receiver, monkeypatch):
@@ -290,7 +287,7 @@ def test_what_follows_a_request_without_an_answer_is_counted_and_not_sent(receiv
     assert (len(receiver.got), stats.not_exported["metrics", "refused"]) == (1, 5)
 
 
-def test_an_error_of_our_own_is_logged_and_the_next_export_comes(receiver, caplog):
+def test_an_error_of_our_own_is_logged_and_the_next_export_comes(receiver, warned):
     answers = iter([RuntimeError("odd")])
 
     def families():
@@ -300,12 +297,10 @@ def test_an_error_of_our_own_is_logged_and_the_next_export_comes(receiver, caplo
 
     pusher = Pusher(Config(otlp_endpoint=receiver.url, otlp_interval=0.05), families, SelfStats(), "host:1")
     pusher.notice(judged(KEY_SKEW))
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        pusher.start()
-        until(receiver.records)
+    pusher.start()
+    until(receiver.records)
     pusher.close()
-
-    assert "RuntimeError: odd" in caplog.text
+    assert "RuntimeError: odd" in warned.text
 
 
 def test_a_hub_pushes_the_last_batch_when_it_is_closed(receiver):
@@ -316,18 +311,14 @@ def test_a_hub_pushes_the_last_batch_when_it_is_closed(receiver):
 
     sums = receiver.metrics()["ledgerops_batches_total"]["sum"]["dataPoints"]
     assert [point["asDouble"] for point in sums] == [1.0]
-    attributes = receiver.got[-1].document["resourceMetrics"][0]["resource"]["attributes"]
-    assert attributes[0]["value"] == {"stringValue": "ledgerops"}
-    assert attributes[1]["value"]["stringValue"].endswith(f":{hub.exporter.port}")
+    name, instance, *_ = receiver.got[-1].document["resourceMetrics"][0]["resource"]["attributes"]
+    assert name["value"] == {"stringValue": "ledgerops"}
+    assert instance["value"]["stringValue"].endswith(f":{hub.exporter.port}")
 
 
 def test_without_an_endpoint_nothing_is_pushed():
-    hub = Hub(Config(port=0))
-    try:
-        assert hub.pusher is None
-        assert hub.stats.copy().not_exported == {}
-    finally:
-        hub.close()
+    with closing(Hub(Config(port=0))) as hub:
+        assert (hub.pusher, hub.stats.copy().not_exported) == (None, {})
 
 
 @pytest.mark.parametrize(
@@ -339,21 +330,19 @@ def test_without_an_endpoint_nothing_is_pushed():
             "the address of 127.0.0.1 holds credentials; leave them out and set otlp_headers_file",
         ),
     ],
+    ids=["an absent file", "credentials in the address"],
 )
 def test_settings_that_cannot_be_used_are_one_line_and_leave_no_exporter(settings, line):
     with pytest.raises(UserError) as caught:
         Hub(Config(**{"port": 0, "otlp_endpoint": "http://127.0.0.1:1", **settings}))
-
     assert str(caught.value).lower().startswith(line.lower())
 
 
 def test_a_line_that_is_no_header_is_not_quoted(tmp_path):
-    (tmp_path / "headers").write_text("X-Key: abc\n\nmy-secret\n")
-
-    with pytest.raises(UserError) as caught:
-        read_headers(str(tmp_path / "headers"))
-
-    assert str(caught.value) == f"{tmp_path / 'headers'}:3 is not a header; write Name: value"
+    headers = tmp_path / "headers"
+    headers.write_text("X-Key: abc\n\nmy-secret\n")
+    with pytest.raises(UserError, match=f"^{re.escape(str(headers))}:3 is not a header; write Name: value$"):
+        read_headers(str(headers))
 
 
 @pytest.mark.parametrize(
@@ -368,5 +357,4 @@ def test_a_retry_after_of_a_year_is_cut(receiver, pushing):
     receiver.answer = reply(503, headers={"Retry-After": "31536000"})
     pusher, _ = pushing(receiver.url, otlp_interval=0.05)
     until(lambda: pusher._failures)
-
     assert pusher._not_before - time.monotonic() <= push.MAX_WAIT_SECONDS
