@@ -26,40 +26,41 @@ from tests.agent.fakes import queue, taken
 from tests.build import T0
 
 EXECUTOR = {
-    "id": "driver",
-    "isActive": True,
-    "totalCores": 2,
-    "activeTasks": 1,
-    "failedTasks": 0,
-    "completedTasks": 90,
-    "totalDuration": 18571,
-    "totalGCTime": 378,
-    "memoryUsed": 3119898,
-    "maxMemory": 455501414,
-    "totalShuffleRead": 5402,
-    "totalShuffleWrite": 5402,
-    "peakMemoryMetrics": {"JVMHeapMemory": 213361168},
-}
+    "id": "driver", "isActive": True, "totalCores": 2, "activeTasks": 1, "failedTasks": 0, "completedTasks": 90,
+    "totalDuration": 18571, "totalGCTime": 378, "memoryUsed": 3119898, "maxMemory": 455501414,
+    "totalShuffleRead": 5402, "totalShuffleWrite": 5402, "peakMemoryMetrics": {"JVMHeapMemory": 213361168},
+}  # fmt: skip
 
 
 class Rest:
-    def __init__(self, answer):
-        self.answer = answer
+    def __init__(self, *executors, error=None):
+        self.found, self.error = list(executors), error
 
     def executors(self):
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        if self.error is not None:
+            raise self.error
+        return self.found
+
+
+def collected(folder=None, status=lambda: None, raises=None):
+    """The one observation that is queued, though asking Spark may raise this."""
+    box = queue()
+    with pytest.raises(raises[0], match=raises[1]) if raises else nullcontext():
+        HostCollector(box, folder, status).collect()
+    [(kind, data)] = taken(box)
+    assert kind == "host"
+    return data
+
+
+def host_of(*executors, folder=None):
+    """The record of a driver whose application has these executors."""
+    return build(Host, orjson.loads(orjson.dumps(collected(folder, lambda: Rest(*executors)))), at=T0)
 
 
 def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
-    box = queue()
-    HostCollector(box, tmp_path / "not yet there", lambda: Rest([EXECUTOR])).collect()
+    host = host_of(EXECUTOR, folder=tmp_path / "not yet there")
 
-    [(kind, data)] = taken(box)
-    host = build(Host, orjson.loads(orjson.dumps(data)), at=T0)
     [executor] = host.executors
-    assert kind == "host"
     assert (executor.run_seconds, executor.gc_seconds, executor.heap_peak_bytes) == (18.571, 0.378, 213361168)
     assert host.processes[0].role == "driver_python" and host.processes[0].memory_bytes > 1_000_000
     assert 0 < host.memory_available_bytes < host.memory_total_bytes
@@ -69,21 +70,26 @@ def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
 def test_in_a_container_its_limits_are_reported_and_no_more_memory_than_it_may_use(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.host.memory_limit", lambda: MemoryLimit(3_000_000, 1_000_000))
     monkeypatch.setattr("ledgerops.agent.host.cpu_limit", lambda: CpuLimit(0.5, 12.5))
-    box = queue()
-    HostCollector(box, None, lambda: None).collect()
-
-    [(_, data)] = taken(box)
+    data = collected()
     assert (data["memory_total_bytes"], data["memory_available_bytes"]) == (3_000_000, 1_000_000)
     assert (data["cpu_limit_cores"], data["cpu_held_back_seconds"]) == (0.5, 12.5)
 
 
-def test_with_the_interface_away_the_machine_is_reported_all_the_same():
-    box = queue()
-    with pytest.raises(OSError, match="away"):
-        HostCollector(box, None, lambda: Rest(OSError("away"))).collect()
+def refuses():
+    raise RuntimeError("spark.app.id is hidden")
 
-    [(_, data)] = taken(box)
-    assert data["executors"] == [] and data["disk_total_bytes"] is None
+
+@pytest.mark.parametrize(
+    ("status", "raises"),
+    [
+        pytest.param(lambda: None, None, id="there is none"),
+        pytest.param(lambda: Rest(error=OSError("away")), (OSError, "away"), id="it is away"),
+        pytest.param(refuses, (RuntimeError, "hidden"), id="whatever Spark raises"),
+    ],
+)
+def test_without_a_user_interface_the_machine_is_reported_all_the_same(status, raises):
+    data = collected(status=status, raises=raises)
+    assert (data["executors"], data["disk_total_bytes"], data["memory_total_bytes"] > 0) == ([], None, True)
 
 
 def test_while_spark_hangs_the_machine_is_reported_all_the_same(monkeypatch):
@@ -97,17 +103,6 @@ def test_while_spark_hangs_the_machine_is_reported_all_the_same(monkeypatch):
     collector.close()
 
     assert [data["executors"] for _, data in taken(box)] == [[], []]
-
-
-def test_whatever_is_raised_while_asking_spark_for_it_the_machine_is_reported_all_the_same():
-    def refuses():
-        raise RuntimeError("spark.app.id is hidden")
-
-    box = queue()
-    with pytest.raises(RuntimeError, match="hidden"):
-        HostCollector(box, None, refuses).collect()
-
-    assert taken(box)[0][1]["memory_total_bytes"] > 0
 
 
 def test_how_busy_the_cpus_were_is_measured_from_the_beginning_whichever_thread_looks(monkeypatch):
@@ -125,53 +120,29 @@ def test_how_busy_the_cpus_were_is_measured_from_the_beginning_whichever_thread_
 
 
 def test_a_folder_whose_name_is_too_long_hides_its_disk_only(tmp_path):
-    box = queue()
-    HostCollector(box, tmp_path / ("x" * 5000), lambda: None).collect()
-
-    [(_, data)] = taken(box)
+    data = collected(tmp_path / ("x" * 5000))
     assert data["disk_total_bytes"] is None and data["memory_total_bytes"] > 0
-
-
-def test_without_a_user_interface_there_are_no_executors():
-    box = queue()
-    HostCollector(box, None, lambda: None).collect()
-
-    assert taken(box)[0][1]["executors"] == []
 
 
 class FakeProcess:
     """One that has used `own` seconds, and whose ended children have used `children`."""
 
     def __init__(self, own, children):
-        self.times = SimpleNamespace(user=own, system=0.5, children_user=children, children_system=0.25)
-
-    def oneshot(self):
-        return nullcontext()
-
-    def cpu_times(self):
-        return self.times
-
-    def memory_info(self):
-        return SimpleNamespace(rss=1000)
-
-    def num_threads(self):
-        return 1
-
-    def num_fds(self):
-        return 3
+        times = SimpleNamespace(user=own, system=0.5, children_user=children, children_system=0.25)
+        self.oneshot, self.cpu_times = nullcontext, lambda: times
+        self.memory_info = lambda: SimpleNamespace(rss=1000)
+        self.num_threads, self.num_fds = lambda: 1, lambda: 3
 
 
 @pytest.mark.parametrize(("role", "seconds"), [("python_workers", 12.5), ("driver_python", 3.0)])
 def test_python_workers_that_have_ended_stay_counted_by_their_daemon(role, seconds):
     [found] = _totals(role, {"tree": [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)]}, CpuTotal())
-
     assert found.cpu_seconds == seconds
 
 
 def test_what_a_process_has_used_stays_counted_when_it_is_gone_and_another_comes():
     cpu_total = CpuTotal()
     looks = [{"a": 50.0}, {"a": 51.0, "b": 1.0}, {"b": 1.5}, {"b": 1.0}, {}, {"c": 0.5}, {"c": 2.0}]
-
     assert [cpu_total.update(trees) for trees in looks] == [50.0, 52.0, 52.5, 52.5, 52.5, 53.0, 54.5]
 
 
@@ -179,7 +150,6 @@ def test_processes_that_come_and_go_leave_nothing_behind():
     cpu_total = CpuTotal()
     for number in range(50):
         cpu_total.update({f"source of run {number}": 1.0})
-
     assert len(cpu_total._running) == 1
 
 
@@ -238,11 +208,7 @@ def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package)
 
 
 def test_an_executor_whose_tasks_reserve_two_cores_each_has_half_as_many_slots():
-    box = queue()
-    HostCollector(box, None, lambda: Rest([{**EXECUTOR, "totalCores": 4, "maxTasks": 2}])).collect()
-
-    [(_, data)] = taken(box)
-    [executor] = build(Host, orjson.loads(orjson.dumps(data)), at=T0).executors
+    [executor] = host_of({**EXECUTOR, "totalCores": 4, "maxTasks": 2}).executors
     assert executor.cores == 2
 
 
@@ -260,11 +226,8 @@ LOST = {
 
 
 def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_other_address():
-    box = queue()
-    HostCollector(box, None, lambda: Rest([EXECUTOR, LOST])).collect()
+    host = host_of(EXECUTOR, LOST)
 
-    [(_, data)] = taken(box)
-    host = build(Host, orjson.loads(orjson.dumps(data)), at=T0)
     [removed] = host.removed_executors
     assert [each.executor_id for each in host.executors] == ["driver"]
     assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
@@ -275,41 +238,35 @@ def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_othe
 @pytest.mark.parametrize("port", [None, 7, "", "no port", ":7078"])
 def test_an_executor_whose_machine_is_not_known_has_no_address(port):
     [removed] = removed_executors([{**LOST, "hostPort": port}])
-
     assert removed.host is None
     assert removed.reason == "worker lost: <masked>:<masked> of <masked>:<masked>, code 137"
 
 
 def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
     gone = [{**LOST, "id": str(n), "removeTime": f"2026-01-31T12:{n % 60:02}:00.000GMT"} for n in range(60)]
-
     assert [each.executor_id for each in removed_executors(reversed(gone))] == [str(n) for n in range(40, 60)]
 
 
 def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_executors():
-    box = queue()
-    HostCollector(box, None, lambda: None).collect()
-    [(_, data)] = taken(box)
     added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads", "cpu_limit_cores")
-
-    host = build(Host, {key: value for key, value in data.items() if key not in added}, at=T0)
-
+    host = build(Host, {key: value for key, value in collected().items() if key not in added}, at=T0)
     assert [getattr(host, name) for name in added] == [(), None, None, None, None]
 
 
-def test_the_pressure_on_the_cpus_is_read_where_the_kernel_tells_it(tmp_path):
-    file = tmp_path / "cpu"
-    file.write_text(
-        "some avg10=75.00 avg60=36.52 avg300=11.13 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
-    )
-    assert cpu_pressure_ratio(file) == 0.75
-    file.write_text("nothing of the kind")
-    assert cpu_pressure_ratio(file) is None
-    assert cpu_pressure_ratio(tmp_path / "absent") is None
+PRESSURE = "some avg10=75.00 avg60=36.52 avg300=11.13 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
 
-def test_the_threads_that_want_a_cpu_are_read_where_the_kernel_tells_them(tmp_path):
-    file = tmp_path / "loadavg"
-    file.write_text("2.26 0.98 0.69 10/454 23883\n")
-    assert runnable_threads(file) == 10
-    assert runnable_threads(tmp_path / "absent") is None
+@pytest.mark.parametrize(
+    ("read", "text", "found"),
+    [
+        pytest.param(cpu_pressure_ratio, PRESSURE, 0.75, id="pressure on the CPUs"),
+        pytest.param(cpu_pressure_ratio, "nothing of the kind", None, id="no pressure in the file"),
+        pytest.param(cpu_pressure_ratio, None, None, id="no file of pressure"),
+        pytest.param(runnable_threads, "2.26 0.98 0.69 10/454 23883\n", 10, id="threads that want a CPU"),
+        pytest.param(runnable_threads, None, None, id="no file of threads"),
+    ],
+)
+def test_what_the_kernel_tells_of_the_cpus(tmp_path, read, text, found):
+    if text is not None:
+        (tmp_path / "file").write_text(text)
+    assert read(tmp_path / "file") == found
