@@ -22,9 +22,20 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 @pytest.fixture
 def committing(kafka: Kafka):
     queries = Queries()
-    made = OffsetCommitter(queries.runs, asks(lambda: kafka.client), "ledgerops.{query}")
+    made = committer(queries, asks(lambda: kafka.client))
     yield queries, made
     made.close()
+
+
+def committer(queries: Queries, broker: BrokerProxy) -> OffsetCommitter:
+    return OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
+
+
+def reading() -> Queries:
+    """The queries of an application with one: it reads a partition."""
+    queries = Queries()
+    queries.read("a", {"t": {"0": 4}})
+    return queries
 
 
 def commit(made: OffsetCommitter) -> None:
@@ -122,20 +133,12 @@ def test_a_group_with_members_is_not_taken_over(kafka, topic, make_topic, commit
     assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): 8}
 
 
-def test_what_was_committed_is_not_committed_again():
+def test_nothing_is_committed_of_a_query_that_does_not_read_kafka():
     queries = Queries()
-    asked = []
-
-    def connect():
-        asked.append(1)
-        return KafkaClient("127.0.0.1:1")
-
-    made = OffsetCommitter(queries.runs, asks(connect), "ledgerops.{query}")
+    made = committer(queries, asks(lambda: pytest.fail("asked")))
     made.collect()
     queries.read("embedded", {"t": {"0": 4}}, description="transactions embedded")
     made.collect()
-
-    assert asked == []
 
 
 class Answering(BrokerProxy):
@@ -157,14 +160,11 @@ class Answering(BrokerProxy):
     ("refused", "ended"), [pytest.param(["ledgerops.a"], 0, id="refused"), pytest.param([], 1, id="lost its way")]
 )
 def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ended):
-    queries = Queries()
-    queries.read("a", {"t": {"0": 4}})
     broker = Answering({"ledgerops.a": "no access"}, refused=refused)
-    made = OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
+    made = committer(reading(), broker)
     for _ in range(MAX_FAILED_REQUESTS):
         with pytest.raises(BrokerError, match="no access"):
             made.collect()
-
     assert broker.ended == ended
 
 
@@ -196,14 +196,12 @@ def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, r
     asker = OffsetClient(KafkaClient("127.0.0.1:1"))
     asker._admin = Admin(code)
     answer = asker.answer({"ask": "commit", "seconds": 1, "groups": {"g": [["t", 0, 4]]}})
-
-    assert list(answer["failed"]) == ["g"]
-    assert (answer["later"], answer["refused"]) == (later, refused)
+    assert (list(answer["failed"]), answer["later"], answer["refused"]) == (["g"], later, refused)
 
 
 def test_queries_that_come_and_go_leave_nothing_behind():
     queries = Queries()
-    made = OffsetCommitter(queries.runs, Answering({}), "ledgerops.{query}")
+    made = committer(queries, Answering({}))
     for number in range(5):
         queries.read(f"query_{number}", {"t": {"0": 4}})
         made.collect()
@@ -217,14 +215,11 @@ def test_queries_that_come_and_go_leave_nothing_behind():
 def test_a_dead_broker_is_an_error_each_time_and_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.group_offsets.ANSWER_SECONDS", 60.0)
     monkeypatch.setattr("ledgerops.agent.group_offsets.LAST_SECONDS", 0.5)
-    queries = Queries()
-    queries.read("a", {"t": {"0": 4}})
-    made = OffsetCommitter(queries.runs, asks(lambda: KafkaClient("127.0.0.1:1")), "ledgerops.{query}")
+    made = committer(reading(), asks(lambda: KafkaClient("127.0.0.1:1")))
     for _ in range(2):
         with pytest.raises(BrokerError):
             made._commit(0.5)
     began = time.monotonic()
     with pytest.raises(BrokerError):
         made.close()
-
     assert time.monotonic() - began < 60.0

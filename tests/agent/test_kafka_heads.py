@@ -16,7 +16,6 @@ from ledgerops.agent.kafka_proxy import BrokerError, BrokerProxy
 from ledgerops.agent.queue import EventQueue
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
-from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.observations import build
 from ledgerops.model.records import Heads
 from ledgerops.model.spark_progress import BadRecord
@@ -33,7 +32,14 @@ def told(box: EventQueue):
     return {event.query: orjson.loads(event.data) for event in box.take(0.0) if event.kind == "offsets"}
 
 
-def collector(queries: Queries, client: KafkaClient):
+def reading(topic: str = "t", **options) -> Queries:
+    """The queries of an application with one: it reads a partition."""
+    queries = Queries()
+    queries.read("a", {topic: {"0": 0}}, **options)
+    return queries
+
+
+def collector(queries: Queries, client: KafkaClient = NOBODY):
     box = queue()
     return box, KafkaCollector(box, queries.runs, asks(lambda: client))
 
@@ -70,12 +76,12 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
 
 
 @pytest.mark.spark
-def test_how_long_the_answer_took_is_told(kafka, topic, asking):
-    queries, box, made = asking
-    queries.read("a", {topic: {"0": 0}})
+def test_how_long_the_answer_took_is_told(kafka, topic):
+    box, made = collector(reading(topic), kafka.client)
     began = time.monotonic()
     made.collect()
     passed = time.monotonic() - began
+    made.close()
 
     found = told(box)["a"]
     assert 0 < found["seconds"] < passed
@@ -103,7 +109,6 @@ def test_a_compacted_topic_has_no_retention(make_topic, asking):
     topic = make_topic(1, **{"cleanup.policy": "compact"})
     queries.read("a", {topic: {"0": 0}})
     made.collect()
-
     assert told(box)["a"]["retention_seconds"] == {}
 
 
@@ -113,20 +118,17 @@ def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, to
     queries.read("a", {topic: {"0": 0}}, {"gone": {"0": 0}})
     with pytest.raises(BrokerError, match="Unknown topic or partition"):
         made.collect()
-
     assert told(box)["a"]["latest"] == {topic: {"0": 0}}
 
 
 def test_without_a_broker_the_reason_is_told():
-    queries = Queries()
-    queries.read("a", {"t": {"0": 0}})
-    box, made = collector(queries, NOBODY)
+    box, made = collector(reading())
     began = time.time()
     made.collect()
-    found = told(box)["a"]
 
-    assert found["error"] == "connection refused"
-    assert began - 1 <= found["unreachable_since"] <= time.time() and found["run_id"] == "a-run-1"
+    found = told(box)["a"]
+    assert (found["error"], found["run_id"]) == ("connection refused", "a-run-1")
+    assert began - 1 <= found["unreachable_since"] <= time.time()
 
 
 class Answering(BrokerProxy):
@@ -156,29 +158,37 @@ def test_topics_that_come_and_go_leave_nothing_behind():
 
 
 def test_a_question_is_given_up_at_once_when_the_collector_ends():
-    queries = Queries()
-    queries.read("a", {"t": {"0": 0}})
-    box, made = collector(queries, NOBODY)
+    box, made = collector(reading())
     look = threading.Thread(target=made.collect)
     look.start()
     made.close()
     look.join(60)
-
     assert not look.is_alive() and told(box) == {}  # a question that went on would tell why it was in vain
 
 
-@pytest.mark.parametrize("what", ["no query", "a query that ended", "other sources", "no number of a partition"])
-def test_nobody_is_asked_when_no_query_reads_kafka(what):
+def ended() -> Queries:
+    queries = reading()
+    queries.end("a")
+    return queries
+
+
+def no_number() -> Queries:
     queries = Queries()
-    if what == "a query that ended":
-        queries.read("a", {"t": {"0": 0}})
-        queries.end("a")
-    elif what == "other sources":
-        queries.read("a", {"t": {"0": 0}}, description="transactions embedded")
-    elif what == "no number of a partition":
-        queries.read("a", {"t": {"x": 0}})
-    made = KafkaCollector(queue(), queries.runs, asks(lambda: pytest.fail("asked")))
-    made.collect()
+    queries.read("a", {"t": {"x": 0}})
+    return queries
+
+
+@pytest.mark.parametrize(
+    "queries",
+    [
+        pytest.param(Queries(), id="no query"),
+        pytest.param(ended(), id="a query that ended"),
+        pytest.param(reading(description="transactions embedded"), id="other sources"),
+        pytest.param(no_number(), id="no number of a partition"),
+    ],
+)
+def test_nobody_is_asked_when_no_query_reads_kafka(queries):
+    KafkaCollector(queue(), queries.runs, asks(lambda: pytest.fail("asked"))).collect()
 
 
 @pytest.mark.parametrize(
@@ -193,36 +203,25 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
         (tmp_path / "confluent_kafka").mkdir()  # one without the module that is needed
         (tmp_path / "confluent_kafka" / "__init__.py").write_text("")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    queries = Queries()
-    queries.read("a", {"t": {"0": 0}})
-    made = KafkaCollector(EventQueue(SelfStats()), queries.runs, asks(connect or (lambda: NOBODY)))
+    made = KafkaCollector(queue(), reading().runs, asks(connect or (lambda: NOBODY)))
     with pytest.raises(UserError, match=message):
         made.collect()
 
 
 def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
-    broker = Answering({"cleanup.policy": "delete", "retention.ms": "60000"}, {})
-    queries, box = Queries(), queue()
-    queries.read("a", {"t": {"0": 0}})
-    made = KafkaCollector(box, queries.runs, broker)
+    broker, box = Answering({"cleanup.policy": "delete", "retention.ms": "60000"}, {}), queue()
+    made = KafkaCollector(box, reading().runs, broker)
     for _ in range(2):
         made.collect()
         made._settings = {topic: (0.0, known) for topic, (_, known) in made._settings.items()}  # due again
         assert told(box)["a"]["retention_seconds"] == {"t": 60.0}
-
     assert broker.settings == []
 
 
 def test_an_answer_is_read_back_as_it_was_written():
-    data = {
-        "run_id": "r",
-        "latest": {"t": {"0": 5}},
-        "earliest": {"t": {"0": 2}},
-        "retention_seconds": {"t": 60.0},
-        "retention_bytes": {"t": 1000},
-    }
-    heads = build(Heads, data, at=T0)
-
+    offsets = {"latest": {"t": {"0": 5}}, "earliest": {"t": {"0": 2}}}
+    retention = {"retention_seconds": {"t": 60.0}, "retention_bytes": {"t": 1000}}
+    heads = build(Heads, {"run_id": "r", **offsets, **retention}, at=T0)
     assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
     assert (heads.retention_seconds, heads.retention_bytes, heads.error) == ({"t": 60.0}, {"t": 1000}, None)
 
@@ -263,33 +262,26 @@ def test_a_process_that_takes_nothing_holds_up_neither_a_question_nor_the_end():
 
 
 def test_a_process_that_dies_is_no_dead_broker_and_is_followed_by_another(monkeypatch):
-    queries = Queries()
-    queries.read("a", {"t": {"0": 0}})
-    box, made = collector(queries, NOBODY)
+    box, made = collector(reading())
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
         with pytest.raises(BrokerError, match="the Kafka client process failed: "):
             made.collect()
     assert told(box) == {}
     made.collect()
-
     assert told(box)["a"]["error"] == "connection refused"
 
 
 def test_a_folder_of_the_job_cannot_get_in_the_way(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
-    queries = Queries()
-    queries.read("a", {"t": {"0": 0}})
-    box, made = collector(queries, NOBODY)
+    box, made = collector(reading())
     made.collect()
-
     assert told(box)["a"]["error"] == "connection refused"
 
 
 def test_an_application_without_an_interpreter_is_told(monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
-
     with pytest.raises(UserError, match="kafka_servers needs a Python interpreter, and this application has none"):
         asks(lambda: NOBODY).ask({"ask": "offsets", "partitions": [], "settings": []})
 
