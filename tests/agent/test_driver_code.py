@@ -29,28 +29,20 @@ class InSession:
     """What the JVM has of a session: rows and executions that belong to it."""
 
     def __init__(self, name):
-        self.name = name
+        self.sessionUUID = lambda: name
         self.asked = 0
 
     def sparkSession(self):
         self.asked += 1
         return self
 
-    def sessionUUID(self):
-        return self.name
-
 
 class Handle:
     """PySpark's handle on a run whose batches run in a session; in none before the first batch."""
 
     def __init__(self, run_id, session):
-        self.runId, self._jsq, self.session = run_id, self, session
-
-    def streamingQuery(self):
-        return self
-
-    def lastExecution(self):
-        return self.session
+        self.runId, self._jsq = run_id, self
+        self.streamingQuery, self.lastExecution = lambda: self, lambda: session
 
 
 def waits(line):
@@ -67,15 +59,10 @@ def threads():
     """Two threads that Spark would have called with rows of the sessions `a` and `b`, in `waits` and in
     `waits_for_a_lock`, and one that it would not, in `waits`."""
     done = threading.Event()
-    functions = [
-        ForeachBatchFunction(lambda rows: waits(done)),
-        ForeachBatchFunction(lambda rows: waits_for_a_lock(done)),
-    ]
-    threads = [
-        threading.Thread(target=function.call, args=(InSession(name), 3))
-        for function, name in zip(functions, "ab", strict=True)
-    ]
-    threads.append(threading.Thread(target=waits, args=(done,)))
+    threads = [threading.Thread(target=waits, args=(done,))]
+    for name, function in (("b", waits_for_a_lock), ("a", waits)):
+        called_by_spark = ForeachBatchFunction(lambda rows, function=function: function(done)).call
+        threads.insert(0, threading.Thread(target=called_by_spark, args=(InSession(name), 3)))
     for thread in threads:
         thread.start()
     until(lambda: all(called(sys._current_frames()[thread.ident]) for thread in threads[:2]), 10)
@@ -104,7 +91,6 @@ def collected(sinks, classic=True, sessions="abcdef"):
 
 def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_waits_in(threads):
     [code] = collected(["ForeachBatchSink"])
-
     assert code.function in ("waits", "waits_for_a_lock") and code.file == __file__
     assert 1 <= code.within <= code.samples
     assert code.place == f"test_driver_code.py:{code.line} in {code.function}"
@@ -112,7 +98,6 @@ def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_wa
 
 def test_of_several_queries_each_is_told_the_line_of_its_own_function(threads):
     codes = collected(["ForeachBatchSink"] * 2, sessions="ba")
-
     assert {code.run_id: code.function for code in codes} == {"run-1": "waits_for_a_lock", "run-2": "waits"}
 
 
@@ -120,7 +105,6 @@ def test_whose_a_function_is_is_asked_once(threads):
     rows = called(sys._current_frames()[threads[0].ident]).rows
     before = rows.asked
     collected(["ForeachBatchSink"] * 2)
-
     assert rows.asked == before + 1
 
 
@@ -129,14 +113,12 @@ def test_whose_a_function_is_is_asked_once(threads):
     [pytest.param("bc", id="of another session"), pytest.param("b-", id="no batch has begun that tells its session")],
 )
 def test_a_function_of_no_known_query_is_nobodys(threads, sessions):
-    assert [(code.run_id, code.function) for code in collected(["ForeachBatchSink"] * 2, sessions=sessions)] == [
-        ("run-1", "waits_for_a_lock")
-    ]
+    codes = collected(["ForeachBatchSink"] * 2, sessions=sessions)
+    assert [(code.run_id, code.function) for code in codes] == [("run-1", "waits_for_a_lock")]
 
 
 def test_a_thread_that_spark_did_not_call_has_no_line(threads):
     of_spark, _, other = [called(sys._current_frames()[thread.ident]) for thread in threads]
-
     assert of_spark is not None and other is None
 
 
@@ -166,21 +148,17 @@ def test_slow_functions_are_named_with_their_lines(spark, tmp_path):
         rows.count()
         time.sleep(3.0)
 
-    watch = ledgerops.attach(spark, port=0)
-    stream = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
-    queries = [
-        stream.writeStream.queryName(name)
-        .foreachBatch(function)
-        .option("checkpointLocation", str(tmp_path / name))
-        .trigger(processingTime="1 second")
-        .start()
-        for name, function in (("written", write_batch), ("copied", write_copy))
-    ]
+    def start(name, function):
+        rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+        written = rows.writeStream.queryName(name).option("checkpointLocation", str(tmp_path / name))
+        return written.foreachBatch(function).trigger(processingTime="1 second").start()
 
     def named(query, function):
         told = [each for each in watch.diagnose()["queries"] if each["query"] == query]
         return any(f" in {function})" in found["summary"] for each in told for found in each["findings"])
 
+    watch = ledgerops.attach(spark, port=0)
+    queries = [start("written", write_batch), start("copied", write_copy)]
     try:
         until(lambda: named("written", "write_batch") and named("copied", "write_copy"), 120, "the lines")
     finally:
@@ -190,12 +168,9 @@ def test_slow_functions_are_named_with_their_lines(spark, tmp_path):
 
 
 def test_a_record_without_its_line_is_refused():
+    data = {"run_id": "r", "samples": 1, "within": 1, "file": "a", "function": "f"}
     with pytest.raises(ValueError, match="no line"):
-        decode(
-            Observation(
-                T0, "driver_code", "q", {"run_id": "r", "samples": 1, "within": 1, "file": "a", "function": "f"}
-            )
-        )
+        decode(Observation(T0, "driver_code", "q", data))
 
 
 def test_a_place_is_short():
