@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -29,31 +30,23 @@ class Case:
         self.session = FakeSession()
         self.session.classic = True
         self.files, self.box, self.now = LocalFiles(), queue(), 0.0
-        folders = str(self.bronze.folder), str(self.silver.folder)
-        self.runs = [
-            run_of(
-                self.session,
-                f"run-{number}",
-                tables={"bronze": TableInput(folders[0], TablePosition(1, -1, False))},
-                sink_table=folders[1] if number == 1 else None,
-            )
-            for number in range(1, runs + 1)
-        ]
+        self.runs = [run_of(self.session, f"run-{number}") for number in range(1, runs + 1)]
         self.run = self.runs[0]
+        self.run.sink_table = str(self.silver.folder)
+        for run in self.runs:
+            self.move(1, run)
         self.collector = TableCollector(self.box, roster_of(*self.runs), lambda session: self.files, lambda: self.now)
 
-    def move(self, version, file=-1):
+    def move(self, version, run=None):
         """A batch has ended at another position."""
-        folder = self.run.tables["bronze"].table
-        self.run.tables = {"bronze": TableInput(folder, TablePosition(version, file, False))}
+        tables = {"bronze": TableInput(str(self.bronze.folder), TablePosition(version, -1, False))}
+        (run or self.run).tables = tables
 
-    def collect(self, after=0.0):
-        """What is queued `after` so many seconds."""
+    def collect(self, after=0.0, fails=None):
+        """What is queued `after` so many seconds, though the collector `fails` with this."""
         self.now += after
-        self.collector.collect()
-        return self.queued()
-
-    def queued(self):
+        with pytest.raises(FileError, match=fails) if fails else nullcontext():
+            self.collector.collect()
         return [build(Tables, data, at=T0) for kind, data in taken(self.box) if kind == "tables"]
 
 
@@ -63,21 +56,13 @@ def case(tmp_path):
 
 
 def test_what_is_left_and_what_was_written_is_told_at_first_sight(case):
-    assert case.collect() == [
-        Tables(
-            T0,
-            "run-1",
-            {"bronze": TableRead(head=2, versions=2, files=2, bytes=200, since=T0 + 10)},
-            (TableCommit(0, T0, 3, 10, 1, 50),),
-            head=0,
-        )
-    ]
+    bronze = TableRead(head=2, versions=2, files=2, bytes=200, since=T0 + 10)
+    assert case.collect() == [Tables(T0, "run-1", {"bronze": bronze}, (TableCommit(0, T0, 3, 10, 1, 50),), head=0)]
 
 
 def test_nothing_is_told_twice_and_nothing_is_asked_before_the_table_is_due(case):
     case.collect()
     case.files.questions()
-
     assert (case.collect(after=1), case.files.questions()) == ([], [])
     assert case.collect(after=ASK_SECONDS) == []
     assert case.files.questions() == [f"{3:020}.json", f"{1:020}.json"]  # one question for each table
@@ -96,7 +81,6 @@ def test_after_a_batch_what_is_left_is_told_anew_without_a_question(case):
 def test_a_new_version_is_told_when_the_table_is_due(case):
     case.collect()
     case.bronze.commit(3, 10, 20)
-
     assert case.collect(after=ASK_SECONDS - 1) == []
     [told] = case.collect(after=1)
     assert told.sources["bronze"] == TableRead(head=3, versions=3, files=4, bytes=230, since=T0 + 10)
@@ -113,21 +97,18 @@ def test_only_the_commits_of_the_querys_own_batches_count_and_each_once(case):
     assert (told.head, case.collect(after=ASK_SECONDS)) == (3, [])
 
 
-def test_batches_before_the_first_that_was_watched_do_not_count(tmp_path):
-    case = Case(tmp_path)
-    case.run.first_batch = case.run.last_batch = 4
+@pytest.mark.parametrize(
+    ("first", "counted"),
+    [
+        pytest.param(4, [4], id="not those before the first that was watched"),
+        pytest.param(3, [3, 4], id="those that ended before the collector's first turn"),
+    ],
+)
+def test_which_batches_count(case, first, counted):
+    case.run.first_batch, case.run.last_batch = first, 4
     case.silver.commit(1, 50, by=("id-1", 4))
-
     [told] = case.collect()
-    assert [commit.batch_id for commit in told.commits] == [4]
-
-
-def test_batches_that_ended_before_the_collectors_first_turn_count(case):
-    case.run.last_batch = 4  # the first that was reported is 3
-    case.silver.commit(1, 50, by=("id-1", 4))
-
-    [told] = case.collect()
-    assert [commit.batch_id for commit in told.commits] == [3, 4]
+    assert [commit.batch_id for commit in told.commits] == counted
 
 
 def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
@@ -135,7 +116,7 @@ def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
     assert [told.run_id for told in case.collect()] == ["run-1", "run-2"]
     case.files.questions()
     case.bronze.commit(3, 10)
-    case.runs[1].tables = {"bronze": TableInput(case.runs[1].tables["bronze"].table, TablePosition(3, -1, False))}
+    case.move(3, case.runs[1])
 
     told = case.collect(after=ASK_SECONDS)
     assert [(each.run_id, each.sources["bronze"].files) for each in told] == [("run-1", 3), ("run-2", 1)]
@@ -145,9 +126,7 @@ def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
 def test_a_table_that_cannot_be_read_is_told_once_and_asked_again_later(case):
     case.collect()
     case.files.broken.add(f"{3:020}.json")
-    with pytest.raises(FileError, match=r"bronze: AccessControlException: Permission denied$"):
-        case.collect(after=ASK_SECONDS)
-    [told] = case.queued()
+    [told] = case.collect(after=ASK_SECONDS, fails=r"bronze: AccessControlException: Permission denied$")
     assert told.errors == {"bronze": "AccessControlException: Permission denied"}
     assert told.sources["bronze"].versions == 2  # what was known before stays
 
@@ -161,16 +140,12 @@ def test_a_table_that_is_gone_is_told_once_and_leaves_what_was_known_and_the_sin
     case.collect()
     case.bronze.folder.rename(case.bronze.folder.parent / "moved")
     case.silver.commit(1, 50, by=("id-1", 4))
-    with pytest.raises(FileError, match=r"bronze: there is no Delta table$"):
-        case.collect(after=SURVEY_SECONDS)
-    [told] = case.queued()
+    [told] = case.collect(after=SURVEY_SECONDS, fails=r"bronze: there is no Delta table$")
     assert told.errors == {"bronze": "there is no Delta table"}
     assert (told.sources["bronze"].versions, [commit.version for commit in told.commits]) == (2, [1])
 
     assert case.collect(after=ASK_SECONDS) == []  # a minute goes by until it is asked again
-    with pytest.raises(FileError, match=r"bronze: there is no Delta table$"):
-        case.collect(after=RETRY_SECONDS)
-    assert case.queued() == []
+    assert case.collect(after=RETRY_SECONDS, fails=r"bronze: there is no Delta table$") == []
 
 
 @pytest.mark.parametrize(
@@ -183,10 +158,8 @@ def test_a_table_that_is_gone_is_told_once_and_leaves_what_was_known_and_the_sin
 def test_a_version_that_is_missing_is_told_and_nothing_wrong_is_said_of_what_is_left(case, missing, known):
     case.bronze.commit(3, 100)
     (case.bronze.log / f"{missing:020}.json").unlink()
-    with pytest.raises(FileError, match=rf"bronze: version {missing} of the table is gone$"):
-        case.collect()
 
-    [told] = case.queued()
+    [told] = case.collect(fails=rf"bronze: version {missing} of the table is gone$")
     assert told.errors == {"bronze": f"version {missing} of the table is gone"}
     assert told.sources == known
     assert len(told.commits) == 1  # of the sink
@@ -196,16 +169,12 @@ def test_a_version_that_goes_missing_later_is_told_within_a_minute(case):
     case.collect()
     case.bronze.commit(4, 100)
     assert case.collect(after=ASK_SECONDS) == []  # as while nothing is new: there is no listing
-    with pytest.raises(FileError, match=r"bronze: version 3 of the table is gone$"):
-        case.collect(after=SURVEY_SECONDS)
-
-    [told] = case.queued()
+    [told] = case.collect(after=SURVEY_SECONDS, fails=r"bronze: version 3 of the table is gone$")
     assert told.sources["bronze"].versions == 2  # what was known before stays
 
 
 def test_an_entry_that_is_no_json_counts_as_a_version_without_files(case):
     (case.bronze.log / f"{2:020}.json").write_bytes(b"\xff\x00{broken")
-
     [told] = case.collect()
     assert (told.errors, told.sources["bronze"].versions, told.sources["bronze"].files) == ({}, 2, 1)
 
@@ -213,12 +182,8 @@ def test_an_entry_that_is_no_json_counts_as_a_version_without_files(case):
 def test_a_sink_that_cannot_be_read_leaves_the_sources_alone(case):
     case.files.broken.add("silver")
     case.silver.log.rename(case.silver.folder / "gone")
-    with pytest.raises(FileError, match=r"silver: there is no Delta table$"):
-        case.collect()
-
-    [told] = case.queued()
-    assert told.errors == {"sink": "there is no Delta table"}
-    assert told.sources["bronze"].files == 2
+    [told] = case.collect(fails=r"silver: there is no Delta table$")
+    assert (told.errors, told.sources["bronze"].files) == ({"sink": "there is no Delta table"}, 2)
 
 
 def test_a_run_without_tables_or_on_spark_connect_costs_nothing(case):
@@ -248,9 +213,7 @@ def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
 
     assert (case.collect(after=1), source.refreshed) == ([], 1)
     source.broken = "s3: 403"
-    with pytest.raises(FileError, match="iceberg: OSError: s3: 403"):
-        case.collect(after=ASK_SECONDS)
-    [told] = case.queued()
+    [told] = case.collect(after=ASK_SECONDS, fails="iceberg: OSError: s3: 403")
     assert told.errors == {"iceberg": "OSError: s3: 403"}
     assert told.sources["iceberg"].versions == 2  # what was known before stays
 
@@ -276,5 +239,4 @@ def test_the_table_of_a_run_that_has_ended_is_let_go(case):
     case.collect()
     case.run.tables, case.run.sink_table = {}, None
     case.collect(after=1)
-
     assert case.collector._tables == {}
