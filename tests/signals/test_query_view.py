@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 
@@ -20,36 +21,44 @@ def view(batches, after=1.0, plan=None):
     return QueryView(remembered, now)
 
 
+EVERY_2_S = {"trigger_interval": 2.0}
+
+
+def thousands(count, each=1000):
+    """So many offsets, `each` more than the one before."""
+    return [each * n for n in range(1, count + 1)]
+
+
 def test_arrival_is_the_growth_of_the_head_and_not_what_was_read():
-    steady = view(stream(heads=[1000 * n for n in range(1, 11)], ends=[100 * n for n in range(1, 11)]))
+    steady = view(stream(heads=thousands(10), ends=thousands(10, each=100)))
     assert steady.rates.arrival == pytest.approx(500)
     assert steady.rates.read_by_source["transactions"] == pytest.approx(50)
 
 
 def test_arrival_is_told_from_look_to_look_at_the_heads():
     """A batch that waits for the answer of its source learns what came until then, not until its start."""
-    quick, slow = stream([0, 100, 200], [0, 100, 200]), {"latest_offset": 18.0, "add_batch": 0.4}
-    late = batch(
-        3, duration=18.5, phases=slow, sources=(source(1000, {PARTITION: 200}, {PARTITION: 1200}, {PARTITION: 1200}),)
-    )
-
-    assert view([*quick, late]).rates.arrival == pytest.approx(50)
+    read = source(1000, {PARTITION: 200}, {PARTITION: 1200}, {PARTITION: 1200})
+    late = batch(3, duration=18.5, phases={"latest_offset": 18.0, "add_batch": 0.4}, sources=(read,))
+    assert view([*stream([0, 100, 200], [0, 100, 200]), late]).rates.arrival == pytest.approx(50)
 
 
 def test_backlog_explodes_while_input_and_processing_rates_are_equal():
-    behind = view(stream(heads=[1000 * n for n in range(1, 21)], ends=[500 * n for n in range(1, 21)], duration=2.0))
+    behind = view(stream(heads=thousands(20), ends=thousands(20, each=500), duration=2.0))
     assert behind.rates.read_by_source["transactions"] == pytest.approx(behind.rates.processed, rel=0.05)
     assert behind.lag.backlog == 10_000
 
 
-def test_lag_in_seconds_grows_while_nothing_happens():
-    batches = stream(heads=[100, 200, 300], ends=[0, 0, 50])
-    assert view(batches, after=60).lag.seconds == pytest.approx(view(batches, after=1).lag.seconds + 59)
-
-
-def test_what_came_in_while_the_batch_was_planned_was_not_left_behind():
-    batches = stream(heads=[100, 200, 309], ends=[100, 200, 300], phases={"latest_offset": 0.2})
-    assert view(batches, after=30).lag.seconds == 0.0
+@pytest.mark.parametrize(
+    ("heads", "ends", "changes", "after", "lag"),
+    [
+        pytest.param([100, 200, 300], [0, 0, 50], {}, 1, 5.5, id="behind"),
+        pytest.param([100, 200, 300], [0, 0, 50], {}, 60, 64.5, id="it grows while nothing happens"),
+        pytest.param([100, 200, 300], [100, 200, 300], {}, 500, 0.0, id="nothing was left, however long ago"),
+        pytest.param([100, 200, 309], [100, 200, 300], {"phases": {"latest_offset": 0.2}}, 30, 0.0, id="9 came since"),
+    ],
+)
+def test_lag_in_seconds(heads, ends, changes, after, lag):
+    assert view(stream(heads, ends, **changes), after).lag.seconds == pytest.approx(lag)
 
 
 def test_an_idle_query_has_no_arrival():
@@ -58,22 +67,17 @@ def test_an_idle_query_has_no_arrival():
     assert QueryView(remembered, T0 + 31).rates.arrival == 0.0
 
 
-def test_lag_is_zero_when_nothing_was_left_however_long_ago():
-    assert view(stream(heads=[100, 200, 300], ends=[100, 200, 300]), after=500).lag.seconds == 0.0
-
-
-def test_watermark_lag_grows_while_nothing_happens():
-    batches = [batch(n, watermark=T0) for n in range(3)]
-    assert view(batches, after=100).lag.watermark == pytest.approx(104.5)
-
-
-def test_a_watermark_ahead_of_the_clock_is_not_behind():
-    milliseconds_read_as_seconds = T0 * 1e3
-    assert view([batch(0, watermark=milliseconds_read_as_seconds)]).lag.watermark == 0.0
-
-
-def test_without_a_watermark_there_is_no_lag_and_not_56_years():
-    assert view([batch(0)]).lag.watermark is None
+@pytest.mark.parametrize(
+    ("watermark", "after", "lag"),
+    [
+        pytest.param(T0, 1.0, 5.5, id="behind"),
+        pytest.param(T0, 100.0, 104.5, id="it grows while nothing happens"),
+        pytest.param(T0 * 1e3, 1.0, 0.0, id="ahead of the clock: milliseconds that were read as seconds"),
+        pytest.param(None, 1.0, None, id="no watermark: no lag, and not 56 years"),
+    ],
+)
+def test_watermark_lag(watermark, after, lag):
+    assert view([batch(n, watermark=watermark) for n in range(3)], after).lag.watermark == pytest.approx(lag)
 
 
 def test_a_running_trigger_grows():
@@ -82,74 +86,67 @@ def test_a_running_trigger_grows():
     assert QueryView(remembered, T0 + 32).run.running_seconds == 30.0
 
 
-def test_busy_is_the_share_of_the_interval_that_batches_take():
-    half = [batch(n, duration=1.0) for n in range(12)]
-    assert view(half, plan={"trigger_interval": 2.0}).trigger.busy_ratio == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("trigger", ["real_time", "continuous"])
-def test_batches_that_fill_their_time_by_design_are_not_called_busy(trigger):
-    assert view([batch(n, duration=2.0) for n in range(12)], plan={"trigger": trigger}).trigger.busy_ratio is None
-
-
-def test_busy_is_one_when_batches_run_back_to_back():
-    assert view([batch(n, duration=2.0) for n in range(12)]).trigger.busy_ratio == pytest.approx(1.0)
-
-
-def test_the_trigger_interval_is_seen_when_the_plan_was_not_read():
-    assert view([batch(n) for n in range(10)]).trigger.interval == 2.0
+@pytest.mark.parametrize(
+    ("duration", "plan", "busy"),
+    [
+        pytest.param(1.0, EVERY_2_S, 0.5, id="half of the interval"),
+        pytest.param(2.0, None, 1.0, id="batches run back to back"),
+        pytest.param(2.0, {"trigger": "real_time"}, None, id="real-time: batches fill their time by design"),
+        pytest.param(2.0, {"trigger": "continuous"}, None, id="continuous: they do, too"),
+    ],
+)
+def test_busy_is_the_share_of_the_interval_that_batches_take(duration, plan, busy):
+    batches = [batch(n, duration=duration) for n in range(12)]
+    assert view(batches, plan=plan).trigger.busy_ratio == pytest.approx(busy)
 
 
 @pytest.mark.parametrize(
-    "batches",
+    ("batches", "interval"),
     [
-        pytest.param([batch(n, duration=2.0) for n in range(10)], id="back to back: no wait to see it by"),
-        pytest.param([batch(0), batch(1)], id="too few batches"),
-        pytest.param([batch(n, started=T0 + n * n) for n in range(10)], id="no rhythm"),
-        pytest.param(
-            [batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], id="rows come each second, not triggers"
-        ),
-        pytest.param([], id="no batch"),
+        pytest.param([batch(n) for n in range(10)], 2.0, id="seen by the starts of batches"),
+        pytest.param([batch(n, duration=2.0) for n in range(10)], None, id="back to back: no wait to see it by"),
+        pytest.param([batch(0), batch(1)], None, id="too few batches"),
+        pytest.param([batch(n, started=T0 + n * n) for n in range(10)], None, id="no rhythm"),
+        pytest.param([batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], None, id="rows each second"),
+        pytest.param([], None, id="no batch"),
     ],
 )
-def test_an_interval_that_cannot_be_seen_is_unknown(batches):
-    assert view(batches).trigger.interval is None
+def test_the_interval_of_a_plan_that_was_not_read(batches, interval):
+    assert view(batches).trigger.interval == interval
 
 
 def back_to_back(durations, rows):
-    ends = [sum(durations[: n + 1]) for n in range(len(durations))]
-    return view(
-        [
-            batch(n, started=T0 + end - took, duration=took, rows=count)
-            for n, (took, end, count) in enumerate(zip(durations, ends, rows, strict=True))
-        ],
-        plan={"trigger": None, "trigger_interval": None},
-    )
+    batches, end = [], 0.0
+    for number, (took, count) in enumerate(zip(durations, rows, strict=True)):
+        end += took
+        batches.append(batch(number, started=T0 + end - took, duration=took, rows=count))
+    return view(batches, plan={"trigger": None, "trigger_interval": None})
 
 
-def test_what_is_usual_without_an_interval_ends_where_the_rows_began_to_take_longer():
-    slowed = back_to_back([0.5] * 40 + [4.0] * 8, [100] * 48)
+@pytest.mark.parametrize(
+    ("durations", "rows", "longest"),
+    [
+        pytest.param([0.5] * 40 + [4.0] * 8, [100] * 48, 0.5, id="the rows began to take longer"),
+        pytest.param([0.5] * 40 + [4.0] * 8, [100] * 40 + [800] * 8, 0.5, id="more rows, but as many a second"),
+        pytest.param(
+            [0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4, 2.0, id="because of more rows"
+        ),
+    ],
+)
+def test_what_is_usual_without_an_interval(durations, rows, longest):
+    assert max(each.duration for each in back_to_back(durations, rows).baseline.usual) == longest
 
-    assert max(each.duration for each in slowed.baseline.usual) == 0.5
+
+SIZES = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
 
 
-def test_more_rows_in_a_longer_batch_do_not_make_it_usual_when_as_many_came_a_second():
-    slowed = back_to_back([0.5] * 40 + [4.0] * 8, [100] * 40 + [800] * 8)
-
-    assert max(each.duration for each in slowed.baseline.usual) == 0.5
-
-
-def test_batches_that_take_longer_because_they_have_more_rows_stay_usual():
-    more = back_to_back([0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4)
-
-    assert max(each.duration for each in more.baseline.usual) == 2.0
+def sized(overhead, rate=10_000, first=20):
+    """Batches of several sizes, each with so many seconds of overhead."""
+    return [batch(n, rows=count, duration=overhead + count / rate) for n, count in enumerate(SIZES, first)]
 
 
 def test_capacity_leaves_out_the_first_batch_that_pays_for_warm_up():
-    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
-    batches = [batch(0, rows=10, duration=30.0)]
-    batches += [batch(n, rows=count, duration=0.5 + count / 10_000) for n, count in enumerate(rows, 20)]
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
+    capacity = view([batch(0, rows=10, duration=30.0), *sized(0.5)], plan=EVERY_2_S).capacity.estimate
     assert capacity.overhead == pytest.approx(0.5)
     assert capacity.rate == pytest.approx(10_000)
     assert capacity.sustainable == pytest.approx(7_500)  # 10,000 x (1 - 0.5 / 2)
@@ -163,70 +160,58 @@ def test_the_first_batch_after_a_restart_from_the_checkpoint_is_left_out_too():
 
 
 def test_capacity_is_what_is_really_worked_off_when_saturated_at_one_size():
-    batches = stream([2000 * n for n in range(1, 21)], [1000 * n for n in range(1, 21)], duration=2.0)
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
-    assert capacity.sustainable == pytest.approx(500)
-    assert capacity.reason == "observed while saturated"
+    batches = stream(thousands(20, each=2000), thousands(20), duration=2.0)
+    capacity = view(batches, plan=EVERY_2_S).capacity.estimate
+    assert (capacity.sustainable, capacity.reason) == (pytest.approx(500), "observed while saturated")
 
 
 def test_capacity_is_unknown_when_batches_are_of_one_size_and_there_is_room():
-    capacity = view([batch(n) for n in range(20)], plan={"trigger_interval": 2.0}).capacity.estimate
-    assert capacity.sustainable is None
-    assert (
-        capacity.reason
-        == "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
-    )
+    capacity = view([batch(n) for n in range(20)], plan=EVERY_2_S).capacity.estimate
+    alike = "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
+    assert (capacity.sustainable, capacity.reason) == (None, alike)
 
 
 def test_a_backlog_is_gone_as_soon_as_it_shrinks():
-    heads = [100_000 + 1000 * n for n in range(1, 21)]
-    batches = stream(heads, [3000 * n for n in range(1, 21)], duration=2.0)
-    shrinking = view(batches, plan={"trigger_interval": 2.0})
+    heads = [100_000 + head for head in thousands(20)]
+    shrinking = view(stream(heads, thousands(20, each=3000), duration=2.0), plan=EVERY_2_S)
     assert shrinking.lag.backlog == 60_000
     assert shrinking.lag.falls_by == pytest.approx(1000)  # 2,000 offsets less in each batch of 2 s
     assert shrinking.capacity.drain_seconds == pytest.approx(60)
 
 
 def test_a_burst_that_is_read_does_not_count_as_a_slow_fall():
-    lefts = [10, 10, 10, 90_000, 60_000, 30_000, 15_000]
-    ends = [1000 * n for n in range(1, 8)]
+    lefts, ends = [10, 10, 10, 90_000, 60_000, 30_000, 15_000], thousands(7)
     heads = [end + left for end, left in zip(ends, lefts, strict=True)]
-    burst = view(stream(heads, ends, duration=2.0), plan={"trigger_interval": 2.0})
+    burst = view(stream(heads, ends, duration=2.0), plan=EVERY_2_S)
     assert burst.lag.falls_by == pytest.approx(75_000 / 6)  # since it was highest, not since the run began
 
 
 def test_a_backlog_that_only_fluctuates_is_not_said_to_be_gone():
-    ends = [1000 * n for n in range(1, 21)]
-    heads = [end + 20 + 10 * (n % 2) for n, end in enumerate(ends)]
-    steady = view(stream(heads, ends, duration=0.5), plan={"trigger_interval": 2.0})
-    assert not steady.lag.shrinks
-    assert steady.capacity.drain_seconds is None
+    heads = [end + 20 + 10 * (n % 2) for n, end in enumerate(thousands(20))]
+    steady = view(stream(heads, thousands(20), duration=0.5), plan=EVERY_2_S)
+    assert (steady.lag.shrinks, steady.capacity.drain_seconds) == (False, None)
 
 
 def test_a_backlog_that_does_not_shrink_is_never_gone_without_spare_capacity():
-    ends = [900 * n for n in range(1, 21)]
-    batches = stream([1000 * n for n in range(1, 21)], ends, duration=2.0)
-    growing = view(batches, plan={"trigger_interval": 2.0})
+    growing = view(stream(thousands(20), thousands(20, each=900), duration=2.0), plan=EVERY_2_S)
     assert growing.capacity.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
     assert growing.capacity.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
 
 
 def test_what_was_just_worked_off_can_be_worked_off_whatever_the_fit_says():
-    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
-    batches = [batch(0)] + [batch(n, rows=count, duration=1.95 + count / 10_000) for n, count in enumerate(rows, 10)]
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
+    batches = sized(1.95, first=10)
+    capacity = view([batch(0), *batches], plan=EVERY_2_S).capacity.estimate
     assert capacity.overhead == pytest.approx(1.95)
-    assert capacity.sustainable == pytest.approx(sum(rows) / sum(1.95 + count / 10_000 for count in rows))
+    assert capacity.sustainable == pytest.approx(sum(SIZES) / sum(each.duration for each in batches))
 
 
 def test_nothing_to_drain_takes_no_time():
-    rows = [100] * 6 + [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
-    heads = [sum(rows[: n + 1]) for n in range(len(rows))]
+    rows = [100] * 6 + SIZES
+    heads = list(accumulate(rows))
     batches = [
-        batch(n, rows=count, duration=0.2 + count / 10_000, sources=each.sources)
-        for n, (count, each) in enumerate(zip(rows, stream(heads, heads), strict=True))
+        replace(each, duration=0.2 + count / 10_000) for count, each in zip(rows, stream(heads, heads), strict=True)
     ]
-    assert view(batches, plan={"trigger_interval": 2.0}).capacity.drain_seconds == 0.0
+    assert view(batches, plan=EVERY_2_S).capacity.drain_seconds == 0.0
 
 
 def test_skew_is_that_of_the_newest_batch_and_not_of_the_lifetime():
@@ -257,16 +242,9 @@ def test_a_plan_of_an_earlier_run_is_not_believed():
 
 def test_a_query_that_never_ran_a_batch_has_no_signals():
     empty = QueryView(History("q"), T0)
-    unknown = (
-        empty.last,
-        empty.lag.backlog,
-        empty.rates.arrival,
-        empty.trigger.busy_ratio,
-        empty.lag.seconds,
-        empty.capacity.pressure_ratio,
-    )
-    assert unknown == (None,) * 6
-    assert (empty.skew.ratios, empty.run.tasks, empty.capacity.sustainable) == ({}, None, None)
+    assert (empty.last, empty.lag.backlog, empty.lag.seconds, empty.rates.arrival) == (None,) * 4
+    assert (empty.trigger.busy_ratio, empty.capacity.pressure_ratio, empty.capacity.sustainable) == (None,) * 3
+    assert (empty.skew.ratios, empty.run.tasks) == ({}, None)
 
 
 PARTITION = ("transactions", "0")
@@ -286,15 +264,11 @@ READ = stream(heads=[100, 200, 300], ends=[100, 200, 300])  # the last at T0 + 4
 LEFT = stream(heads=[100, 200, 300], ends=[100, 150, 200])
 
 
-def test_the_backlog_grows_while_a_long_batch_runs_where_the_broker_is_asked():
-    running = asked(READ, (10, 800, 0), (15, 1300, 0))
-    assert (running.lag.unread, running.lag.unread_offsets, running.lag.backlog) == ({PARTITION: 1000}, 1000, 0)
-
-
-def test_the_lag_is_that_of_the_consumed_offset_in_the_table_of_both():
-    running = asked(READ, (10, 800, 0), (15, 1300, 0))
-    assert running.now - running.lag.unread_since[PARTITION] == pytest.approx(11)
-    assert running.lag.seconds == pytest.approx(11)  # of what is unread, not of what was when the last batch began
+def test_where_the_broker_is_asked_backlog_and_lag_grow_while_a_long_batch_runs():
+    lag = asked(READ, (10, 800, 0), (15, 1300, 0)).lag
+    assert (lag.unread, lag.unread_offsets, lag.backlog) == ({PARTITION: 1000}, 1000, 0)
+    assert lag.unread_since == {PARTITION: pytest.approx(T0 + 4)}  # by the table of both
+    assert lag.seconds == pytest.approx(11)  # of what is unread, not of what was when the last batch began
 
 
 @pytest.mark.parametrize(
@@ -315,18 +289,15 @@ def test_a_broker_without_an_answer_leaves_what_it_said_before():
     seen = history(READ)
     seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
     seen.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
-    late = QueryView(seen, T0 + 20)
-    assert (late.lag.unread, late.lag.asked.error, late.lag.heads.at) == (
-        {PARTITION: 500},
-        "Connection refused",
-        T0 + 10,
-    )
+    lag = QueryView(seen, T0 + 20).lag
+    assert (lag.unread, lag.asked.error, lag.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
 
 
 def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
     seen = history(READ)
     seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
-    assert QueryView(seen, T0 + 5).lag.heads is None and QueryView(seen, T0 + 5).lag.asked is None
+    lag = QueryView(seen, T0 + 5).lag
+    assert (lag.heads, lag.asked) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -359,13 +330,15 @@ def test_of_two_sources_that_read_one_partition_the_slower_counts():
     assert view([batch(sources=(behind, ahead))]).lag.consumed == {PARTITION: 40}
 
 
-def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
-    executor = Executor("1", True, 4, 0, 0, 0, 0.0, 0.0, 0, 0)
-    blank = Host(T0, 8, 0.1, None, None, None, None)
-    view = QueryView(history([batch()]), T0 + 60, [replace(blank, executors=(executor,)), replace(blank, at=T0 + 10)])
+def machine(at, *cores):
+    """A look at the driver's machine, with an executor of so many cores or in vain."""
+    executors = tuple(Executor("1", True, each, 0, 0, 0, 0.0, 0.0, 0, 0) for each in cores)
+    return Host(T0 + at, 8, 0.1, None, None, None, None, (), executors)
 
-    assert view.cluster.cores == 4
-    assert QueryView(history([batch()]), T0 + 60, [blank]).cluster.cores is None
+
+def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
+    assert QueryView(history([batch()]), T0 + 60, [machine(0, 4), machine(10)]).cluster.cores == 4
+    assert QueryView(history([batch()]), T0 + 60, [machine(0)]).cluster.cores is None
 
 
 @pytest.mark.parametrize(
@@ -379,10 +352,9 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
     one = ("t", "0")
 
     def two(number):
-        mine = source(
-            start={one: 9_000 + 100 * number}, end={one: 9_100 + 100 * number}, latest={one: 10_000 + 100 * number}
-        )
-        others = source(end={one: theirs + 90 * number}, latest={one: theirs + 100 * number}, name="other")
+        came = 100 * number
+        mine = source(start={one: 9_000 + came}, end={one: 9_100 + came}, latest={one: 10_000 + came})
+        others = source(end={one: theirs + 90 * number}, latest={one: theirs + came}, name="other")
         return batch(number, sources=(mine, others))
 
     assert (view([two(number) for number in range(5)]).lag.seconds is not None) is known
@@ -390,13 +362,7 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
 
 def test_what_the_machine_did_after_the_moment_is_not_looked_at():
     """The looks at a driver's machine go on when one of its queries has ended."""
-    looks = [
-        Host(T0 + at, 8, 0.1, None, None, None, None, (), (Executor("1", True, cores, 0, 0, 0, 0.0, 0.0, 0, 0),))
-        for at, cores in ((0, 4), (10, 4), (20, 8))
-    ]
-
-    then = QueryView(history([batch()]), T0 + 15, looks)
-
+    then = QueryView(history([batch()]), T0 + 15, [machine(0, 4), machine(10, 4), machine(20, 8)])
     assert [look.at - T0 for look in then.hosts] == [0, 10]
     assert then.cluster.cores == 4
 
