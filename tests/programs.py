@@ -13,6 +13,7 @@ from typing import TypeVar
 import pytest
 
 from ledgerops.servers.java import java_home
+from tests.paths import ROOT
 
 Found = TypeVar("Found")
 
@@ -49,6 +50,13 @@ def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> 
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what or found!r}"
         time.sleep(0.05)
     return found
+
+
+def python(*args: str, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs this Python in the checkout, with these variables besides those of this machine."""
+    known = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), **env}
+    command = [sys.executable, *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, cwd=ROOT, env=known)
 
 
 def skip_without_flag(program: str, flag: str) -> None:

@@ -38,6 +38,25 @@ class FakeSession(Session):
         self.let_go.append(run_id)
 
 
+class RemoteSession:
+    """What attach asks of a Spark Connect session, without a server."""
+
+    __module__ = "pyspark.sql.connect.session"
+
+    def __init__(self, name: str = "session") -> None:
+        self.session_id = name
+        self.is_stopped = False
+        self.streams = self
+        self.active = ()
+        self.listeners: list[Any] = []
+
+    def addListener(self, listener: Any) -> None:
+        self.listeners.append(listener)
+
+    def removeListener(self, listener: Any) -> None:
+        self.listeners.remove(listener)
+
+
 class FakeQuery:
     """PySpark's handle on a query."""
 

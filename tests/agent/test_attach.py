@@ -1,9 +1,6 @@
 import json
 import logging
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -20,9 +17,8 @@ from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.model.recording import read
-from tests.agent.fakes import FakeSession
-from tests.paths import ROOT
-from tests.programs import until
+from tests.agent.fakes import FakeSession, RemoteSession
+from tests.programs import python, until
 
 SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
 
@@ -325,25 +321,6 @@ def test_bad_settings_do_not_stop_the_job_and_an_unknown_variable_is_logged(capl
     assert "variable LEDGEROPS_PROT is unknown and ignored; did you mean LEDGEROPS_PORT?" in caplog.messages
 
 
-class RemoteSession:
-    """What attach asks of a Spark Connect session, without a server."""
-
-    __module__ = "pyspark.sql.connect.session"
-
-    def __init__(self, name):
-        self.session_id = name
-        self.is_stopped = False
-        self.streams = self
-        self.active = ()
-        self.listeners = []
-
-    def addListener(self, listener):
-        self.listeners.append(listener)
-
-    def removeListener(self, listener):
-        self.listeners.remove(listener)
-
-
 def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
     for number in range(5):
         session = RemoteSession(f"session-{number}")
@@ -356,7 +333,7 @@ def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
 
 def test_a_connect_client_that_runs_listeners_on_the_server_is_refused_with_what_is_needed(attach, monkeypatch):
     monkeypatch.setattr("pyspark.__version__", "3.5.7")
-    session = RemoteSession("session")
+    session = RemoteSession()
 
     assert attach(session).error == (
         "UserError: the Spark Connect client of PySpark 3.5.7 runs listeners on the server; on Spark Connect ledgerops "
@@ -383,7 +360,7 @@ def test_a_driver_that_can_start_no_more_threads_is_left_as_it_was(attach, monke
             raise RuntimeError("can't start new thread")
         poller._thread.start()
 
-    before, session = set(threading.enumerate()), RemoteSession("session")
+    before, session = set(threading.enumerate()), RemoteSession()
     with monkeypatch.context() as patch:
         patch.setattr(Poller, "start", start)
         watch = attach(session)
@@ -398,7 +375,7 @@ def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, t
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    watch = attach(RemoteSession("session"))
+    watch = attach(RemoteSession())
     monkeypatch.undo()
 
     assert watch.error is None
@@ -408,7 +385,7 @@ def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, t
 CLOSED_BY_A_SIGNAL = """
 import os, signal, threading
 import ledgerops
-from tests.agent.test_attach import RemoteSession
+from tests.agent.fakes import RemoteSession
 
 class Slow(RemoteSession):
     __module__ = RemoteSession.__module__
@@ -431,7 +408,7 @@ def test_a_signal_handler_may_close_a_watch_while_another_is_being_closed():
 
 
 def test_collectors_that_hang_hold_the_end_up_once_and_not_one_after_the_other(attach):
-    watch = attach(RemoteSession("session"))
+    watch = attach(RemoteSession())
     hub, hung = watch_module._hub, threading.Event()
     for collector in hub.collectors:
         collector._collect = lambda: hung.wait(120)
@@ -501,18 +478,6 @@ def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then(hu
     first.up = False
     hub.sessions["2"] = StoppableSession("app-2")
     assert hub.status().base.endswith("/app-2"), "the next session may have one"
-
-
-def python(*args, timeout=200, **env):
-    return subprocess.run(
-        [sys.executable, *args],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), **env},
-    )
 
 
 def test_importing_is_light():

@@ -1,11 +1,9 @@
 """Two processes that are told to record to one folder."""
 
-import subprocess
-import sys
-
 import pytest
 
 from ledgerops.agent.claim import Claim
+from tests.programs import python
 
 
 @pytest.fixture
@@ -34,18 +32,12 @@ def test_the_second_of_two_gets_a_folder_of_its_own_until_the_first_lets_go(tmp_
 
 
 def test_the_claim_of_a_process_that_was_killed_has_ended(tmp_path, claim):
-    program = "\n".join(
-        (
-            "import os", "from pathlib import Path", "from ledgerops.agent.claim import Claim",
-            f"claim = Claim(Path({str(tmp_path)!r}))", "os._exit(9)",
-        )
-    )  # fmt: skip
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
-
+    program = "import os, pathlib, ledgerops.agent.claim as claims"
+    program += f"\nclaim = claims.Claim(pathlib.Path({str(tmp_path)!r}))\nos._exit(9)"
+    assert python("-c", program).returncode == 9
     assert claim(tmp_path).folder == tmp_path
 
 
 def test_a_folder_that_cannot_be_made_is_left_to_who_writes_there(tmp_path, claim):
     (tmp_path / "file").write_text("")
-
     assert claim(tmp_path / "file" / "recording").folder == tmp_path / "file" / "recording"

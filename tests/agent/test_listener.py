@@ -1,13 +1,13 @@
 import json
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from ledgerops.agent.listener import Connections, EventSink, JavaListener, add_connect_listener, unwrapped
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
+from tests.agent.fakes import RemoteSession
 from tests.build import spark_json
 
 
@@ -15,7 +15,7 @@ class JavaEvent:
     """What py4j hands to a callback: here its JSON is at hand."""
 
     def __init__(self, text):
-        self.text = text
+        self.text = text if isinstance(text, str | None) else json.dumps(text)
 
     def json(self):
         if self.text is None:
@@ -51,41 +51,39 @@ class CallbackClient:
         return self.calling
 
 
-def listener():
-    queue = EventQueue(SelfStats())
-    return queue, JavaListener(EventSink(queue, origin="the session"), Connections(None), lambda: False)
+def listener(client=None, jvm_ends=lambda: False, size=1000):
+    queue, connections = EventQueue(SelfStats(), size), Connections(client)
+    return queue, connections, JavaListener(EventSink(queue, origin="the session"), connections, jvm_ends)
 
 
 def began(heard, client, run_id):
     thread = client.thread()
-    heard.onQueryStarted(JavaEvent(json.dumps({"runId": run_id})))
+    heard.onQueryStarted(JavaEvent({"runId": run_id}))
     return thread
 
 
 def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
     client = CallbackClient()
-    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client), lambda: False)
+    _, connections, heard = listener(client)
     first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
     for run_id in ("run-1", "run-1", "a run that began before us"):
-        heard.onQueryTerminated(JavaEvent(json.dumps({"runId": run_id})))
+        heard.onQueryTerminated(JavaEvent({"runId": run_id}))
 
     assert (first.open, second.open, client.kept, len(connections)) == (False, True, [second], 1)
 
 
 def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
     client = CallbackClient()
-    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client), lambda: False)
+    _, connections, heard = listener(client)
     lost = began(heard, client, "run-1")
     connections.end("run-1")
-
     assert (lost.open, client.kept, len(connections)) == (False, [], 0)
 
 
 def test_a_progress_event_is_queued_as_its_record():
-    queue, heard = listener()
+    queue, _, heard = listener()
     record = json.dumps(spark_json(), separators=(",", ":"))
     heard.onQueryProgress(JavaEvent(f'{{"progress":{record}}}'))
-
     [event] = queue.take(0.0)
     assert (event.kind, event.data, event.origin) == ("progress", record, "the session")
 
@@ -95,16 +93,13 @@ def test_a_record_without_its_event_is_left_as_it_is():
 
 
 def test_each_kind_of_event_is_told_apart():
-    queue, heard = listener()
+    queue, _, heard = listener()
     heard.onQueryStarted(JavaEvent('{"a":1}'))
     heard.onQueryIdle(JavaEvent('{"b":1}'))
     heard.onQueryTerminated(JavaEvent('{"c":1}'))
 
-    assert [(event.kind, event.data) for event in queue.take(0.0)] == [
-        ("started", '{"a":1}'),
-        ("idle", '{"b":1}'),
-        ("terminated", '{"c":1}'),
-    ]
+    told = [(event.kind, event.data) for event in queue.take(0.0)]
+    assert told == [("started", '{"a":1}'), ("idle", '{"b":1}'), ("terminated", '{"c":1}')]
 
 
 @pytest.mark.parametrize(
@@ -114,16 +109,13 @@ def test_each_kind_of_event_is_told_apart():
         pytest.param("java.lang.NullPointerException: x is null", False, True, id="by itself"),
         pytest.param("x.SparkException: [INTERNAL_ERROR] no\nCaused by: y.SomeError", True, False, id="planning"),
         pytest.param("java.lang.OutOfMemoryError: Java heap space", True, True, id="why the JVM ends"),
-        pytest.param(
-            "x.SparkException: no\nCaused by: java.lang.OutOfMemoryError", True, True, id="below the first line"
-        ),
+        pytest.param("x.E: no\nCaused by: java.lang.OutOfMemoryError", True, True, id="below the first line"),
         pytest.param(None, True, False, id="stopped in order"),
     ],
 )
 def test_a_query_that_the_end_of_its_application_makes_fail_has_not_failed(exception, jvm_ends, failed):
-    queue = EventQueue(SelfStats())
-    heard = JavaListener(EventSink(queue), Connections(None), lambda: jvm_ends)
-    heard.onQueryTerminated(JavaEvent(json.dumps({"runId": "run-1", "exception": exception})))
+    queue, _, heard = listener(jvm_ends=lambda: jvm_ends)
+    heard.onQueryTerminated(JavaEvent({"runId": "run-1", "exception": exception}))
 
     [event] = queue.take(0.0)
     data = json.loads(event.data)
@@ -135,64 +127,49 @@ def test_a_jvm_that_cannot_be_asked_hides_no_failure():
     def refuses():
         raise TypeError("'JavaPackage' object is not callable")
 
-    queue = EventQueue(SelfStats())
-    heard = JavaListener(EventSink(queue), Connections(None), refuses)
-    heard.onQueryTerminated(JavaEvent('{"runId":"run-1","exception":"java.lang.NullPointerException"}'))
-
+    queue, _, heard = listener(jvm_ends=refuses)
+    heard.onQueryTerminated(JavaEvent({"runId": "run-1", "exception": "java.lang.NullPointerException"}))
     [event] = queue.take(0.0)
     assert "NullPointerException" in event.data
 
 
 def test_callbacks_are_counted_and_timed():
-    queue, heard = listener()
+    queue, _, heard = listener()
     began = time.perf_counter()
-    heard.onQueryIdle(JavaEvent("{}"))
-    heard.onQueryIdle(JavaEvent("{}"))
+    for _ in range(2):
+        heard.onQueryIdle(JavaEvent("{}"))
     passed = time.perf_counter() - began
 
-    assert queue.stats.events == {"idle": 2}
-    assert queue.stats.callbacks == 2
+    assert (queue.stats.events, queue.stats.callbacks) == ({"idle": 2}, 2)
     assert 0 < queue.stats.callback_seconds <= passed
 
 
 def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
-    queue, heard = listener()
+    queue, _, heard = listener()
     heard.onQueryProgress(JavaEvent(None))
-
-    assert queue.take(0.0) == []
-    assert queue.stats.collector_errors == {"listener": 1}
+    assert (queue.take(0.0), queue.stats.collector_errors) == ([], {"listener": 1})
 
 
 def test_a_full_queue_drops_without_waiting():
-    queue = EventQueue(SelfStats(), size=1)
-    heard = JavaListener(EventSink(queue), Connections(None), lambda: False)
+    queue, _, heard = listener(size=1)
     for _ in range(3):
         heard.onQueryIdle(JavaEvent("{}"))
-
-    assert queue.stats.dropped == 2
-    assert queue.stats.collector_errors == {}
+    assert (queue.stats.dropped, queue.stats.collector_errors) == (2, {})
 
 
-class ConnectStreams:
+class ConnectStreams(RemoteSession):
     """The client's side of Spark Connect: it starts a thread for events when the first listener is added."""
 
-    def __init__(self):
-        self.listeners, self.events = [], None
+    events = None
 
     def addListener(self, listener):
         self.events = self.events or threading.Thread(target=lambda: None)
-        self.listeners.append(listener)
-
-    def removeListener(self, listener):
-        self.listeners.remove(listener)
+        super().addListener(listener)
 
 
 def test_the_events_of_a_connect_server_do_not_keep_a_script_from_ending():
-    streams = ConnectStreams()
-    remove = add_connect_listener(
-        SimpleNamespace(streams=streams), EventSink(EventQueue(SelfStats())), lambda run: None
-    )
-
-    assert len(streams.listeners) == 1 and streams.events.daemon
+    session = ConnectStreams()
+    remove = add_connect_listener(session, EventSink(EventQueue(SelfStats())), lambda run: None)
+    assert len(session.listeners) == 1 and session.events.daemon
     remove()
-    assert streams.listeners == []
+    assert session.listeners == []

@@ -1,10 +1,9 @@
 import logging
-import subprocess
-import sys
 import threading
 
 from ledgerops.agent.poller import Poller
 from ledgerops.metrics.self_watch import SelfStats
+from tests.programs import python
 
 
 def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
@@ -15,15 +14,15 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
         raise RuntimeError("no such table\nand a stack")
 
     collector = Poller("tasks", 0.001, look, stats)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        collector.start()
-        for _ in range(3):
-            assert looked.acquire(timeout=60)
-        collector.stop(timeout=60)
+    caplog.set_level(logging.WARNING, "ledgerops")
+    collector.start()
+    for _ in range(3):
+        assert looked.acquire(timeout=60)
+    for _ in range(2):
         collector.stop(timeout=60)
 
     assert stats.collector_errors["tasks"] >= 2
-    assert [record.getMessage() for record in caplog.records] == [
+    assert caplog.messages == [
         "the collector tasks failed (RuntimeError: no such table); it is retried, and further failures are only counted"
     ]
 
@@ -32,7 +31,6 @@ def test_stopping_does_not_wait_for_the_interval():
     collector = Poller("host", 3600.0, lambda: None, SelfStats())
     collector.start()
     collector.stop(timeout=60)
-
     assert not collector._thread.is_alive()
 
 
@@ -63,6 +61,5 @@ Poller("watchdog", 0.001, collect, stats).start()
 
 
 def test_what_fails_because_the_interpreter_is_ending_is_neither_counted_nor_logged():
-    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=120, check=False)
-
+    done = python("-c", ENDING)
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 errors\n", "")
