@@ -42,20 +42,17 @@ def left(table, position):
     return table.unread(position)
 
 
-def test_what_is_left_is_counted_from_the_position_to_the_newest_version(table):
-    assert left(table, at(3)) == TableRead(head=5, versions=3, files=3 + 4 + 5, bytes=1200, since=T0 + 30)
-
-
-def test_a_version_that_was_read_in_part_counts_with_the_rest_of_its_files(table):
-    assert left(table, at(4, file=1)) == TableRead(head=5, versions=2, files=2 + 5, bytes=700, since=T0 + 40)
-
-
-def test_a_reader_at_the_head_has_nothing_left(table):
-    assert left(table, at(6)) == TableRead(head=5, versions=0, files=0, bytes=0)
-
-
-def test_in_the_first_snapshot_only_the_versions_are_known(table):
-    assert left(table, at(2, file=1, initial=True)) == TableRead(head=5, versions=4)
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        pytest.param(at(3), TableRead(5, versions=3, files=12, bytes=1200, since=T0 + 30), id="to the newest version"),
+        pytest.param(at(4, file=1), TableRead(5, 2, files=2 + 5, bytes=700, since=T0 + 40), id="the rest of a version"),
+        pytest.param(at(6), TableRead(5, versions=0, files=0, bytes=0), id="nothing at the head"),
+        pytest.param(at(2, file=1, initial=True), TableRead(5, versions=4), id="of a first snapshot only the versions"),
+    ],
+)
+def test_what_is_left_is_counted_from_the_position(table, position, expected):
+    assert left(table, position) == expected
 
 
 def test_versions_without_new_rows_are_no_files_to_read(table, log):
@@ -86,7 +83,7 @@ def test_the_newest_of_many_new_versions_is_found_by_few_questions(tmp_path, fil
     assert len(files.questions()) <= 3 + 2 * (versions.bit_length() + 1)
 
 
-def test_a_log_of_a_hundred_thousand_versions_is_never_listed(log):
+def test_a_log_of_a_hundred_thousand_versions_is_never_listed():
     class Long:
         """A log whose versions up to 99,999 are all there."""
 
@@ -99,31 +96,27 @@ def test_a_log_of_a_hundred_thousand_versions_is_never_listed(log):
 
     files = Long()
     table = DeltaTable(files, "/orders")
-
-    table.advance(-1, T0)
-    assert (table.head, files.asked <= 40) == (99_999, True)
-    files.asked = 0
-    table.advance(-1, T0 + 10)
-    assert (table.head, files.asked) == (99_999, 1)
+    for after, most in ((0, 40), (10, 1)):
+        files.asked = 0
+        table.advance(-1, T0 + after)
+        assert (table.head, files.asked <= most) == (99_999, True)
 
 
 def test_a_version_of_a_hundred_thousand_files_is_read_up_to_a_limit(table, log):
     log.commit(6, *[100] * 100_000, by=("id-1", 3))
-
     assert left(table, at(6)) == TableRead(head=6, versions=1, files=100_000, bytes=7, since=T0 + 60)
 
 
 def test_a_long_backlog_is_read_over_several_rounds(table, monkeypatch):
     monkeypatch.setattr(delta_table, "MAX_ENTRIES", 2)
     table.advance(0, T0)
+    known = []
+    for _ in range(3):
+        table.read_commits(1, 5)
+        read = table.unread(at(1))
+        known.append((read.versions, read.files, read.since))
 
-    table.read_commits(1, 5)
-    known = table.unread(at(1))
-    assert (known.versions, known.files, known.since) == (5, None, T0 + 10)  # the age is known first
-    table.read_commits(1, 5)
-    assert table.unread(at(1)).files is None
-    table.read_commits(1, 5)
-    assert table.unread(at(1)).files == 15
+    assert known == [(5, None, T0 + 10), (5, None, T0 + 10), (5, 15, T0 + 10)]  # the age is known first
 
 
 def test_of_a_backlog_of_very_many_versions_only_the_age_is_known(table, files, monkeypatch):
@@ -173,18 +166,20 @@ def test_the_oldest_version_is_known_once_versions_were_deleted(table, log, file
     assert (table.oldest, table.oldest_at) == (5, T0 + 50)
 
 
-def test_a_log_that_begins_at_a_checkpoint_is_followed_from_there(table, log):
+@pytest.fixture
+def cut(log):
+    """The log begins at a checkpoint."""
     log.checkpoint(4)
     log.expire(before=4)
+
+
+def test_a_log_that_begins_at_a_checkpoint_is_followed_from_there(table, cut):
     table.advance(-1, T0)
     assert (table.head, table.oldest) == (5, 4)
 
 
-def test_a_reader_whose_version_was_deleted_is_told_so(table, log):
-    log.checkpoint(4)
-    log.expire(before=4)
+def test_a_reader_whose_version_was_deleted_is_told_so(table, cut):
     table.advance(1, T0)
-
     assert table.head == 5
     with pytest.raises(FileError, match=r"^version 2 of the table is gone$"):
         table.read_commits(2, 5)
@@ -193,8 +188,7 @@ def test_a_reader_whose_version_was_deleted_is_told_so(table, log):
 
 def test_a_table_that_was_dropped_and_created_again_is_followed_from_its_beginning(table, log):
     left(table, at(6))
-    for version in range(6):
-        (log.log / f"{version:020}.json").unlink()
+    log.expire(before=6)
     log.commit(0, 70)
 
     table.advance(-1, T0 + SURVEY_SECONDS)
