@@ -56,7 +56,6 @@ class Writer:
 )
 def test_the_command_names_the_trigger(fields, trigger):
     plan = plan_of("run-1", sent(**fields))
-
     assert (plan.trigger, plan.trigger_interval) == trigger
 
 
@@ -70,19 +69,15 @@ def test_the_command_names_the_output_mode_and_the_caps_of_its_sources():
 def test_a_start_is_remembered_from_the_writer_that_reports_it():
     plans = SentPlans()
     Writer(sent(available_now=True))._start_internal(plans.note)
-
     assert plans.get("run-1").trigger == "available_now"
     assert plans.get("run-2") is None
 
 
-@pytest.mark.parametrize(
-    "command", [pytest.param(None, id="no command"), pytest.param("text", id="another kind of command")]
-)
+@pytest.mark.parametrize("command", [None, "text"], ids=["no command", "another kind of command"])
 def test_another_version_of_pyspark_leaves_the_plan_unknown(command):
     plans = SentPlans()
     Writer(command)._start_internal(plans.note)
     plans.note("run-1")  # no writer on the stack
-
     assert plans.get("run-1") is None
 
 
@@ -90,7 +85,6 @@ def test_only_the_newest_plans_are_kept():
     plans = SentPlans()
     for number in range(MAX_PLANS + 1):
         Writer(sent())._start_internal(lambda _, run=f"run-{number}": plans.note(run))
-
     assert plans.get("run-0") is None
     assert plans.get("run-1") is not None and plans.get(f"run-{MAX_PLANS}") is not None
 
@@ -108,19 +102,21 @@ class Handle:
         return result
 
 
-def test_the_plan_is_what_was_sent_and_what_the_server_explains():
+def explained(text):
+    """The plan of a query which the server explains so, and its session."""
     session = FakeSession()
     session.spark = None
-    Writer(sent(processing_time_interval="2 seconds"))._start_internal(session.sent_plans.note)
-    plan = read_plan(run_of(session, handle=Handle(EXPLAINED)))
+    return session, run_of(session, handle=Handle(text))
 
+
+def test_the_plan_is_what_was_sent_and_what_the_server_explains():
+    session, run = explained(EXPLAINED)
+    Writer(sent(processing_time_interval="2 seconds"))._start_internal(session.sent_plans.note)
+    plan = read_plan(run)
     assert (plan.trigger, plan.trigger_interval, plan.output_mode) == ("processing_time", 2.0, "append")
     assert (plan.watermarks, plan.keys, plan.stateful) == ({"event_time": 90.0}, ("key",), True)
 
 
 def test_before_the_first_batch_the_server_explains_nothing():
-    session = FakeSession()
-    session.spark = None
-    plan = read_plan(run_of(session, handle=Handle("No physical plan. Waiting for data.")))
-
-    assert plan == Plan("run-1")
+    _, run = explained("No physical plan. Waiting for data.")
+    assert read_plan(run) == Plan("run-1")

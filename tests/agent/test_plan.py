@@ -29,6 +29,7 @@ PHYSICAL = """WriteToDataSourceV2
       +- Exchange hashpartitioning(window#7-T10ms, _groupingexpression#25L, 2), REQUIRED_BY_STATEFUL_OPERATOR
          +- *(2) HashAggregate(keys=[window#7-T10ms, _groupingexpression#25L], functions=[partial_count(1)], output=[window#7-T10ms, _groupingexpression#25L, count#13L])
 """  # noqa: E501
+SHUFFLE = "Exchange hashpartitioning("
 
 
 @pytest.mark.parametrize(
@@ -64,15 +65,11 @@ def test_watermarks_are_columns_with_seconds(plan, watermarks):
     ("plan", "keys"),
     [
         pytest.param(PHYSICAL, ("window", "customer_id"), id="an expression has the name that the query gives it"),
-        pytest.param("Exchange hashpartitioning(customer_id#12, 200), X", ("customer_id",), id="a column"),
-        pytest.param(
-            "Exchange hashpartitioning(a#1, 2)\nExchange hashpartitioning(b#2, a#1, 16)", ("b", "a"), id="widest first"
-        ),
-        pytest.param(
-            "Exchange hashpartitioning(coalesce(a#1, b#2L), c#3.d, 4), X", ("coalesce(a, b)", "c.d"), id="functions"
-        ),
+        pytest.param(SHUFFLE + "customer_id#12, 200), X", ("customer_id",), id="a column"),
+        pytest.param(SHUFFLE + "a#1, 2)\n" + SHUFFLE + "b#2, a#1, 16)", ("b", "a"), id="the widest first"),
+        pytest.param(SHUFFLE + "coalesce(a#1, b#2L), c#3.d, 4), X", ("coalesce(a, b)", "c.d"), id="functions"),
         pytest.param("Exchange SinglePartition", (), id="none"),
-        pytest.param("Exchange hashpartitioning(", (), id="cut off"),
+        pytest.param(SHUFFLE, (), id="cut off"),
     ],
 )
 def test_keys_are_the_columns_of_the_shuffles(plan, keys):
@@ -92,86 +89,73 @@ def test_a_sink_has_neither_package_nor_hash(text, sink):
     assert parse_sink(text) == sink
 
 
-def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
-    box = queue()
-    session = FakeSession()
-    session.spark = None
-    PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).collect()
+@pytest.fixture
+def session():
+    made = FakeSession()
+    made.spark = None
+    return made
 
+
+def test_what_cannot_be_read_stays_unknown_and_nothing_raises(session):
+    box = queue()
+    PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).collect()
     [(kind, data)] = taken(box)
     assert (kind, data["run_id"], data["trigger"], data["keys"]) == ("plan", "run-1", None, [])
 
 
-def test_a_plan_that_finds_the_queue_full_is_told_later():
+def test_a_plan_that_finds_the_queue_full_is_told_later(session):
     box = EventQueue(SelfStats(), size=1)
     box.put("idle", "{}")
-    session = FakeSession()
-    session.spark = None
     reader = PlanReader(box, roster_of(run_of(session, plan=None)))
     reader.collect()
     assert [kind for kind, _ in taken(box)] == ["idle"]
-
     reader.collect()
     reader.collect()
     assert [kind for kind, _ in taken(box)] == ["plan"]
 
 
-def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
-    box = queue()
-    session = FakeSession()
-    session.spark = None
-    run = run_of(session, last_batch=None, plan=None)
+def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more(session):
+    box, run = queue(), run_of(session, last_batch=None, plan=None)
     reader = PlanReader(box, roster_of(run))
     counts = []
     for run.last_batch in (None, None, 0, 1, 2):
         reader.collect()
         counts.append(len(taken(box)))
-
     assert counts == [1, 0, 1, 0, 0]
 
 
 INFO = "state info [ checkpoint = file:/x/state, opId = 0 ] stateStoreCkptIds = None"
 SAVE = "+- StateStoreSave [{}], " + INFO + ", Append, 0, 0, 2\n"
 DEDUPE = "+- StreamingDeduplicate [{}], " + INFO + ", 0, 0\n"
-JOIN = (
-    "+- StreamingSymmetricHashJoin [o#3L], [p#7L], Inner, condition = [ leftOnly = null, both = null ], "
-    + INFO
-    + ", 0, 0, state cleanup [ {} ], 2, Append\n"
-)
+JOIN = "+- StreamingSymmetricHashJoin [o#3L], [p#7L], Inner, condition = [ leftOnly = null, both = null ], "
+JOIN += INFO + ", 0, 0, state cleanup [ {} ], 2, Append\n"
+
+
+SESSIONS = SAVE.replace("StateStoreSave", "SessionWindowStateStoreSave")
+WITHIN = DEDUPE.replace("Deduplicate", "DeduplicateWithinWatermark")
+WINDOW = "window#27-T10000ms"
+LEFT, RIGHT = "left value predicate: (a#1-T10ms <= -4)", "right value predicate: (b#2-T10ms <= -1)"
 
 
 @pytest.mark.parametrize(
     ("plan", "names"),
     [
         pytest.param(SAVE.format("session_id#4"), ("stateStoreSave",), id="a group by an id"),
-        pytest.param(SAVE.format("window#27-T10000ms, country#21L"), (), id="a group by a window"),
+        pytest.param(SAVE.format(f"{WINDOW}, country#21L"), (), id="a group by a window"),
         pytest.param(SAVE.format("at#9-T0ms"), (), id="a group by the event time, without a delay"),
         pytest.param(SAVE.format("day#3-T86400ms") + SAVE.format("id#4"), (), id="one of two groups"),
         pytest.param(SAVE.format("a#1, ... 26 more fields"), (), id="keys that are not all shown"),
-        pytest.param(SAVE.format("arr[0]#12, window#30-T10000ms"), (), id="a key with brackets"),
+        pytest.param(SAVE.format(f"arr[0]#12, {WINDOW}"), (), id="a key with brackets"),
         pytest.param(SAVE.format(""), (), id="one group for all rows"),
-        pytest.param(
-            SAVE.format("window#27-T10000ms") + DEDUPE.format("browser_window_id#28"), ("dedupe",),
-            id="duplicates by an id, before windows",
-        ),
+        pytest.param(SAVE.format(WINDOW) + DEDUPE.format("window_id#28"), ("dedupe",), id="by an id, before windows"),
         pytest.param(DEDUPE.format("id#20, at#22-T10000ms"), (), id="duplicates by id and event time"),
-        pytest.param(
-            DEDUPE.format("id#20").replace("Deduplicate", "DeduplicateWithinWatermark"), (), id="within the watermark"
-        ),
-        pytest.param(
-            SAVE.format("gateway#3L").replace("StateStoreSave", "SessionWindowStateStoreSave"), (), id="sessions"
-        ),
+        pytest.param(WITHIN.format("id#20"), (), id="duplicates within the watermark"),
+        pytest.param(SESSIONS.format("gateway#3L"), (), id="sessions"),
         pytest.param(JOIN.format("left = null, right = null"), ("symmetricHashJoin",), id="a join on ids"),
-        pytest.param(
-            JOIN.format("left = null, right value predicate: (b#2-T10000ms <= -1000)"), ("symmetricHashJoin",),
-            id="a join that bounds one side",
-        ),
-        pytest.param(
-            JOIN.format("left value predicate: (a#1-T10ms <= -4), right value predicate: (b#2-T10ms <= -1)"), (),
-            id="a join that bounds both",
-        ),
+        pytest.param(JOIN.format(f"left = null, {RIGHT}"), ("symmetricHashJoin",), id="a join that bounds one side"),
+        pytest.param(JOIN.format(f"{LEFT}, {RIGHT}"), (), id="a join that bounds both"),
     ],
-)  # fmt: skip
+)
 def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, names):
     assert without_event_time(plan) == names
     assert is_stateful(plan)
@@ -180,11 +164,9 @@ def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, 
 @pytest.mark.parametrize(
     ("plan", "mode"),
     [
-        pytest.param(SAVE.format("window#27-T10000ms"), "append", id="a group"),
+        pytest.param(SAVE.format(WINDOW), "append", id="a group"),
         pytest.param(SAVE.format("a#1").replace("Append", "Update"), "update", id="another mode"),
-        pytest.param(
-            SAVE.format("a#1").replace("StateStoreSave", "SessionWindowStateStoreSave"), "append", id="sessions"
-        ),
+        pytest.param(SESSIONS.format("a#1"), "append", id="sessions"),
         pytest.param(DEDUPE.format("id#20"), None, id="an operator that has none"),
     ],
 )
@@ -201,19 +183,19 @@ IN_SCALA = (
 )
 
 
+NONE, BY_CLOCK, BY_EVENT = "NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"
+OF_SCALA = ("flatMapGroupsWithState",)
+
+
 @pytest.mark.parametrize(
     ("plan", "names"),
     [
-        pytest.param(IN_PANDAS.format("NoTimeout"), ("applyInPandasWithState",), id="Python without a timeout"),
-        pytest.param(IN_SCALA.format("NoTimeout"), ("flatMapGroupsWithState",), id="Scala without a timeout"),
-        pytest.param(IN_PANDAS.format("ProcessingTimeTimeout"), (), id="a timeout by the clock"),
-        pytest.param(IN_PANDAS.format("EventTimeTimeout"), (), id="a timeout by event time"),
-        pytest.param(IN_PANDAS.format("NoTimeout") + IN_PANDAS.format("EventTimeTimeout"), (), id="one of two has one"),
-        pytest.param(
-            IN_PANDAS.format("EventTimeTimeout") + IN_SCALA.format("NoTimeout"),
-            ("flatMapGroupsWithState",),
-            id="only the other kind has one",
-        ),
+        pytest.param(IN_PANDAS.format(NONE), ("applyInPandasWithState",), id="Python without a timeout"),
+        pytest.param(IN_SCALA.format(NONE), OF_SCALA, id="Scala without a timeout"),
+        pytest.param(IN_PANDAS.format(BY_CLOCK), (), id="a timeout by the clock"),
+        pytest.param(IN_PANDAS.format(BY_EVENT), (), id="a timeout by event time"),
+        pytest.param(IN_PANDAS.format(NONE) + IN_PANDAS.format(BY_EVENT), (), id="one of two has one"),
+        pytest.param(IN_PANDAS.format(BY_EVENT) + IN_SCALA.format(NONE), OF_SCALA, id="only the other kind has one"),
         pytest.param(PHYSICAL, (), id="an aggregation"),
     ],
 )
