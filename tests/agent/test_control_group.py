@@ -24,70 +24,46 @@ def limits(tmp_path):
 
 
 def test_a_container_of_version_2(limits):
-    cpu, memory = limits(
-        VERSION_2,
-        {
-            "cpu.max": "50000 100000\n",
-            "cpu.stat": "usage_usec 9\nnr_periods 826\nnr_throttled 824\nthrottled_usec 131063446\n",
-            "memory.max": "2000\n",
-            "memory.current": "1500\n",
-            "memory.stat": "anon 900\ninactive_file 300\n",
-        },
-    )
+    stat = "usage_usec 9\nnr_periods 826\nnr_throttled 824\nthrottled_usec 131063446\n"
+    memory = {"memory.max": "2000\n", "memory.current": "1500\n", "memory.stat": "anon 900\ninactive_file 300\n"}
+    found = limits(VERSION_2, {"cpu.max": "50000 100000\n", "cpu.stat": stat, **memory})
+    assert found == (CpuLimit(0.5, pytest.approx(131.063446)), MemoryLimit(2000, 800))
 
-    assert cpu == CpuLimit(0.5, pytest.approx(131.063446))
-    assert memory == MemoryLimit(2000, 800)
+
+def version_1(quota, limit, used):
+    """The files of a container of version 1."""
+    return {
+        "cpu/cpu.cfs_quota_us": f"{quota}\n",
+        "cpu/cpu.cfs_period_us": "100000\n",
+        "cpu/cpu.stat": "nr_periods 826\nnr_throttled 824\nthrottled_time 2500000000\n",
+        "memory/memory.limit_in_bytes": f"{limit}\n",
+        "memory/memory.usage_in_bytes": f"{used}\n",
+        "memory/memory.stat": "inactive_file 1\ntotal_inactive_file 500\n",
+    }
 
 
 def test_a_container_of_version_1_sees_its_own_group_as_the_outermost(limits):
-    cpu, memory = limits(
-        VERSION_1,
-        {
-            "cpu/cpu.cfs_quota_us": "150000\n",
-            "cpu/cpu.cfs_period_us": "100000\n",
-            "cpu/cpu.stat": "nr_periods 826\nnr_throttled 824\nthrottled_time 2500000000\n",
-            "memory/memory.limit_in_bytes": "4000\n",
-            "memory/memory.usage_in_bytes": "3000\n",
-            "memory/memory.stat": "inactive_file 1\ntotal_inactive_file 500\n",
-        },
-    )
-
-    assert cpu == CpuLimit(1.5, 2.5)
-    assert memory == MemoryLimit(4000, 1500)
+    assert limits(VERSION_1, version_1(150_000, 4000, 3000)) == (CpuLimit(1.5, 2.5), MemoryLimit(4000, 1500))
 
 
 def test_of_a_group_within_others_the_tightest_limit_counts(limits):
-    cpu, memory = limits(
-        "0::/kubepods/pod7/driver\n",
-        {
-            "kubepods/pod7/driver/cpu.max": "max 100000\n",
-            "kubepods/pod7/cpu.max": "100000 100000\n",
-            "kubepods/cpu.max": "6400000 100000\n",
-            "kubepods/pod7/driver/memory.max": "9000\n",
-            "kubepods/pod7/driver/memory.current": "1000\n",
-            "kubepods/pod7/memory.max": "9500\n",
-            "kubepods/pod7/memory.current": "9000\n",
-        },
-    )
-
-    assert cpu == CpuLimit(1.0, 0.0)
-    assert memory == MemoryLimit(9500, 500)
+    files = {
+        "kubepods/pod7/driver/cpu.max": "max 100000\n",
+        "kubepods/pod7/cpu.max": "100000 100000\n",
+        "kubepods/cpu.max": "6400000 100000\n",
+        "kubepods/pod7/driver/memory.max": "9000\n",
+        "kubepods/pod7/driver/memory.current": "1000\n",
+        "kubepods/pod7/memory.max": "9500\n",
+        "kubepods/pod7/memory.current": "9000\n",
+    }
+    assert limits("0::/kubepods/pod7/driver\n", files) == (CpuLimit(1.0, 0.0), MemoryLimit(9500, 500))
 
 
 @pytest.mark.parametrize(
     ("own", "files"),
     [
         pytest.param(VERSION_2, {"cpu.max": "max 100000\n", "memory.max": "max\n", "memory.current": "5\n"}, id="none"),
-        pytest.param(
-            VERSION_1,
-            {
-                "cpu/cpu.cfs_quota_us": "-1\n",
-                "cpu/cpu.cfs_period_us": "100000\n",
-                "memory/memory.limit_in_bytes": "9223372036854771712\n",
-                "memory/memory.usage_in_bytes": "5\n",
-            },
-            id="none, version 1",
-        ),
+        pytest.param(VERSION_1, version_1(-1, 9223372036854771712, 5), id="none, version 1"),
         pytest.param("", {"cpu.max": "50000 100000\n"}, id="no control groups"),
         pytest.param(VERSION_2, {"cpu.max": "many\n", "memory.max": "\n"}, id="something else is written"),
         pytest.param(VERSION_2, {"cpu.max": "5 0\n"}, id="a period of nothing"),
