@@ -50,7 +50,6 @@ def done(run, status):
 
 def test_both_name_the_same_executions_with_their_jobs(spark, run):
     executions = of(run, DriverStatus(spark))
-
     assert executions == of(run, in_rest(spark))
     assert sum(len(each.jobs) for each in executions) >= 3
     assert all(each.seconds > 0 for each in executions)
@@ -59,7 +58,6 @@ def test_both_name_the_same_executions_with_their_jobs(spark, run):
 def test_executions_begin_and_end_where_they_are_asked_for(spark, run):
     status = DriverStatus(spark)
     every = status.executions(0, 1000)
-
     assert status.executions(len(every) - 3, 2) == every[-3:-1]
     assert status.executions(len(every) + 10, 5) == []
 
@@ -89,7 +87,6 @@ def test_both_tell_the_same_tasks(spark, run):
 def test_both_tell_the_same_time_of_python(spark, run):
     driver, rest = DriverStatus(spark), in_rest(spark)
     number = done(run, driver).number
-
     assert python_seconds(driver, number) == python_seconds(rest, number) > 0.05
 
 
@@ -105,7 +102,6 @@ def test_both_tell_the_same_executors(spark, run):
 
 def test_what_spark_does_not_keep_is_none(spark):
     status = DriverStatus(spark)
-
     assert status.stage(10**6, with_tasks=True) is None
     assert status.job(10**6) is None
     assert [*status.metrics(10**6)] == []

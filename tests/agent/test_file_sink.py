@@ -48,7 +48,6 @@ def test_each_batch_since_is_told_with_its_files_and_bytes(log, files):
 
 def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, files):
     log.advance(10, T0)
-
     assert [each.batch_id for each in log.commits(7)] == [8, 10]
     assert files.questions().count("9") == 1
     assert "9.compact" not in files.asked
@@ -57,7 +56,6 @@ def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, fi
 def test_of_many_batches_the_newest_are_read(log, monkeypatch):
     monkeypatch.setattr(file_sink, "MAX_ENTRIES", 2)
     log.advance(12, T0)
-
     assert [each.batch_id for each in log.commits(3)] == [11, 12]
 
 
@@ -75,7 +73,6 @@ def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files
     (tmp_path / "0").write_text("\n".join(lines))
     log = FileSinkLog(files, str(tmp_path), "id-1")
     log.advance(0, T0)
-
     [commit] = log.commits(None)
     assert (commit.files, commit.bytes) == (files_added, 100 * files_added)
 
@@ -83,12 +80,10 @@ def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files
 def test_a_log_that_cannot_be_read_is_an_error(log, files):
     files.broken = {"*"}
     log.advance(3, T0)
-
     with pytest.raises(FileError):
         log.commits(None)
 
 
 def test_before_the_first_batch_nothing_is_asked(log, files):
     log.advance(-1, T0)
-
     assert (log.commits(None), files.questions()) == ([], [])

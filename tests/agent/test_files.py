@@ -77,7 +77,6 @@ def test_the_place_of_a_checkpoint_is_asked_for_once(case):
 def test_a_run_without_file_sources_costs_no_question(case):
     for case.run.files in (None, FileEntries(4, {})):
         case.collector.collect()
-
     assert (case.queued(), case.asked) == ([], 0)
 
 
@@ -105,7 +104,6 @@ def test_a_checkpoint_that_cannot_be_read_is_left_alone(case, place):
     collector = FileCollector(case.box, roster_of(case.run), lambda run: place)
     collector.collect()
     collector.collect()
-
     assert case.queued() == []
 
 

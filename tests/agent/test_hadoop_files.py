@@ -30,7 +30,6 @@ def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
 
 def test_a_file_that_is_not_there_has_no_status_and_cannot_be_read(files, tmp_path):
     absent = str(tmp_path / "absent")
-
     assert not files.exists(absent)
     assert files.status(absent) is None
     with pytest.raises(FileError, match="FileNotFoundException"):

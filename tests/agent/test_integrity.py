@@ -28,9 +28,7 @@ def both(frame, change=lambda rows: rows):
 
 def test_a_balanced_batch_has_the_same_rows_and_the_same_exact_sum(spark, tmp_path):
     rows = [(Decimal("9007199254740993.01"),), (Decimal("0.01"),), (Decimal("-5.00"),), (None,)]
-
     book = book_of(observed(spark, tmp_path, rows, "amount DECIMAL(18,2)", both))
-
     assert (book.rows_in, book.rows_out, book.amount_in) == (4, 4, Decimal("9007199254740988.02"))
     assert book.balanced
 
@@ -58,7 +56,6 @@ def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(spa
 )
 def test_what_is_no_amount_is_left_out_and_ends_no_query(spark, tmp_path, schema, rows, total):
     book = book_of(observed(spark, tmp_path, rows, schema, both))
-
     assert (book.rows_in, book.amount_in, book.balanced) == (len(rows), total, True)
 
 
@@ -75,7 +72,6 @@ def test_conflicts_are_counted_with_a_sample_of_hashed_keys(spark, tmp_path):
 
 def test_an_unknown_side_or_column_is_refused(spark):
     frame = spark.range(1)
-
     with pytest.raises(UserError, match="no side 'inn' of a book; give in or out"):
         ledgerops.book(frame, "inn")
     with pytest.raises(UserError, match="no column 'amount' to book; there are id"):

@@ -92,5 +92,4 @@ def test_a_query_of_which_nothing_is_heard_is_found_by_the_clock(tick, monkeypat
     observations = list(read(recording("quiet")))
     silence = observations[0].at + HEARD_SECONDS
     of_driver = [seen for seen in observations if seen.at < silence or seen.kind in ("host", "observer")]
-
     assert {rule for _, rule in assert_within(tick, of_driver, monkeypatch)} == {"query-stuck"}

@@ -12,7 +12,6 @@ from ledgerops.metrics.self_watch import SelfStats
 def test_large_events_fill_the_queue_by_their_size(monkeypatch):
     monkeypatch.setattr(queue, "MAX_BYTES", 1000)
     box = EventQueue(SelfStats())
-
     assert [box.put("progress", "x" * 400) for _ in range(4)] == [True, True, False, False]
     assert (box.stats.dropped, len(box)) == (2, 2)
 
@@ -20,7 +19,6 @@ def test_large_events_fill_the_queue_by_their_size(monkeypatch):
 def test_an_event_that_is_larger_than_the_limit_is_taken_when_nothing_waits(monkeypatch):
     monkeypatch.setattr(queue, "MAX_BYTES", 1000)
     box = EventQueue(SelfStats())
-
     assert [box.put("progress", b"x" * 5000), box.put("idle", "{}")] == [True, False]
     assert len(box.take(0.0)) == 1
     assert box.put("idle", "{}")

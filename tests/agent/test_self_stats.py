@@ -31,5 +31,4 @@ def test_a_full_queue_loses_the_look_and_nothing_else():
     box = EventQueue(SelfStats(), 1)
     ObserverCollector(box).collect()
     ObserverCollector(box).collect()
-
     assert box.stats.dropped == 1

@@ -35,7 +35,6 @@ def test_a_proxy_of_the_environment_is_not_asked(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with server(send) as (rest, asked):
         assert rest.executors() == [1]
-
     assert asked == ["/api/v1/applications/app-1/allexecutors"]
 
 
@@ -58,7 +57,6 @@ def test_a_stage_that_spark_does_not_keep_is_none_and_any_other_error_has_its_st
         assert rest.stage(9, with_tasks=True) is rest.job(9) is None
     with server(lambda handler: send(handler, b"busy", 503)) as (rest, _), pytest.raises(HTTPError) as found:
         rest.stage(9, with_tasks=True)
-
     assert found.value.code == 503
 
 
