@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS, text_of
 from ledgerops.metrics.verdict import ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE
@@ -13,7 +15,6 @@ RISKY = re.compile(r"\b(delete (?!no)|drop |restart the|kill|remove )", re.IGNOR
 
 def test_each_rule_has_its_texts():
     missing = [rule.slug for rule in RULES if rule.slug not in CAUSE_TEXTS]
-
     assert missing == [], "add a line for each to ledgerops/metrics/cause_texts.py"
 
 
@@ -33,31 +34,31 @@ def cause(rule, severity, since):
     return Finding("", Component("query", "q"), (), rule=rule, severity=severity, since=since)
 
 
-def test_root_causes_are_ranked_in_their_order_with_severity_text_and_instant():
-    verdict = Verdict("q", 100.0, "stuck", 40, (cause("slow-sink", "warning", 70.0), cause("key-skew", "info", 80.0)))
+def verdict(*causes, **changes):
+    return Verdict("q", 100.0, "stuck", 40, causes, **changes)
 
-    assert ROOT_CAUSE_INFO.read(verdict) == {
+
+def test_root_causes_are_ranked_in_their_order_with_severity_text_and_instant():
+    found = verdict(cause("slow-sink", "warning", 70.0), cause("key-skew", "info", 80.0))
+
+    assert ROOT_CAUSE_INFO.read(found) == {
         ("slow-sink", "warning", "1", *CAUSE_TEXTS["slow-sink"]): 1.0,
         ("key-skew", "info", "2", *CAUSE_TEXTS["key-skew"]): 1.0,
     }
-    assert ROOT_CAUSE_SINCE.read(verdict) == {("slow-sink",): 70.0, ("key-skew",): 80.0}
+    assert ROOT_CAUSE_SINCE.read(found) == {("slow-sink",): 70.0, ("key-skew",): 80.0}
 
 
-def test_of_a_symptom_the_part_that_is_known_is_named_with_its_step():
+PARTS = (Part("waiting", 3.3, 0.94), Part("cpu", 0.2, 0.06))
+
+
+@pytest.mark.parametrize(("parts", "named"), [(PARTS, " Largest part: waiting."), ((), "")], ids=["known", "unknown"])
+def test_of_a_symptom_the_part_that_is_known_is_named_with_its_step(parts, named):
     step = Remedy("take a dump of executor 7", "the tasks wait", general="take a thread dump of an executor")
-    parts = (Part("waiting", 3.3, 0.94), Part("cpu", 0.2, 0.06))
     known = replace(cause("trigger-overrun", "warning", 70.0), remedies=(step,))
-    [told] = ROOT_CAUSE_INFO.read(Verdict("q", 100.0, "pressured", 80, (known,), attribution=parts))
-    [without] = ROOT_CAUSE_INFO.read(Verdict("q", 100.0, "pressured", 80, (known,)))
-
-    assert told[-2:] == (
-        "Batches take longer than the trigger interval. Largest part: waiting.",
-        "Take a thread dump of an executor.",
-    )
-    assert without[-2:] == ("Batches take longer than the trigger interval.", "Take a thread dump of an executor.")
+    [told] = ROOT_CAUSE_INFO.read(verdict(known, attribution=parts))
+    summary = f"Batches take longer than the trigger interval.{named}"
+    assert told[-2:] == (summary, "Take a thread dump of an executor.")
 
 
 def test_without_a_cause_there_is_no_series():
-    verdict = Verdict("q", 100.0, "healthy", 100)
-
-    assert ROOT_CAUSE_INFO.read(verdict) == {} and ROOT_CAUSE_SINCE.read(verdict) == {}
+    assert ROOT_CAUSE_INFO.read(verdict()) == ROOT_CAUSE_SINCE.read(verdict()) == {}

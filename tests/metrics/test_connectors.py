@@ -12,6 +12,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.build import T0, history, spark_json
 
 AUTO_LOADER = {"seqNum": 9, "sourceVersion": 1, "lastBackfillStartTimeMs": 5, "lastBackfillFinishTimeMs": 6}
+PUB_SUB = {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}
 
 
 def view(description="x", end=5, metrics=None, **changes):
@@ -20,20 +21,24 @@ def view(description="x", end=5, metrics=None, **changes):
     return QueryView(history([parse_progress(spark_json(sources=[source], **changes))]), T0 + 10)
 
 
-def test_files_and_bytes_that_the_source_reports_as_unread_are_exported():
-    seen = view("CloudFilesSource[/in]", AUTO_LOADER, {"numFilesOutstanding": "238", "numBytesOutstanding": "1048576"})
-
-    assert UNREAD_FILES.read(seen) == {("CloudFilesSource",): 238.0}
-    assert UNREAD_BYTES.read(seen) == {("CloudFilesSource",): 1048576.0}
-    assert UNREAD_ROWS.read(seen) == LAG.read(seen) == {}
-
-
-def test_rows_that_the_source_reports_as_unread_are_exported():
-    metrics = {"numRecordsReadyToProcess": "7", "sizeOfRecordsReadyToProcess": "56"}
-    seen = view("PubSub", {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}, metrics)
-
-    assert UNREAD_ROWS.read(seen) == {("PubSub",): 7.0}
-    assert UNREAD_BYTES.read(seen) == {("PubSub",): 56.0}
+@pytest.mark.parametrize(
+    ("description", "end", "metrics", "rows", "files", "size"),
+    [
+        pytest.param(
+            "CloudFilesSource[/in]", AUTO_LOADER, {"numFilesOutstanding": "238", "numBytesOutstanding": "1048576"},
+            {}, {("CloudFilesSource",): 238.0}, {("CloudFilesSource",): 1048576.0}, id="files and bytes",
+        ),
+        pytest.param(
+            "PubSub", PUB_SUB, {"numRecordsReadyToProcess": "7", "sizeOfRecordsReadyToProcess": "56"},
+            {("PubSub",): 7.0}, {}, {("PubSub",): 56.0}, id="rows and bytes",
+        ),
+        pytest.param("DeltaSource[t]", {"reservoirVersion": 4, "index": -1}, {}, {}, {}, {}, id="nothing"),
+    ],
+)  # fmt: skip
+def test_what_the_source_reports_as_unread_is_exported(description, end, metrics, rows, files, size):
+    seen = view(description, end, metrics)
+    assert [metric.read(seen) for metric in (UNREAD_ROWS, UNREAD_FILES, UNREAD_BYTES)] == [rows, files, size]
+    assert LAG.read(seen) == QUERY_LAG.read(seen) == {}
 
 
 @pytest.mark.parametrize(
@@ -45,15 +50,13 @@ def test_rows_that_the_source_reports_as_unread_are_exported():
 )
 def test_a_lag_that_the_source_reports_in_seconds_grows_until_its_next_report(behind, since):
     seen = view("KinesisV2[orders]", [], {"maxMsBehindLatest": behind})
-
     assert LAG.age and QUERY_LAG.age
     assert LAG.read(seen) == {("KinesisV2", "0"): pytest.approx(since)}
     assert QUERY_LAG.read(seen) == {(): pytest.approx(since)}
 
 
-def test_a_source_that_reports_nothing_has_no_such_family():
-    seen = view("DeltaSource[t]", {"reservoirVersion": 4, "index": -1})
-    assert [metric.read(seen) for metric in (UNREAD_ROWS, UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 5
+SHARDS = {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)}
+OFFSETS = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "4", "avgOffsetsBehindLatest": "1.5"}
 
 
 def test_the_other_numbers_of_a_source_are_exported_by_their_names():
@@ -61,19 +64,14 @@ def test_the_other_numbers_of_a_source_are_exported_by_their_names():
     assert SOURCE_VALUE.read(view("KinesisV2[orders]", [], metrics)) == {("KinesisV2", "numAwsRateLimitErrors"): 12.0}
 
 
-def test_what_kafka_says_twice_is_exported_once():
-    metrics = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "4", "avgOffsetsBehindLatest": "1.5"}
-    assert SOURCE_VALUE.read(view("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, metrics)) == {}
+def test_what_kafka_says_twice_is_exported_once_and_of_very_many_numbers_the_first():
+    assert SOURCE_VALUE.read(view("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, OFFSETS)) == {}
+    assert len(SOURCE_VALUE.read(view("x", 5, SHARDS))) == MAX_VALUES
 
 
 def test_the_numbers_of_a_sink_are_exported():
     sink = {"description": "s", "numOutputRows": -1, "metrics": {"commits": "3", "table": "t", "ratio": "NaN"}}
     assert SINK_VALUE.read(view(sink=sink)) == {("commits",): 3.0}
-
-
-def test_a_connector_that_reports_very_many_numbers_has_the_first_of_them():
-    metrics = {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)}
-    assert len(SOURCE_VALUE.read(view("x", 5, metrics))) == MAX_VALUES
 
 
 def test_before_the_first_batch_there_is_nothing():

@@ -8,6 +8,7 @@ import pytest
 
 from ledgerops.metrics import METRICS, QUERY_METRICS, integrity, state
 from ledgerops.metrics.model import Metric
+from ledgerops.model.history import History
 from ledgerops.model.recording import read
 from ledgerops.model.records import Plan
 from ledgerops.model.spark_progress import parse_progress
@@ -20,6 +21,7 @@ LABELS = {
     "status", "error_class", "event", "step", "collector", "reason", "part", "plan", "worker",
     "signal", "name", "field", "quantile",
 }  # fmt: skip
+BY_NAME = {metric.name: metric for metric in QUERY_METRICS}
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
     "threads", "files", "count", "size", "active", "expected", "status", "finding", "cause", "second", "variables",
@@ -46,16 +48,13 @@ NAMED_BY_THE_CONTRACT = {
 }  # fmt: skip
 
 
-def test_each_family_is_defined_once():
+def test_each_family_is_defined_once_and_those_of_the_contract_are_all_there():
     names = [metric.name for metric in METRICS]
     assert sorted(set(names)) == sorted(names)
+    assert set(names) >= NAMED_BY_THE_CONTRACT
 
 
-def test_the_families_of_the_contract_are_all_there():
-    assert {metric.name for metric in METRICS} >= NAMED_BY_THE_CONTRACT
-
-
-def test_a_name_ends_in_its_unit_and_counters_in_total(subtests: pytest.Subtests):
+def test_names_end_in_their_unit_help_is_a_sentence_and_labels_are_few(subtests: pytest.Subtests):
     for metric in METRICS:
         with subtests.test(metric.name):
             assert re.fullmatch(r"ledgerops_[a-z0-9_]+", metric.name)
@@ -63,33 +62,16 @@ def test_a_name_ends_in_its_unit_and_counters_in_total(subtests: pytest.Subtests
             assert metric.name.endswith("_info") == (metric.kind == "info")
             if metric.kind in ("gauge", "histogram"):
                 assert metric.name.rsplit("_", 1)[-1] in COUNTED
-
-
-def test_the_help_is_a_sentence(subtests: pytest.Subtests):
-    for metric in METRICS:
-        with subtests.test(metric.name):
-            assert re.match(r"[A-Z0-9]", metric.help)
-            assert metric.help.endswith(".")
-
-
-def test_labels_are_few_and_never_an_id(subtests: pytest.Subtests):
-    for metric in METRICS:
-        with subtests.test(metric.name):
-            assert metric.kind == "info" or set(metric.labels) <= LABELS
+            assert re.match(r"[A-Z0-9]", metric.help) and metric.help.endswith(".")
+            assert metric.kind == "info" or set(metric.labels) <= LABELS, "a label is never an id"
 
 
 def test_every_custom_metric_that_five_versions_of_spark_report_is_exported():
-    known = {row[0] for row in state.CUSTOM}
-    seen = {
-        name
-        for path in RECORDED.glob("spark-*.jsonl")
-        for each in read(path)
-        if each.kind == "progress"
-        for operator_ in parse_progress(each.data).operators
-        for name in operator_.custom
-    }
+    every = [each for path in RECORDED.glob("spark-*.jsonl") for each in read(path) if each.kind == "progress"]
+    operators = [found for each in every for found in parse_progress(each.data).operators]
+    seen = {name for found in operators for name in found.custom}
     assert len(seen) > 40
-    assert seen <= known
+    assert seen <= {row[0] for row in state.CUSTOM}
 
 
 def series(metric: Metric, *batches):
@@ -97,15 +79,13 @@ def series(metric: Metric, *batches):
 
 
 def test_milliseconds_become_seconds_and_sizes_stay_bytes():
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
     done = batch(operators=(operator(custom={"rocksdbGetLatency": 1500, "rocksdbSstFileSize": 4096}),))
     assert list(state.added(done)) == [("ledgerops_rocksdb_get_seconds_total", ("stateStoreSave",), 1.5)]
-    assert series(by_name["ledgerops_rocksdb_sst_bytes"], done) == {("stateStoreSave",): 4096.0}
+    assert series(BY_NAME["ledgerops_rocksdb_sst_bytes"], done) == {("stateStoreSave",): 4096.0}
 
 
 def test_the_hdfs_stores_cache_counts_are_taken_as_they_are_because_spark_adds_them_up():
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
-    hits = by_name["ledgerops_hdfs_state_cache_hits_total"]
+    hits = BY_NAME["ledgerops_hdfs_state_cache_hits_total"]
     batches = [batch(n, operators=(operator(custom={"loadedMapCacheHitCount": 4 * n}),)) for n in range(5)]
     assert hits.per_batch is None
     assert series(hits, *batches) == {("stateStoreSave",): 16.0}
@@ -123,6 +103,12 @@ def test_snapshot_lag_is_in_batches(versions, expected):
     assert series(state.SNAPSHOT_LAG, batch(7, operators=(operator(snapshot_versions=versions),))) == expected
 
 
+TWO_TOPICS = {
+    "ledgerops_rejects_transactions": {"rejected_invalid_json": 2, "rejected_tombstone": 0},
+    "ledgerops_rejects_customers": {"rejected_invalid_json": 1},
+}
+
+
 @pytest.mark.parametrize(
     ("observed", "expected"),
     [
@@ -130,39 +116,29 @@ def test_snapshot_lag_is_in_batches(versions, expected):
         pytest.param({"ledgerops": {"rows": 5, "rejected": 3}}, {}, id="an observation of something else"),
         pytest.param({"mine": {"rejected_by_me": 3}}, {}, id="an observation of the user's"),
         pytest.param({"ledgerops_rejects_transactions": {"rejected_tombstone": None}}, {}, id="an empty batch"),
-        pytest.param(
-            {
-                "ledgerops_rejects_transactions": {"rejected_invalid_json": 2, "rejected_tombstone": 0},
-                "ledgerops_rejects_customers": {"rejected_invalid_json": 1},
-            },
-            {("invalid_json",): 3.0, ("tombstone",): 0.0},
-            id="two topics",
-        ),
+        pytest.param(TWO_TOPICS, {("invalid_json",): 3.0, ("tombstone",): 0.0}, id="two topics"),
     ],
-)  # fmt: skip
+)
 def test_rejected_rows_are_counted_by_reason(observed, expected):
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
-    assert by_name["ledgerops_rejected_rows_total"].per_batch(batch(observed=observed)) == expected
+    assert BY_NAME["ledgerops_rejected_rows_total"].per_batch(batch(observed=observed)) == expected
 
 
 def test_an_idle_query_keeps_its_gauges_and_its_rates_are_zero():
     remembered = history([batch(n) for n in range(5)])
     remembered.idle(T0 + 20)
     idle = QueryView(remembered, T0 + 21)
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
-    assert by_name["ledgerops_processed_rows_per_second"].read(idle) == {(): 0.0}
-    assert by_name["ledgerops_input_rows_per_second"].read(idle) == {("transactions",): 0.0}
-    assert by_name["ledgerops_last_batch_duration_seconds"].read(idle) == {(): 0.5}
+    assert BY_NAME["ledgerops_processed_rows_per_second"].read(idle) == {(): 0.0}
+    assert BY_NAME["ledgerops_input_rows_per_second"].read(idle) == {("transactions",): 0.0}
+    assert BY_NAME["ledgerops_last_batch_duration_seconds"].read(idle) == {(): 0.5}
 
 
 def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
-    from ledgerops.model.history import History
-
     empty = QueryView(History("q"), T0)
-    spoken = {metric.name for metric in QUERY_METRICS if metric.read is not None and metric.read(empty)}
-    assert spoken == {
-        "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected", "ledgerops_query_restarts_total",
-    }  # fmt: skip
+    spoken = {name for name, metric in BY_NAME.items() if metric.read is not None and metric.read(empty)}
+    assert spoken == {f"ledgerops_query_{name}" for name in ("info", "active", "expected", "restarts_total")}
+
+
+RUNS = "it runs"
 
 
 @pytest.mark.parametrize(
@@ -173,23 +149,15 @@ def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
         pytest.param("available_now", "boom", {(): 1.0}, id="it was to end, but failed"),
         pytest.param("processing_time", None, {(): 1.0}, id="it was stopped"),
         pytest.param(None, None, {(): 1.0}, id="nobody knows its trigger"),
+        pytest.param("available_now", RUNS, {(): 1.0}, id="it has not ended"),
     ],
 )
 def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, exception, expected):
     remembered = history([batch()])
     remembered.plan = Plan("run-1", trigger=trigger)
-    remembered.end(T0 + 5, "run-1", exception, None)
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
-
-    assert by_name["ledgerops_query_expected"].read(QueryView(remembered, T0 + 6)) == expected
-
-
-def test_a_query_that_runs_is_expected_whatever_its_trigger():
-    remembered = history([batch()])
-    remembered.plan = Plan("run-1", trigger="available_now")
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
-
-    assert by_name["ledgerops_query_expected"].read(QueryView(remembered, T0 + 1)) == {(): 1.0}
+    if exception != RUNS:
+        remembered.end(T0 + 5, "run-1", exception, None)
+    assert BY_NAME["ledgerops_query_expected"].read(QueryView(remembered, T0 + 6)) == expected
 
 
 def book(rows_in, rows_out, amount_in, amount_out):
@@ -199,32 +167,32 @@ def book(rows_in, rows_out, amount_in, amount_out):
     }
 
 
+def sides(rows_in, rows_out):
+    return {("in",): float(rows_in), ("out",): float(rows_out)}
+
+
 @pytest.mark.parametrize(
     ("observed", "rows", "wrong", "amount"),
     [
         pytest.param({"ledgerops": {"rows": 5}}, {}, {}, {}, id="a job without books"),
-        pytest.param(
-            book(5, 5, "1.10", "1.1"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="a balanced batch"
-        ),
-        pytest.param(
-            book(5, 4, "1.10", "2.20"), {("in",): 5.0, ("out",): 4.0}, {(): 1.0}, {(): 1.1}, id="one that is not"
-        ),
-        pytest.param(
-            book(5, 5, None, "2.20"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="an unknown sum"
-        ),
+        pytest.param(book(5, 5, "1.10", "1.1"), sides(5, 5), {(): 0.0}, {(): 0.0}, id="a balanced batch"),
+        pytest.param(book(5, 4, "1.10", "2.20"), sides(5, 4), {(): 1.0}, {(): 1.1}, id="one that is not"),
+        pytest.param(book(5, 5, None, "2.20"), sides(5, 5), {(): 0.0}, {(): 0.0}, id="an unknown sum"),
     ],
-)  # fmt: skip
+)
 def test_books_are_counted_by_side_and_differences_never_fall(observed, rows, wrong, amount):
-    by_name = {metric.name: metric for metric in QUERY_METRICS}
     names = ("ledgerops_book_rows_total", "ledgerops_unbalanced_batches_total", "ledgerops_unbalanced_amount_total")
-    assert [by_name[name].per_batch(batch(observed=observed)) for name in names] == [rows, wrong, amount]
+    assert [BY_NAME[name].per_batch(batch(observed=observed)) for name in names] == [rows, wrong, amount]
 
 
 def test_conflicting_rows_are_counted_where_somebody_looks():
-    conflicting = {metric.name: metric for metric in QUERY_METRICS}["ledgerops_conflicting_rows_total"].per_batch
+    conflicting = BY_NAME["ledgerops_conflicting_rows_total"].per_batch
     assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 3, "ids": None}})) == {(): 3.0}
     assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 0, "ids": []}})) == {(): 0.0}
     assert conflicting(batch(observed={"ledgerops": {"rows": 3}})) == {}
+
+
+NO_NUMBERS = {"text": "5", "yes": True, "list": [1], "row": {"n": 1}, "nan": float("nan"), "null": None}
 
 
 @pytest.mark.parametrize(
@@ -235,11 +203,7 @@ def test_conflicting_rows_are_counted_where_somebody_looks():
         pytest.param({"a": {"n": 1}, "b": {"n": 2}}, {("a", "n"): 1, ("b", "n"): 2}, id="two observations"),
         pytest.param({"quality": {"nulls": 0}}, {("quality", "nulls"): 0}, id="zero is a number"),
         pytest.param({"quality": {"nulls": None}}, {}, id="no row in the batch"),
-        pytest.param(
-            {"quality": {"text": "5", "yes": True, "list": [1], "row": {"n": 1}, "nan": float("nan")}},
-            {},
-            id="what is no number",
-        ),
+        pytest.param({"quality": NO_NUMBERS}, {}, id="what is no number"),
         pytest.param({"ledgerops": {"rows": 5}, "ledgerops_book_in": {"rows": 5}}, {}, id="what has its own metrics"),
     ],
 )
@@ -250,5 +214,4 @@ def test_numbers_of_the_jobs_own_are_exported(observed, expected):
 def test_numbers_of_the_jobs_own_are_bounded():
     observed = {"quality": {f"column{number:03}": number for number in range(80)}}
     found = series(integrity.OBSERVED, batch(observed=observed))
-
     assert len(found) == 50 and found["quality", "column000"] == 0

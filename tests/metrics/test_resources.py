@@ -29,5 +29,4 @@ def executor(name: str, cores: int, run_seconds: float) -> Executor:
 )
 def test_only_executors_that_run_tasks_have_series(executors, series):
     look = Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)
-
     assert RUN_SECONDS.read(look) == series
