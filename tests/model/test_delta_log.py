@@ -26,7 +26,6 @@ def entry(*actions):
 def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes():
     text = entry({"commitInfo": STREAMED}, {"txn": {"appId": "id-1"}}, {"add": ADD}, {"add": ADD | {"size": 700}})
     commit = parse_commit(4, text, T0)
-
     assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
     assert (commit.query_id, commit.sizes) == ("id-1", (500, 700))
 
@@ -39,7 +38,6 @@ def test_files_without_new_rows_are_written_but_not_to_be_read():
 def test_an_entry_that_was_cut_says_what_its_first_line_sums_up():
     text = entry({"commitInfo": STREAMED}, {"add": ADD})
     commit = parse_commit(4, text[:-5], T0, whole=False)
-
     assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
     assert commit.sizes is None
 
@@ -64,7 +62,6 @@ def test_what_is_left_of_a_version_depends_on_the_file_that_was_read_last(positi
 
 def test_of_a_cut_version_that_is_read_in_part_nothing_is_known():
     cut = parse_commit(4, entry({"commitInfo": STREAMED}), T0, whole=False)
-
     assert cut.unread(TablePosition(4, 0, False)) is None
     assert cut.unread(TablePosition(3, 0, False)) == (2, 1200)
     assert parse_commit(4, "", T0, whole=False).unread(TablePosition(3, 0, False)) is None

@@ -126,7 +126,6 @@ def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun():
 def test_a_running_batch_whose_tasks_are_not_known_has_not_moved():
     remembered = history([batch(0)])
     remembered.set_running(Running(T0 + 9, "run-1", T0 + 2, "Processing new data"))
-
     assert remembered.running.moved is None
 
 
@@ -172,7 +171,6 @@ STOPPED = "org.apache.spark.SparkException: Job 1 cancelled because SparkContext
 def test_the_end_of_its_application_is_no_failure_of_a_query():
     remembered = history([batch(0)])
     remembered.end(T0 + 9, "run-1", STOPPED, "SPARK_JOB_CANCELLED")
-
     assert remembered.failures == {}
     assert remembered.ended is not None
     assert (remembered.ended.exception, remembered.ended.with_application) == (None, True)

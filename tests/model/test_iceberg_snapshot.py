@@ -14,7 +14,6 @@ def parsed(summary, **more):
 
 def test_a_snapshot_of_a_streaming_query_is_read_as_iceberg_writes_it():
     found = parsed({"operation": "append", **ADDED, **WRITTEN}, **{"parent-snapshot-id": 4})
-
     assert (found.version, found.parent, found.at, found.appends) == (5, 4, 1_795_481_230.136, True)
     assert (found.files, found.rows, found.bytes, found.all_files) == (2, 3, 856, 12)
     assert (found.query_id, found.batch_id) == ("a53073c8", 7)
@@ -22,7 +21,6 @@ def test_a_snapshot_of_a_streaming_query_is_read_as_iceberg_writes_it():
 
 def test_the_first_snapshot_has_no_parent_and_what_is_left_out_is_0():
     found = parsed({"operation": "delete", "total-data-files": "0"})
-
     assert (found.parent, found.appends, found.files, found.rows, found.bytes) == (None, False, 0, 0, 0)
     assert (found.query_id, found.batch_id) == (None, None)
 

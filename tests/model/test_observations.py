@@ -44,7 +44,6 @@ def test_records_within_records_are_read_by_the_annotations_of_their_fields():
     read = {"files": 3, "oldest": 1.0, "newest": 2}
     files = build(BatchFiles, {"run_id": "r", "batch_id": 4, "sources": {"landing": read}})
     assert files.sources["landing"] == build(FilesRead, read)
-
     with pytest.raises(BadRecord, match="expected a number, got 'three'"):
         build(BatchFiles, {"run_id": "r", "batch_id": 4, "sources": {"landing": {**read, "files": "three"}}})
 
@@ -58,6 +57,5 @@ def test_a_record_without_its_run_is_refused():
 def test_the_role_of_a_process_is_a_text_also_one_of_a_later_version(role):
     process = {"role": role, "cpu_seconds": 1, "memory_bytes": 1, "threads": 1, "open_files": 1, "processes": 1}
     assert build(Host, {"processes": [process]}, at=2.0).processes[0].role == role
-
     with pytest.raises(BadRecord, match="expected text, got 7"):
         build(Host, {"processes": [{**process, "role": 7}]}, at=2.0)

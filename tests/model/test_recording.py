@@ -49,7 +49,6 @@ def test_segments_rotate_and_the_oldest_go(tmp_path):
 
 def test_a_recording_that_may_be_small_keeps_most_of_what_it_may(tmp_path):
     _write(tmp_path, 200, segment_bytes=16_000_000, total_bytes=4000)
-
     assert 2000 < sum(segment.stat().st_size for segment in tmp_path.iterdir()) <= 4000
 
 
@@ -121,7 +120,6 @@ def test_only_the_owner_may_read_a_recording(tmp_path):
     recorder = Recorder(tmp_path / "new")
     recorder.append(b"{}\n")
     recorder.close()
-
     [file] = (tmp_path / "new").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
 

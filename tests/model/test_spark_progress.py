@@ -168,7 +168,6 @@ def test_what_is_no_instant_of_any_year_is_none(text):
 def test_an_event_time_of_1970_or_before_is_one():
     told = {"min": "0001-01-01T00:00:00.000Z", "avg": "1970-01-01T00:00:00.000Z", "max": "1970-01-21T18:43:48.000Z"}
     batch = parse_progress(spark_json(eventTime=told | {"watermark": "1970-01-01T00:00:00.000Z"}))
-
     assert (batch.event_time_min, batch.event_time_avg, batch.event_time_max) == (-62_135_596_800.0, 0.0, 1_795_428.0)
     assert batch.watermark is None
 
@@ -189,7 +188,6 @@ DOCUMENTED = {  # as the documentation of Databricks shows a batch of real-time 
 @pytest.mark.parametrize("key", ["rtmMetrics", "latencies"])
 def test_latencies_of_real_time_mode_are_seconds_by_kind_and_quantile(key):
     found = parse_progress(spark_json(**{key: DOCUMENTED})).record_latencies
-
     assert len(found) == 15
     assert found["end_to_end", "0.99"] == 0.004
     assert found["source_queue", "0.5"] == 0.001
@@ -214,5 +212,4 @@ def test_what_is_no_latency_is_left_out(value):
 
 def test_quantiles_in_small_letters_are_read_too():
     found = parse_progress(spark_json(latencies={"e2eLatencyMs": {"p50": 60.0}})).record_latencies
-
     assert found == {("end_to_end", "0.5"): 0.06}

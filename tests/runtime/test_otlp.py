@@ -70,20 +70,17 @@ def test_a_counter_is_a_cumulative_sum_with_its_labels():
 def test_a_gauge_has_its_unit_and_no_start():
     metric = export(encoder(), published(LAG, 2.5))["ledgerops_source_lag_seconds"]
     [point] = metric["gauge"]["dataPoints"]
-
     assert (metric["unit"], point["asDouble"], "startTimeUnixNano" in point) == ("s", 2.5, False)
 
 
 def test_an_age_is_that_of_the_export():
     metric = export(encoder(), published(AGE, T0), now=T0 + 7)["ledgerops_age_seconds"]
-
     assert metric["gauge"]["dataPoints"][0]["asDouble"] == 7.0
 
 
 def test_a_histogram_has_counts_by_bucket_that_are_not_cumulative():
     total = HistogramTotal((1.0, 2.0), [3, 0, 1], 7.5)
     [point] = export(encoder(), published(BATCH_DURATION, total))[BATCH_DURATION.name]["histogram"]["dataPoints"]
-
     assert (point["count"], point["bucketCounts"], point["explicitBounds"]) == ("4", ["3", "0", "1"], [1.0, 2.0])
     assert point["sum"] == 7.5
 
@@ -108,7 +105,6 @@ def test_a_delta_starts_where_the_one_before_ended():
     made = encoder(delta=True)
     values(made, 5.0, now=T0 + 10)
     [metric] = export(made, published(ROWS, 6.0, ("s",)), now=T0 + 20).values()
-
     assert metric["sum"]["aggregationTemporality"] == 1
     assert metric["sum"]["dataPoints"][0]["startTimeUnixNano"] == "1800000010000000000"
 
@@ -118,7 +114,6 @@ def test_a_delta_of_a_histogram_is_by_bucket():
     export(made, published(BATCH_DURATION, HistogramTotal((1.0,), [3, 1], 5.0)))
     metrics = export(made, published(BATCH_DURATION, HistogramTotal((1.0,), [4, 1], 5.5)))
     [point] = metrics[BATCH_DURATION.name]["histogram"]["dataPoints"]
-
     assert (point["bucketCounts"], point["count"], point["sum"]) == (["1", "0"], "1", 0.5)
 
 
@@ -138,7 +133,6 @@ def test_a_series_that_ends_is_sent_once_without_a_value():
 def test_a_large_driver_is_split_into_requests_and_no_series_is_left_out():
     series = tuple(((str(number),), 1.0) for number in range(MAX_POINTS + 1))
     batches = list(encoder().batches([Published(ROWS, [(SHARED, Family(ROWS, series))])], T0))
-
     assert [len(points) for points in batches] == [MAX_POINTS, 1]
 
 
@@ -180,7 +174,6 @@ def test_another_component_is_another_cause():
     log = CauseLog()
     log.take(verdict(KEY_SKEW))
     other = replace(KEY_SKEW, component=replace(KEY_SKEW.component, name="stage 7"))
-
     assert [attributes(each)["state"] for each in log.take(verdict(other))] == ["ended", "began"]
 
 
@@ -188,13 +181,11 @@ def test_a_query_that_is_no_longer_reported_is_forgotten():
     log = CauseLog()
     log.take(verdict(KEY_SKEW))
     log.forget([])
-
     assert len(log.take(verdict(KEY_SKEW))) == 1
 
 
 def test_records_are_sent_in_one_request():
     request = logs_request({"service.name": "ledgerops"}, CauseLog().take(verdict(KEY_SKEW)))
-
     assert len(request["resourceLogs"][0]["scopeLogs"][0]["logRecords"]) == 1
 
 

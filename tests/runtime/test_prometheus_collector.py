@@ -74,7 +74,6 @@ def test_both_ways_publish_the_same(snapshot, kind, library, parse):
 def test_no_two_families_of_openmetrics_have_one_name(snapshot):
     page = exposition.render(published(snapshot, SelfStats(), (), "ledger"), snapshot.at, exposition.OPENMETRICS)
     names = re.findall(r"^# TYPE (\S+) ", page.decode(), re.MULTILINE)
-
     assert {"ledgerops_build", "ledgerops_root_cause", "ledgerops_root_cause_info"} <= set(names)
     assert len(names) == len(set(names))
 

@@ -41,7 +41,6 @@ def test_on_a_grid_all_queries_are_judged_at_each_second_between_observations():
 
 def test_a_verdict_of_the_grid_knows_nothing_of_later_batches():
     asked = list(verdicts([seen(0, numInputRows=1), seen(1, numInputRows=999)], every=1.0))
-
     assert {each.figures["batch_seconds"] for each in asked} == {0.9}
     assert [each.at for each in asked] == sorted(each.at for each in asked)
 
@@ -70,6 +69,5 @@ def test_a_long_silence_is_not_asked_about_for_ever():
 def test_what_is_no_record_is_counted_and_passed_over():
     broken = Observation(T0, "progress", None, {"batchId": "x"})
     result = replay([broken, seen(0)])
-
     assert result.bad == 1
     assert list(result.registry.queries) == ["daily_counts"]

@@ -46,7 +46,6 @@ def wide(count):
 
 def test_a_running_query_has_its_counters_gauges_and_histogram():
     families = snapshot(state_of(batch(0), batch(1))).families
-
     assert families["ledgerops_batches_total"].series == (((), 2.0),)
     assert families["ledgerops_query_active"].series == (((), 1.0),)
     assert sum(families["ledgerops_batch_duration_seconds"].histogram.counts) == 2
@@ -61,7 +60,6 @@ def ended(seconds):
 
 def test_the_totals_of_a_query_that_has_ended_stay_for_a_while_so_that_its_last_batches_are_seen():
     families = ended(ENDED_TOTALS_SECONDS - 1)
-
     assert families["ledgerops_batches_total"].series == (((), 1.0),)
     assert families["ledgerops_input_rows_total"].series
     assert sum(families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
@@ -70,7 +68,6 @@ def test_the_totals_of_a_query_that_has_ended_stay_for_a_while_so_that_its_last_
 
 def test_long_after_the_end_only_what_survives_remains():
     families = ended(ENDED_TOTALS_SECONDS)
-
     assert families["ledgerops_query_active"].series == (((), 0.0),)
     assert families["ledgerops_query_failures_total"].series == ((("unclassified",), 1.0),)
     assert all(family.metric.survives for family in families.values())
@@ -81,7 +78,6 @@ def test_a_reader_that_raises_costs_its_own_family_only(monkeypatch):
     heard = []
     broken = Metric("ledgerops_broken", "Broken.", read=lambda view: 1 / 0)
     monkeypatch.setattr("ledgerops.runtime.snapshot.QUERY_METRICS", (broken, ONE, BY_PARTITION))
-
     assert dict(snapshot(state_of(batch(0)), failed=lambda name, error: heard.append((name, str(error)))).families)
     assert heard == [("ledgerops_broken", "division by zero")]
 
@@ -107,16 +103,13 @@ def test_within_the_budget_nothing_is_cut():
 
 def test_the_wide_families_keep_the_same_series():
     families = [Family(ONE, (((), 1.0),)), *(Family(BY_PARTITION, [(("t", str(n)), 1.0) for n in range(50)]),) * 2]
-
     kept, dropped = fit_families(families, 21)
-
     assert [family.size for family in kept] == [1, 10, 10]
     assert dropped == 80
 
 
 def test_partition_ten_comes_after_partition_nine():
     series = series_of(BY_PARTITION, {("t", "10"): 1.0, ("t", "9"): 2.0, ("a", "x"): 3.0})
-
     assert [labels for labels, _ in series] == [("a", "x"), ("t", "9"), ("t", "10")]
 
 
@@ -135,7 +128,6 @@ def test_the_wrong_count_of_labels_is_no_sample():
 
 def test_labels_are_cut_and_can_be_encoded():
     [((topic, partition), _)] = series_of(BY_PARTITION, {("x" * 1000, "\ud800"): 1.0})
-
     assert (len(topic), partition) == (MAX_LABEL_BYTES, "?")
 
 
@@ -165,7 +157,6 @@ def test_of_the_partitions_the_worst_are_kept_and_the_sums_and_maxima_are_whole(
 
 def test_names_that_are_alike_at_their_beginning_stay_apart_and_no_label_is_above_its_limit_in_bytes():
     first, second = ("🜁" * 300 + end for end in "ab")
-
     assert clean_label(first) != clean_label(second)
     assert all(len(clean_label(each).encode()) <= MAX_LABEL_BYTES for each in (first, second))
 
@@ -223,21 +214,17 @@ def test_after_a_commit_to_the_table_of_the_sink_the_totals_are_counted_anew():
     state = state_of(batch(0))
     first = snapshot(state)
     state.totals.add_commits([TableCommit(1, T0, 0, None, 7, None)])
-
     assert snapshot(state, before=first).families["ledgerops_sink_files_total"].series == (((), 7.0),)
 
 
 def test_totals_that_another_history_of_the_name_has_are_not_taken_from_the_snapshot_before():
     first = snapshot(state_of(batch(0), batch(1)))
-
     assert snapshot(state_of(batch(0)), before=first).families["ledgerops_batches_total"].series == (((), 1.0),)
 
 
 def test_a_family_that_the_budget_has_cut_is_whole_again_with_more_room():
     state = state_of(wide(300))
     cut = snapshot(state, budget=100)
-
     whole = snapshot(state, budget=100_000, before=cut)
-
     assert whole.dropped == 0
     assert whole.families == snapshot(state, budget=100_000).families

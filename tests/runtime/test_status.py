@@ -43,7 +43,6 @@ def test_a_query_that_is_found_ill_carries_its_root_cause_with_evidence_and_reme
 
 def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
     told = of(document, "large_credits")
-
     assert told["verdict"]["rule"] is None
     assert told["verdict"]["summary"] == "no problem found; running at 19% of the sustainable rate"
 
@@ -51,7 +50,6 @@ def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
 def test_a_query_under_pressure_without_a_finding_is_not_called_well():
     registry = QueryRegistry(no_judge)
     state = add_query(registry, "busy", "pressured", 100, batches=batches("busy", seconds=1.85))
-
     assert query_status(state, registry.view(state, NOW))["verdict"]["summary"] == (
         "under pressure; running at 87% of the sustainable rate"
     )
@@ -74,7 +72,6 @@ def test_a_reader_of_a_table_says_what_is_unread_and_how_old_it_is():
 def test_one_batch_is_too_few_to_judge_and_that_is_said():
     registry = QueryRegistry(no_judge)
     state = add_query(registry, "young", "starting", 100, batches=batches("young", seconds=1.0)[:1])
-
     assert query_status(state, registry.view(state, NOW))["verdict"]["summary"] == "one batch so far, too few to judge"
 
 
@@ -101,14 +98,12 @@ def test_a_long_first_batch_shows_how_far_it_is(tasks, said):
 
 def test_an_idle_query_has_rates_of_zero_and_keeps_its_last_batch(document):
     told = of(document, HOSTILE)
-
     assert (told["rates"]["arrival"], told["rates"]["input"], told["rates"]["processed"]) == (0.0, 0.0, 0.0)
     assert told["batch"]["id"] == 39
 
 
 def test_a_failed_query_has_no_rates_but_keeps_its_totals(document):
     told = of(document, "enriched_transactions")
-
     assert set(told["rates"].values()) == {None}
     assert (told["watermark_lag"], told["busy_ratio"], told["ended_at"]) == (None, None, NOW - 100)
     assert told["batch"]["id"] == 59
@@ -153,7 +148,6 @@ def test_the_arrival_of_the_series_is_told_from_look_to_look():
     batches = stream([100, 500, 1100], [100, 200, 300])
     batches[-1] = replace(batches[-1], phases={"latest_offset": 1.0, "add_batch": 0.4})
     state = add_query(registry := QueryRegistry(no_judge), "asks", "healthy", 100, batches=batches)
-
     assert query_status(state, registry.view(state, T0 + 6))["series"]["arrival"] == [None, 200.0, 200.0]
 
 
@@ -161,7 +155,6 @@ def test_a_head_that_goes_back_gives_no_arrival():
     state = add_query(
         registry := QueryRegistry(no_judge), "reset", "healthy", 100, batches=stream([500, 100], [500, 500])
     )
-
     assert query_status(state, registry.view(state, T0 + 6))["series"]["arrival"] == [None, None]
 
 
@@ -206,5 +199,4 @@ def test_a_real_time_query_says_how_often_it_reports(shown, interval, said):
     state = add_query(registry, "fast", "healthy", 100, batches=batches("fast")[:shown], interval=interval)
     state.history.plan = replace(state.history.plan, trigger="real_time")
     told = query_status(state, registry.view(state, NOW))
-
     assert (told["trigger"], told["verdict"]["summary"]) == ("real_time", said)

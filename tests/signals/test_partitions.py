@@ -15,7 +15,6 @@ def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
     ends = [{one: 900, two: 40}, {one: 900, two: 40}]
     ends[slower] = {one: 100, two: 40}
     both = batch(sources=tuple(source(end=end, latest={one: 1000, two: 40}) for end in ends))
-
     assert backlog_by_partition(both) == {one: 900, two: 0}
 
 

@@ -66,5 +66,4 @@ def test_in_local_mode_there_is_no_skew_of_executors():
         tasks=2, executors={"driver": ExecutorShare(2, 2.0, 10)}, records_median=0.0, seconds_median=0.0
     )
     cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), (executor("driver", 2),))])
-
     assert "executor" not in skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios

@@ -96,7 +96,6 @@ def test_a_commit_to_another_folder_counts_though_it_has_the_same_number():
     remembered = history([batch(1)])
     remembered.add_tables(tables(commit(4)))
     elsewhere = replace(commit(4), at=T0 + 60)
-
     assert remembered.add_tables(tables(elsewhere, at=T0 + 61)) == [elsewhere]
 
 

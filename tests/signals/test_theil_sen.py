@@ -10,7 +10,6 @@ from ledgerops.signals.theil_sen import Line, fit_line, pair_slopes
 def test_one_outlier_does_not_move_the_line():
     rows = [1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0, 7000.0]
     seconds = [0.5 + each / 1000 for each in rows]
-
     assert fit_line(rows, [*seconds[:-1], 90.0])[:2] == pytest.approx((0.5, 0.001))
 
 

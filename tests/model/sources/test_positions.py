@@ -102,7 +102,6 @@ def progress_of(description, end, metrics=None, latest=None):
 def test_every_known_form_is_read_by_its_kind(description, end, kind, offsets, dialect):
     text = end if dialect == "listener" or end is None else json.dumps(end)
     source = progress_of(description, text)
-
     assert (source.kind, source.end, source.known_form, source.rows) == (kind, offsets, True, 20)
 
 
@@ -127,7 +126,6 @@ def test_every_known_form_is_read_by_its_kind(description, end, kind, offsets, d
 )
 def test_an_unknown_form_is_said_and_counts_nothing(description, end):
     source = progress_of(description, end, latest=end)
-
     assert (source.known_form, source.end, source.latest, source.read, source.table) == (False, {}, {}, 0, None)
 
 
