@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import shutil
 
@@ -16,10 +17,14 @@ from ledgerops.runtime.replay import replay
 from tests.build import T0, spark_json
 
 
+def _line(number):
+    return encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode())
+
+
 def _write(folder, count, **limits):
     recorder = Recorder(folder, **limits)
     for number in range(count):
-        recorder.append(encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode()))
+        recorder.append(_line(number))
     recorder.close()
 
 
@@ -60,21 +65,20 @@ def test_each_writer_begins_a_segment_so_a_torn_line_stays_the_last_of_its_file(
     assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 0, 1]
 
 
-def test_a_bad_line_in_the_middle_is_named(tmp_path):
+NO_TIME = "not a recording line (no time in at); is it a recording or a Spark event log?"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(_line(0) + b'{"kind": "progress"}\n' + _line(1), f":2: {NO_TIME}", id="a bad line in the middle"),
+        pytest.param(b"hello\n", ":1: not a recording line (not JSON)", id="no recording at all"),
+    ],
+)
+def test_the_first_bad_line_is_named(tmp_path, text, message):
     path = tmp_path / "cut.jsonl"
-    good = encode(T0, "progress", "q", b"{}").decode()
-    path.write_text(good + '{"kind": "progress"}\n' + good)
-    with pytest.raises(UserError) as error:
-        list(read(path))
-    assert str(error.value) == (
-        f"cannot read {path}:2: not a recording line (no time in at); is it a recording or a Spark event log?"
-    )
-
-
-def test_a_file_that_is_no_recording_at_all_is_refused(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("hello\n")
-    with pytest.raises(UserError, match=r"notes.txt:1: not a recording line \(not JSON\)"):
+    path.write_bytes(text)
+    with pytest.raises(UserError, match=re.escape(f"cannot read {path}{message}")):
         list(read(path))
 
 
@@ -112,50 +116,42 @@ def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     recorder.append(b"{}\n")
     recorder.close()
-
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("recording-000001.jsonl", b"{}\n")]
 
 
 def test_only_the_owner_may_read_a_recording(tmp_path):
-    recorder = Recorder(tmp_path / "new")
-    recorder.append(b"{}\n")
-    recorder.close()
+    _write(tmp_path / "new", 1)
     [file] = (tmp_path / "new").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_link_that_waits_where_the_next_segment_goes_is_not_followed(tmp_path):
-    victim = tmp_path / "victim"
+    victim, link = tmp_path / "victim", tmp_path / "new" / "recording-000001.jsonl"
     victim.write_text("")
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "recording-000001.jsonl").symlink_to(victim)
-    recorder = Recorder(tmp_path / "new")
+    link.parent.mkdir()
+    link.symlink_to(victim)
     with pytest.raises(OSError):
-        recorder.append(b"{}\n")
-
+        Recorder(link.parent).append(b"{}\n")
     assert victim.read_text() == ""
 
 
 def test_a_reader_does_not_fail_where_the_writer_trims_meanwhile(tmp_path):
     _write(tmp_path, 50, segment_bytes=1000)
     reading = read(tmp_path)
-    first = next(reading)
+    numbers = [next(reading).data["batchId"]]
     for segment in sorted(tmp_path.iterdir())[:-1]:
         segment.unlink()
-    rest = [each.data["batchId"] for each in reading]
-
-    assert first.data["batchId"] == 0
-    assert rest[-1] == 49
+    numbers += [each.data["batchId"] for each in reading]
+    assert (numbers[0], numbers[-1]) == (0, 49)
 
 
 def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
     recorder = Recorder(tmp_path, segment_bytes=1000, total_bytes=4000)
     for number in range(100):
-        recorder.append(encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode()))
+        recorder.append(_line(number))
         for old in sorted(tmp_path.iterdir())[:-1]:
             old.unlink()
     recorder.close()
-
     assert [each.data["batchId"] for each in read(tmp_path)][-1] == 99
 
 
@@ -163,17 +159,16 @@ def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
 def test_a_segment_that_is_gone_is_begun_anew_without_a_gap(tmp_path, moved):
     folder = tmp_path / "recording"
     recorder = Recorder(folder)
-    recorder.append(encode(T0, "idle", "q", b"{}"))
+    recorder.append(_line(0))
     assert recorder.flush() is False
     folder.rename(tmp_path / "elsewhere") if moved else shutil.rmtree(folder)
-    recorder.append(encode(T0 + 1, "idle", "q", b"{}"))
-    recorder.append(encode(T0 + 2, "idle", "q", b"{}"))
+    recorder.append(_line(1))
+    recorder.append(_line(2))
     assert recorder.flush() is True
-    recorder.append(encode(T0 + 3, "idle", "q", b"{}"))
+    recorder.append(_line(3))
     assert recorder.flush() is False
     recorder.close()
-
-    assert [each.at for each in read(folder)] == [T0 + 1, T0 + 2, T0 + 3]
+    assert [each.data["batchId"] for each in read(folder)] == [1, 2, 3]
 
 
 def test_a_number_is_one_that_calculations_can_take():

@@ -2,12 +2,14 @@ import pytest
 
 from ledgerops.model.stops import stopped_with_application
 
+SPARK = "org.apache.spark.SparkException: "
+
 
 @pytest.mark.parametrize(
     "exception",
     [
-        "org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 12 cancelled as part of cancellation of all jobs",
-        "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down\n\tat x.Y",
+        SPARK + "[SPARK_JOB_CANCELLED] Job 12 cancelled as part of cancellation of all jobs",
+        SPARK + "Job 1 cancelled because SparkContext was shut down\n\tat x.Y",
         "java.lang.IllegalStateException: SparkContext has been shutdown",
         "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis one was created at:",
         "py4j.Py4JException: Error while sending a command.\n\tat py4j.CallbackClient.sendCommand",
@@ -19,21 +21,17 @@ def test_the_end_of_an_application_is_no_failure(exception):
     assert stopped_with_application(exception)
 
 
+TRACEBACK = "Traceback (most recent call last):\n  the SparkContext was shut down"
+
+
 @pytest.mark.parametrize(
     "exception",
     [
-        pytest.param(
-            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed", id="a failure"
-        ),
-        pytest.param("org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 1 cancelled", id="one job"),
-        pytest.param("org.apache.spark.SparkException: Job 3 cancelled part of cancelled job group g", id="a group"),
-        pytest.param(
-            "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback", id="a callback's own"
-        ),
-        pytest.param(
-            "ValueError: bad\nTraceback (most recent call last):\n  the SparkContext was shut down",
-            id="a text of a row",
-        ),
+        pytest.param(SPARK + "Job aborted due to stage failure: Task 0 failed", id="a failure"),
+        pytest.param(SPARK + "[SPARK_JOB_CANCELLED] Job 1 cancelled", id="one job"),
+        pytest.param(SPARK + "Job 3 cancelled part of cancelled job group g", id="a group"),
+        pytest.param("py4j.Py4JException: An exception was raised by the Python Proxy. Traceback", id="a callback's"),
+        pytest.param(f"ValueError: bad\n{TRACEBACK}", id="a text of a row"),
         pytest.param("", id="nothing"),
     ],
 )

@@ -10,22 +10,12 @@ from ledgerops.model.sources import caps, is_limit
 @pytest.mark.parametrize(
     "option",
     [
-        "maxOffsetsPerTrigger",
-        "maxoffsetspertrigger",
-        "minOffsetsPerTrigger",
-        "maxTriggerDelay",
-        "maxFilesPerTrigger",
-        "maxBytesPerTrigger",
-        "cloudFiles.maxFilesPerTrigger",
-        "streaming-max-files-per-micro-batch",
-        "streaming-max-rows-per-micro-batch",
-        "kinesis.maxFetchRecordsPerShard",
-        "kinesis.executor.maxFetchRecordsPerShard",
-        "maxEventsPerTrigger",
-        "maxRecordsPerFetch",
-        "maxRowsPerBatch",
+        "maxOffsetsPerTrigger", "maxoffsetspertrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxFilesPerTrigger",
+        "maxBytesPerTrigger", "cloudFiles.maxFilesPerTrigger", "streaming-max-files-per-micro-batch",
+        "streaming-max-rows-per-micro-batch", "kinesis.maxFetchRecordsPerShard",
+        "kinesis.executor.maxFetchRecordsPerShard", "maxEventsPerTrigger", "maxRecordsPerFetch", "maxRowsPerBatch",
     ],
-)
+)  # fmt: skip
 def test_an_option_that_bounds_a_batch_is_a_limit(option):
     assert is_limit(option)
 
