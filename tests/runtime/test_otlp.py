@@ -3,7 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from ledgerops.agent.otlp_receiver import protobuf_encoding
 from ledgerops.metrics.latency import BATCH_DURATION
 from ledgerops.metrics.model import HistogramTotal, Metric
 from ledgerops.model.finding import Verdict
@@ -19,10 +23,14 @@ AGE = Metric("ledgerops_age_seconds", "Age.", age=True)
 SHARED = (("query", "daily_counts"),)
 
 
-def published(metric, value, labels=()):
+def published(metric, value, *labels):
     if isinstance(value, HistogramTotal):
         return Published(metric, [(SHARED, Family(metric, histogram=value))])
     return Published(metric, [(SHARED, Family(metric, ((labels, value),)))])
+
+
+def histogram(bounds, counts, total):
+    return published(BATCH_DURATION, HistogramTotal(bounds, counts, total))
 
 
 def encoder(**options):
@@ -42,53 +50,45 @@ def export(made, *families, now=T0 + 10, taken=True):
     return found
 
 
-def test_a_counter_is_a_cumulative_sum_with_its_labels():
-    [metric] = export(encoder(), published(ROWS, 5.0, ("s",))).values()
+def point_of(metric):
+    """The one point of a metric."""
+    kind = next(each for each in ("sum", "gauge", "histogram") if each in metric)
+    [point] = metric[kind]["dataPoints"]
+    return point
 
-    assert metric == {
-        "name": "ledgerops_input_rows_total",
-        "description": "Rows.",
-        "unit": "",
-        "sum": {
-            "aggregationTemporality": 2,
-            "isMonotonic": True,
-            "dataPoints": [
-                {
-                    "attributes": [
-                        {"key": "query", "value": {"stringValue": "daily_counts"}},
-                        {"key": "source", "value": {"stringValue": "s"}},
-                    ],
-                    "timeUnixNano": "1800000010000000000",
-                    "startTimeUnixNano": "1800000000000000000",
-                    "asDouble": 5.0,
-                }
-            ],
-        },
-    }
+
+def test_a_counter_is_a_cumulative_sum_with_its_labels():
+    [metric] = export(encoder(), published(ROWS, 5.0, "s")).values()
+
+    query = {"key": "query", "value": {"stringValue": "daily_counts"}}
+    source = {"key": "source", "value": {"stringValue": "s"}}
+    instants = {"timeUnixNano": "1800000010000000000", "startTimeUnixNano": "1800000000000000000"}
+    point = {"attributes": [query, source], **instants, "asDouble": 5.0}
+    named = {"name": "ledgerops_input_rows_total", "description": "Rows.", "unit": ""}
+    assert metric == named | {"sum": {"aggregationTemporality": 2, "isMonotonic": True, "dataPoints": [point]}}
 
 
 def test_a_gauge_has_its_unit_and_no_start():
-    metric = export(encoder(), published(LAG, 2.5))["ledgerops_source_lag_seconds"]
-    [point] = metric["gauge"]["dataPoints"]
+    [metric] = export(encoder(), published(LAG, 2.5)).values()
+    point = point_of(metric)
     assert (metric["unit"], point["asDouble"], "startTimeUnixNano" in point) == ("s", 2.5, False)
 
 
 def test_an_age_is_that_of_the_export():
-    metric = export(encoder(), published(AGE, T0), now=T0 + 7)["ledgerops_age_seconds"]
+    [metric] = export(encoder(), published(AGE, T0), now=T0 + 7).values()
     assert metric["gauge"]["dataPoints"][0]["asDouble"] == 7.0
 
 
 def test_a_histogram_has_counts_by_bucket_that_are_not_cumulative():
-    total = HistogramTotal((1.0, 2.0), [3, 0, 1], 7.5)
-    [point] = export(encoder(), published(BATCH_DURATION, total))[BATCH_DURATION.name]["histogram"]["dataPoints"]
+    [metric] = export(encoder(), histogram((1.0, 2.0), [3, 0, 1], 7.5)).values()
+    point = point_of(metric)
     assert (point["count"], point["bucketCounts"], point["explicitBounds"]) == ("4", ["3", "0", "1"], [1.0, 2.0])
     assert point["sum"] == 7.5
 
 
 def values(made, value, **options):
-    [metric] = export(made, published(ROWS, value, ("s",)), **options).values()
-    [point] = metric["sum"]["dataPoints"]
-    return point["asDouble"]
+    [metric] = export(made, published(ROWS, value, "s"), **options).values()
+    return metric["sum"]["dataPoints"][0]["asDouble"]
 
 
 def test_a_delta_is_what_came_since_the_last_export_that_was_taken():
@@ -104,27 +104,25 @@ def test_a_delta_is_what_came_since_the_last_export_that_was_taken():
 def test_a_delta_starts_where_the_one_before_ended():
     made = encoder(delta=True)
     values(made, 5.0, now=T0 + 10)
-    [metric] = export(made, published(ROWS, 6.0, ("s",)), now=T0 + 20).values()
+    [metric] = export(made, published(ROWS, 6.0, "s"), now=T0 + 20).values()
     assert metric["sum"]["aggregationTemporality"] == 1
-    assert metric["sum"]["dataPoints"][0]["startTimeUnixNano"] == "1800000010000000000"
+    assert point_of(metric)["startTimeUnixNano"] == "1800000010000000000"
 
 
 def test_a_delta_of_a_histogram_is_by_bucket():
     made = encoder(delta=True)
-    export(made, published(BATCH_DURATION, HistogramTotal((1.0,), [3, 1], 5.0)))
-    metrics = export(made, published(BATCH_DURATION, HistogramTotal((1.0,), [4, 1], 5.5)))
-    [point] = metrics[BATCH_DURATION.name]["histogram"]["dataPoints"]
+    export(made, histogram((1.0,), [3, 1], 5.0))
+    [metric] = export(made, histogram((1.0,), [4, 1], 5.5)).values()
+    point = point_of(metric)
     assert (point["bucketCounts"], point["count"], point["sum"]) == (["1", "0"], "1", 0.5)
 
 
 def test_a_series_that_ends_is_sent_once_without_a_value():
     made = encoder()
-    export(made, published(LAG, 1.0), published(ROWS, 1.0, ("s",)))
-    then = export(made, published(ROWS, 2.0, ("s",)), taken=False)
-    again = export(made, published(ROWS, 2.0, ("s",)))
-    later = export(made, published(ROWS, 2.0, ("s",)))
+    export(made, published(LAG, 1.0), published(ROWS, 1.0, "s"))
+    then, again, later = (export(made, published(ROWS, 2.0, "s"), taken=taken) for taken in (False, True, True))
 
-    [point] = then[LAG.name]["gauge"]["dataPoints"]
+    point = point_of(then[LAG.name])
     assert point["flags"] == 1 and "asDouble" not in point
     assert LAG.name in again  # the first one was not taken
     assert list(later) == [ROWS.name]
@@ -132,7 +130,7 @@ def test_a_series_that_ends_is_sent_once_without_a_value():
 
 def test_a_large_driver_is_split_into_requests_and_no_series_is_left_out():
     series = tuple(((str(number),), 1.0) for number in range(MAX_POINTS + 1))
-    batches = list(encoder().batches([Published(ROWS, [(SHARED, Family(ROWS, series))])], T0))
+    batches = encoder().batches([Published(ROWS, [(SHARED, Family(ROWS, series))])], T0)
     assert [len(points) for points in batches] == [MAX_POINTS, 1]
 
 
@@ -189,30 +187,32 @@ def test_records_are_sent_in_one_request():
     assert len(request["resourceLogs"][0]["scopeLogs"][0]["logRecords"]) == 1
 
 
-@pytest.mark.parametrize("signal", ["metrics", "logs"])
-def test_protobuf_says_the_same_as_json(signal):
-    from google.protobuf.json_format import MessageToDict
-    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+ENUMERATIONS = {"AGGREGATION_TEMPORALITY_CUMULATIVE": 2, "SEVERITY_NUMBER_ERROR": 17}  # names in protobuf
 
-    from ledgerops.agent.otlp_receiver import protobuf_encoding
 
+def plain(value):
+    """Without what is empty, and with the numbers of enumerations."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if each != ""}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return ENUMERATIONS.get(value, value) if isinstance(value, str) else value
+
+
+def metrics_document():
     made = encoder()
-    family = published(BATCH_DURATION, HistogramTotal((1.0,), [3, 1], 5.0))
-    [points] = made.batches([family], T0)
-    metrics, logs = made.request(points), logs_request({"a": "b"}, CauseLog().take(verdict(KEY_SKEW)))
-    document, message = {
-        "metrics": (metrics, ExportMetricsServiceRequest()),
-        "logs": (logs, ExportLogsServiceRequest()),
-    }[signal]
-    message.ParseFromString(protobuf_encoding().encode(signal, document))
+    [points] = made.batches([histogram((1.0,), [3, 1], 5.0)], T0)
+    return made.request(points)
 
-    def plain(value):  # enumerations are names there
-        names = {"AGGREGATION_TEMPORALITY_CUMULATIVE": 2, "SEVERITY_NUMBER_ERROR": 17}
-        if isinstance(value, dict):
-            return {key: plain(each) for key, each in value.items() if each != ""}
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return names.get(value, value) if isinstance(value, str) else value
 
-    assert plain(MessageToDict(message)) == plain(document)
+def logs_document():
+    return logs_request({"a": "b"}, CauseLog().take(verdict(KEY_SKEW)))
+
+
+@pytest.mark.parametrize(
+    ("signal", "document", "message"),
+    [("metrics", metrics_document, ExportMetricsServiceRequest), ("logs", logs_document, ExportLogsServiceRequest)],
+)
+def test_protobuf_says_the_same_as_json(signal, document, message):
+    read = message.FromString(protobuf_encoding().encode(signal, document()))
+    assert plain(MessageToDict(read)) == plain(document())
