@@ -23,23 +23,20 @@ def entry(*actions):
     return "\n".join(map(json.dumps, actions))
 
 
-def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes():
-    text = entry({"commitInfo": STREAMED}, {"txn": {"appId": "id-1"}}, {"add": ADD}, {"add": ADD | {"size": 700}})
-    commit = parse_commit(4, text, T0)
+CUT = entry({"commitInfo": STREAMED}, {"add": ADD})[:-5]
+WHOLE = entry({"commitInfo": STREAMED}, {"txn": {"appId": "id-1"}}, {"add": ADD}, {"add": ADD | {"size": 700}})
+
+
+@pytest.mark.parametrize(("text", "whole", "sizes"), [(WHOLE, True, (500, 700)), (CUT, False, None)])
+def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes(text, whole, sizes):
+    commit = parse_commit(4, text, T0, whole=whole)
     assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
-    assert (commit.query_id, commit.sizes) == ("id-1", (500, 700))
+    assert (commit.query_id, commit.sizes) == ("id-1", sizes)
 
 
 def test_files_without_new_rows_are_written_but_not_to_be_read():
     commit = parse_commit(4, entry({"add": ADD | {"dataChange": False}}, {"remove": {"path": "o"}}), T0)
     assert (commit.files, commit.bytes, commit.sizes) == (1, 500, ())
-
-
-def test_an_entry_that_was_cut_says_what_its_first_line_sums_up():
-    text = entry({"commitInfo": STREAMED}, {"add": ADD})
-    commit = parse_commit(4, text[:-5], T0, whole=False)
-    assert commit.written() == TableCommit(4, T0, 7, 3, 2, 1200)
-    assert commit.sizes is None
 
 
 def test_the_time_in_the_commit_counts_before_that_of_the_file():

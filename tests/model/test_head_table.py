@@ -7,45 +7,54 @@ import pytest
 from ledgerops.model import head_table
 from tests.build import T0, stream
 
+PARTITION = ("transactions", "0")
+
 
 def note(table, progress):
     head_table.note_heads(table, head_table.offsets_read_at(progress), progress.sources[0].latest.items())
 
 
-def head_times(batches, partition):
+def head_times(heads, ends=None):
+    """The table after batches that saw such heads, and consumed nothing unless told otherwise."""
     table = {}
-    for each in batches:
+    for each in stream(heads=heads, ends=ends or [0] * len(heads)):
         note(table, each)
-    return table[partition]
+    return table[PARTITION]
 
 
 def test_lag_comes_from_the_table_of_heads_by_interpolation():
-    batches = stream(heads=[100, 200, 300], ends=[0, 50, 150])
-    heads, times = head_times(batches, ("transactions", "0"))
-    at = head_table.time_of_offset(heads, times, 150)
-    assert at == pytest.approx((times[0] + times[1]) / 2)
+    heads, times = head_times([100, 200, 300], ends=[0, 50, 150])
+    assert head_table.time_of_offset(heads, times, 150) == pytest.approx((times[0] + times[1]) / 2)
+
+
+SEEN = ([100, 200, 300], [10.0, 20.0, 30.0])
 
 
 @pytest.mark.parametrize(
-    ("offset", "expected"),
+    ("table", "offset", "expected"),
     [
-        pytest.param(50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
-        pytest.param(100, 10.0, id="the oldest point"),
-        pytest.param(300, 30.0, id="the newest point"),
-        pytest.param(900, 30.0, id="beyond the newest point: never in the future"),
+        pytest.param(SEEN, 50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
+        pytest.param(SEEN, 100, 10.0, id="the oldest point"),
+        pytest.param(SEEN, 300, 30.0, id="the newest point"),
+        pytest.param(SEEN, 900, 30.0, id="beyond the newest point: never in the future"),
+        pytest.param(([], []), 5, None, id="an empty table"),
+        pytest.param(([100, 100, 150], [0.0, 3600.0, 3610.0]), 100, 3600.0, id="after a quiet hour"),
     ],
 )
-def test_lag_outside_the_table_is_clamped_not_extrapolated(offset, expected):
-    assert head_table.time_of_offset([100, 200, 300], [10.0, 20.0, 30.0], offset) == expected
+def test_lag_outside_the_table_is_clamped_not_extrapolated(table, offset, expected):
+    assert head_table.time_of_offset(*table, offset) == expected
 
 
-def test_an_empty_table_gives_no_lag():
-    assert head_table.time_of_offset([], [], 5) is None
-
-
-def test_a_topic_that_was_made_anew_begins_a_new_table():
-    heads, _ = head_times(stream(heads=[500, 600, 10, 20], ends=[0, 0, 0, 0]), ("transactions", "0"))
-    assert list(heads) == [10, 20]
+@pytest.mark.parametrize(
+    ("heads", "kept", "seconds"),
+    [
+        pytest.param([500, 600, 10, 20], [10, 20], [4, 6], id="a topic that was made anew begins a new table"),
+        pytest.param([100] * 5 + [150], [100, 100, 150], [0, 8, 10], id="of a quiet stretch both ends are kept"),
+    ],
+)
+def test_what_the_table_keeps(heads, kept, seconds):
+    found, times = head_times(heads)
+    assert (list(found), [time - T0 for time in times]) == (kept, seconds)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +65,15 @@ def test_a_topic_that_was_made_anew_begins_a_new_table():
     ],
 )
 def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
-    partition = ("transactions", "0")
     *earlier, last = stream(heads=heads, ends=[0] * len(heads))
     table = {}
     for each in earlier:
         note(table, each)
-    read = table[partition]
+    read = table[PARTITION]
     note(table, last)
 
     assert min(map(len, read)) >= len(earlier)
-    assert len(table[partition][0]) == len(table[partition][1]) < len(earlier)
+    assert len(table[PARTITION][0]) == len(table[PARTITION][1]) < len(earlier)
 
 
 def test_a_head_is_not_in_the_table_before_its_time():
@@ -78,34 +86,26 @@ def test_a_head_is_not_in_the_table_before_its_time():
 
     heads, times = Watched(), Watched()
     [seen] = stream(heads=[100], ends=[0])
-    note({("transactions", "0"): (heads, times)}, seen)
+    note({PARTITION: (heads, times)}, seen)
 
     assert lengths == [(0, 1), (1, 1)]
 
 
-def test_of_a_quiet_stretch_the_table_keeps_both_ends():
-    heads, times = head_times(stream(heads=[100] * 5 + [150], ends=[100] * 6), ("transactions", "0"))
-    assert (list(heads), list(times)) == ([100, 100, 150], [T0, T0 + 8, T0 + 10])
-
-
-def test_what_comes_after_a_quiet_hour_has_not_waited_for_an_hour():
-    assert head_table.time_of_offset([100, 100, 150], [0.0, 3600.0, 3610.0], 100) == 3600.0
-
-
 def test_of_two_observers_the_one_that_looked_earlier_changes_nothing():
-    partition, table = ("t", "0"), {}
+    table = {}
     for at, head in [(10.0, 100), (20.0, 300), (15.0, 200), (30.0, 400)]:
-        head_table.note_heads(table, at, [(partition, head)])
-    assert [list(column) for column in table[partition]] == [[100, 300, 400], [10.0, 20.0, 30.0]]
+        head_table.note_heads(table, at, [(PARTITION, head)])
+    assert [list(column) for column in table[PARTITION]] == [[100, 300, 400], [10.0, 20.0, 30.0]]
 
 
 @pytest.mark.parametrize("quiet", [1, 7], ids=["always moving", "with quiet stretches"])
 def test_a_full_table_forgets_detail_and_not_the_past(quiet):
-    partition, table = ("t", "0"), {}
+    table = {}
     seen = [(float(at), at // quiet) for at in range(5000)]
     for at, head in seen:
-        head_table.note_heads(table, at, [(partition, head)])
-    heads, times = table[partition]
+        head_table.note_heads(table, at, [(PARTITION, head)])
+
+    heads, times = table[PARTITION]
     assert (times[0] <= quiet, times[-1], len(heads) <= 2 * head_table.MIN_POINTS) == (True, 4999.0, True)
     for at, head in seen[::50]:
         found = head_table.time_of_offset(heads, times, head)
