@@ -14,39 +14,36 @@ from tests.build import spark_json
 BACKFILL = {"lastBackfillStartTimeMs": 1778863978314, "lastBackfillFinishTimeMs": 1778863980578}
 DELTA = {"sourceVersion": 1, "reservoirId": "8b4c0d5e", "reservoirVersion": 42, "index": -1, "isStartingVersion": False}
 ICEBERG = {"version": 1, "snapshot_id": 5210823984823094201, "position": 3, "scan_all_files": False}
+SEQUENCE = "49652022592149344892294981243280420130985816456924495874"
 AWS_SHARD = {
-    "iteratorType": "AFTER_SEQUENCE_NUMBER",
-    "iteratorPosition": "49652022592149344892294981243280420130985816456924495874",
-    "subSequenceNumber": "-1",
-    "isLast": "true",
-}
+    "iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": SEQUENCE, "subSequenceNumber": "-1", "isLast": "true",
+}  # fmt: skip
 AWS_KINESIS = {"metadata": {"batchId": "7", "streamName": "orders"}, "shardId-000000000000": AWS_SHARD}
+CLOUD_FILES = {"seqNum": 9, "sourceVersion": 1, **BACKFILL}
+PUB_SUB = {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}
+AWS_STREAM = "org.apache.spark.sql.connector.kinesis.KinesisV2MicrobatchStream@1"
+CONTAINER = "abfss://c@a.dfs.core.windows.net/in"
 
 
 def shard(number: int, behind: str = "0", closed: bool = False) -> dict[str, object]:
     """A shard as Databricks' connector reports it."""
     return {
         "shard": {"stream": "orders", "shardId": f"shardId-{number:012}"},
-        "firstSeqNum": "49652022592149344892294981243280420130985816456924495874",
-        "lastSeqNum": "49652022592149344892294981243290091537542733559041622018",
-        "closed": closed,
-        "msBehindLatest": behind,
-        "lastRecordSeqNum": "49652022592149344892294981243290091537542733559041622018",
-    }
+        "firstSeqNum": SEQUENCE, "lastSeqNum": SEQUENCE, "lastRecordSeqNum": SEQUENCE,
+        "closed": closed, "msBehindLatest": behind,
+    }  # fmt: skip
 
 
 def progress_of(description, end, metrics=None, latest=None):
     """The one source of a batch that ended at `end`."""
-    text = {
-        "description": description,
-        "startOffset": None,
-        "endOffset": end,
-        "latestOffset": latest,
-        "numInputRows": 20,
-        "metrics": metrics or {},
-    }
+    text = {"description": description, "startOffset": None, "endOffset": end, "latestOffset": latest}
+    text |= {"numInputRows": 20, "metrics": metrics or {}}
     [source] = parse_progress(spark_json(sources=[text])).sources
     return source
+
+
+EVENT_HUBS = "org.apache.spark.sql.eventhubs.EventHubsSource@31d0e481"
+ICEBERG_STREAM = "org.apache.iceberg.spark.source.SparkMicroBatchStream@1"
 
 
 @pytest.mark.parametrize(
@@ -54,41 +51,23 @@ def progress_of(description, end, metrics=None, latest=None):
     [
         pytest.param("KafkaV2[Subscribe[t]]", {"t": {"0": 5, "1": 6}}, "kafka", {("t", "0"): 5, ("t", "1"): 6}, id="K"),
         pytest.param("KafkaSourceV1[Subscribe[t]]", {"t": {"0": 5}}, "kafka", {("t", "0"): 5}, id="Kafka V1"),
-        pytest.param(
-            "org.apache.spark.sql.eventhubs.EventHubsSource@31d0e481",
-            {"hub": {"0": 5}},
-            "eventhubs",
-            {("hub", "0"): 5},
-            id="Event Hubs",
-        ),
+        pytest.param(EVENT_HUBS, {"hub": {"0": 5}}, "eventhubs", {("hub", "0"): 5}, id="Event Hubs"),
         pytest.param("DeltaSource[s3://lake/bronze/orders]", DELTA, "delta", {}, id="Delta"),
         pytest.param("DeltaSource[file:/t]", DELTA | {"sourceVersion": 3, "index": -20}, "delta", {}, id="Delta 3"),
-        pytest.param("org.apache.iceberg.spark.source.SparkMicroBatchStream@1", ICEBERG, "iceberg", {}, id="Iceberg"),
+        pytest.param(ICEBERG_STREAM, ICEBERG, "iceberg", {}, id="Iceberg"),
         pytest.param("KinesisV2[orders]", [shard(0), shard(1)], "kinesis", {}, id="Kinesis, Databricks"),
         pytest.param("KinesisV2[orders]", [], "kinesis", {}, id="Kinesis without shards"),
+        pytest.param(AWS_STREAM, AWS_KINESIS, "kinesis", {}, id="Kinesis, AWS"),
+        pytest.param("CloudFilesSource[/mnt/landing/]", CLOUD_FILES, "autoloader", {}, id="Auto Loader"),
         pytest.param(
-            "org.apache.spark.sql.connector.kinesis.KinesisV2MicrobatchStream@1", AWS_KINESIS, "kinesis", {}, id="AWS"
+            f"CloudFilesSource[{CONTAINER}]", {"seqNum": 5, "sourceVersion": 3, **BACKFILL, "lastInputPath": CONTAINER},
+            "autoloader", {}, id="Auto Loader with a path",
         ),
+        pytest.param("PubSub[sub]", PUB_SUB, "pubsub", {}, id="Pub/Sub"),
+        pytest.param("FileStreamSource[f:/in]", {"logOffset": 3}, "files", {("FileStreamSource", "0"): 3}, id="files"),
         pytest.param(
-            "CloudFilesSource[/mnt/landing/]", {"seqNum": 9, "sourceVersion": 1, **BACKFILL}, "autoloader", {}, id="AL"
-        ),
-        pytest.param(
-            "CloudFilesSource[abfss://c@a.dfs.core.windows.net/in]",
-            {"seqNum": 5, "sourceVersion": 3, **BACKFILL, "lastInputPath": "abfss://c@a.dfs.core.windows.net/in"},
-            "autoloader",
-            {},
-            id="Auto Loader with a path",
-        ),
-        pytest.param("PubSub[sub]", {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}, "pubsub", {}, id="Pub/Sub"),
-        pytest.param(
-            "FileStreamSource[file:/in]", {"logOffset": 3}, "files", {("FileStreamSource", "0"): 3}, id="files"
-        ),
-        pytest.param(
-            "RatePerMicroBatchStream[rowsPerBatch=10]",
-            {"offset": 20, "timestamp": 1667453455118},
-            "rate-micro-batch",
-            {("RatePerMicroBatchStream", "0"): 20},
-            id="rate-micro-batch",
+            "RatePerMicroBatchStream[rowsPerBatch=10]", {"offset": 20, "timestamp": 1667453455118}, "rate-micro-batch",
+            {("RatePerMicroBatchStream", "0"): 20}, id="rate-micro-batch",
         ),
         pytest.param("RateStreamV2[rowsPerSecond=5]", 4, "other", {("RateStreamV2", "0"): 4}, id="a bare number"),
         pytest.param("ordersReader", {"index": 3}, "other", {("ordersReader", "index"): 3}, id="Python, one field"),
@@ -97,7 +76,7 @@ def progress_of(description, end, metrics=None, latest=None):
         pytest.param("KafkaV2[Subscribe[t]]", {}, "kafka", {}, id="Kafka without partitions"),
         pytest.param("KafkaV2[Subscribe[t]]", None, "kafka", {}, id="before the first batch"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("dialect", ["listener", "event log"])
 def test_every_known_form_is_read_by_its_kind(description, end, kind, offsets, dialect):
     text = end if dialect == "listener" or end is None else json.dumps(end)
@@ -136,8 +115,8 @@ def test_an_unknown_form_is_said_and_counts_nothing(description, end):
         pytest.param(ICEBERG, "iceberg", id="Iceberg"),
         pytest.param(AWS_KINESIS, "kinesis", id="Kinesis, AWS"),
         pytest.param([shard(0)], "kinesis", id="Kinesis, Databricks"),
-        pytest.param({"seqNum": 9, "sourceVersion": 1, **BACKFILL}, "autoloader", id="Auto Loader"),
-        pytest.param({"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}, "pubsub", id="Pub/Sub"),
+        pytest.param(CLOUD_FILES, "autoloader", id="Auto Loader"),
+        pytest.param(PUB_SUB, "pubsub", id="Pub/Sub"),
         pytest.param({"logOffset": 3}, "files", id="files"),
         pytest.param({"t": {"0": 5}}, "other", id="partitions of anything"),
         pytest.param(5, "other", id="a number of anything"),
@@ -148,78 +127,47 @@ def test_without_a_known_description_the_form_of_the_offset_decides(offset, kind
     assert kind_of("com.example.Stream@1f", offset).name == kind
 
 
+OF_TABLE, SNAPSHOT = DELTA["reservoirId"], ICEBERG["snapshot_id"]
+
+
 @pytest.mark.parametrize(
     ("offset", "expected"),
     [
-        pytest.param(DELTA, TablePosition(42, -1, False, "8b4c0d5e"), id="before a version"),
-        pytest.param(DELTA | {"index": 6}, TablePosition(42, 6, False, "8b4c0d5e"), id="within a version"),
-        pytest.param(
-            DELTA | {"sourceVersion": 3, "index": -19}, TablePosition(42, -1, False, "8b4c0d5e"), id="a changed schema"
-        ),
-        pytest.param(
-            DELTA | {"isStartingVersion": True, "index": 3}, TablePosition(42, 3, True, "8b4c0d5e"), id="first snapshot"
-        ),
-        pytest.param(ICEBERG, TablePosition(5210823984823094201, 3, False), id="Iceberg"),
-        pytest.param(ICEBERG | {"scan_all_files": True}, TablePosition(5210823984823094201, 3, True), id="all files"),
+        pytest.param(DELTA, (42, -1, False, OF_TABLE), id="before a version"),
+        pytest.param(DELTA | {"index": 6}, (42, 6, False, OF_TABLE), id="within a version"),
+        pytest.param(DELTA | {"sourceVersion": 3, "index": -19}, (42, -1, False, OF_TABLE), id="a changed schema"),
+        pytest.param(DELTA | {"isStartingVersion": True, "index": 3}, (42, 3, True, OF_TABLE), id="first snapshot"),
+        pytest.param(ICEBERG, (SNAPSHOT, 3, False), id="Iceberg"),
+        pytest.param(ICEBERG | {"scan_all_files": True}, (SNAPSHOT, 3, True), id="all files"),
     ],
 )
 def test_a_place_in_a_table_is_a_version_and_a_file(offset, expected):
-    assert progress_of("com.example.Stream@1f", offset).table == expected
+    assert progress_of("com.example.Stream@1f", offset).table == TablePosition(*expected)
+
+
+DELTA_LEFT = {"numBytesOutstanding": "3456", "numFilesOutstanding": "8"}
+CLOUD_FILES_LEFT = {"numFilesOutstanding": "238", "numBytesOutstanding": "163939124006", "approximateQueueSize": "0"}
+PUB_SUB_LEFT = {"numRecordsReadyToProcess": "1", "sizeOfRecordsReadyToProcess": "8"}
+KINESIS_LEFT = {"avgMsBehindLatest": "32000.0", "maxMsBehindLatest": "33500", "totalPrefetchedBytes": "4096"}
+KAFKA_LEFT = {"estimatedTotalBytesBehindLatest": "80.5", "maxOffsetsBehindLatest": "4"}
+OPEN, CLOSED = shard(1, "250"), shard(0, "90000", closed=True)
 
 
 @pytest.mark.parametrize(
     ("description", "end", "metrics", "expected"),
     [
-        pytest.param(
-            "DeltaSource[t]",
-            DELTA,
-            {"numBytesOutstanding": "3456", "numFilesOutstanding": "8"},
-            Left(files=8, bytes=3456),
-            id="Delta on Databricks",
-        ),
+        pytest.param("DeltaSource[t]", DELTA, DELTA_LEFT, Left(files=8, bytes=3456), id="Delta on Databricks"),
         pytest.param("DeltaSource[t]", DELTA, {}, NOTHING_REPORTED, id="Delta"),
         pytest.param(
-            "CloudFilesSource[t]",
-            {"seqNum": 9, **BACKFILL},
-            {"numFilesOutstanding": "238", "numBytesOutstanding": "163939124006", "approximateQueueSize": "0"},
-            Left(files=238, bytes=163939124006),
-            id="Auto Loader",
+            "CloudFilesSource[t]", CLOUD_FILES, CLOUD_FILES_LEFT, Left(files=238, bytes=163939124006), id="Auto Loader"
         ),
-        pytest.param(
-            "PubSub",
-            {"seqNum": 5, "fetchEpoch": 2},
-            {"numRecordsReadyToProcess": "1", "sizeOfRecordsReadyToProcess": "8"},
-            Left(rows=1, bytes=8),
-            id="Pub/Sub",
-        ),
-        pytest.param(
-            "KinesisV2[orders]",
-            [shard(0)],
-            {"avgMsBehindLatest": "32000.0", "maxMsBehindLatest": "33500", "totalPrefetchedBytes": "4096"},
-            Left(bytes=4096, seconds=33.5),
-            id="Kinesis",
-        ),
-        pytest.param(
-            "KinesisV2[orders]", [shard(0, "1500"), shard(1, "250")], {}, Left(seconds=1.5), id="Kinesis by shard"
-        ),
-        pytest.param(
-            "KinesisV2[orders]",
-            [shard(0, "90000", closed=True), shard(1, "250")],
-            {},
-            Left(seconds=0.25),
-            id="a closed shard does not count beside an open one",
-        ),
-        pytest.param(
-            "KinesisV2[orders]", [shard(0, "900", closed=True)], {}, Left(seconds=0.9), id="all shards are closed"
-        ),
+        pytest.param("PubSub", PUB_SUB, PUB_SUB_LEFT, Left(rows=1, bytes=8), id="Pub/Sub"),
+        pytest.param("KinesisV2[orders]", [shard(0)], KINESIS_LEFT, Left(bytes=4096, seconds=33.5), id="Kinesis"),
+        pytest.param("KinesisV2[orders]", [shard(0, "1500"), OPEN], {}, Left(seconds=1.5), id="Kinesis by shard"),
+        pytest.param("KinesisV2[orders]", [CLOSED, OPEN], {}, Left(seconds=0.25), id="closed beside an open shard"),
+        pytest.param("KinesisV2[orders]", [CLOSED], {}, Left(seconds=90.0), id="all shards are closed"),
         pytest.param("connector.kinesis", AWS_KINESIS, {}, NOTHING_REPORTED, id="Kinesis, AWS: nothing"),
-        pytest.param(
-            "KafkaV2[Subscribe[t]]",
-            {"t": {"0": 5}},
-            {"estimatedTotalBytesBehindLatest": "80.5", "maxOffsetsBehindLatest": "4"},
-            Left(bytes=80),
-            id="Kafka on Databricks",
-        ),
+        pytest.param("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, KAFKA_LEFT, Left(bytes=80), id="Kafka on Databricks"),
         pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "many"}, NOTHING_REPORTED, id="no number"),
         pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "-1"}, NOTHING_REPORTED, id="-1 is unknown"),
         pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "NaN"}, NOTHING_REPORTED, id="NaN"),
@@ -235,7 +183,7 @@ def test_what_is_left_is_what_the_source_reports(description, end, metrics, expe
     [
         pytest.param("DeltaSource[s3://lake/bronze/orders]", DELTA, "orders", id="the folder of a Delta table"),
         pytest.param("DeltaSource[]", DELTA, "DeltaSource", id="a Delta table without path"),
-        pytest.param("org.apache.iceberg.spark.source.SparkMicroBatchStream@1", ICEBERG, "iceberg", id="Iceberg"),
+        pytest.param(ICEBERG_STREAM, ICEBERG, "iceberg", id="Iceberg"),
         pytest.param("com.example.Stream@1f", 5, "Stream", id="the class of any other"),
     ],
 )
