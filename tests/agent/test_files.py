@@ -17,78 +17,73 @@ from tests.paths import ROOT
 FILES = "FileStreamSource[file:/landing]"
 
 
-@pytest.fixture
-def case(tmp_path):
+class Case:
     """A run that has read two files, which arrived at T0 and 3 s later; its collector, and what that has queued."""
 
-    class Case:
-        landing, checkpoint = tmp_path / "landing", tmp_path / "checkpoint"
-        run = run_of(FakeSession(), files=FileEntries(4, {"FileStreamSource": (0, 3)}))
-        box = queue()
-        asked = 0
+    def __init__(self, folder):
+        self.landing, self.checkpoint = folder / "landing", folder / "checkpoint"
+        self.log = self.checkpoint / "sources" / "0"
+        for made in (self.landing, self.log):
+            made.mkdir(parents=True)
+        self.box, self.run, self.asked = queue(), run_of(FakeSession()), 0
+        self.arrive(3, 0.0, 3.0)
+        self.collector = FileCollector(self.box, roster_of(self.run), self.where)
 
-        def arrive(self, entry, *seconds):
-            log = self.checkpoint / "sources" / "0"
-            for folder in (self.landing, log):
-                folder.mkdir(parents=True, exist_ok=True)
-            lines = ["v1"]
-            for number, after in enumerate(seconds):
-                file = self.landing / f"part {entry}-{number}.json"
-                file.touch()
-                os.utime(file, (T0 + after, T0 + after))
-                at = int((T0 + after) * 1000)
-                lines.append(json.dumps({"path": file.as_uri(), "timestamp": at, "batchId": entry}))
-            (log / str(entry)).write_text("\n".join(lines))
-            os.utime(self.landing, (T0 + 30, T0 + 30))
+    def arrive(self, entry, *seconds):
+        """A batch has ended that reads an entry with files of such ages."""
+        lines = ["v1"]
+        for number, after in enumerate(seconds):
+            file = self.landing / f"part {entry}-{number}.json"
+            file.touch()
+            os.utime(file, (T0 + after, T0 + after))
+            lines.append(json.dumps({"path": file.as_uri(), "timestamp": int((T0 + after) * 1000), "batchId": entry}))
+        (self.log / str(entry)).write_text("\n".join(lines))
+        os.utime(self.landing, (T0 + 30, T0 + 30))
+        self.run.files = FileEntries(entry + 1, {"FileStreamSource": (0, entry)})
 
-        def where(self, run):
-            self.asked += 1
-            return self.checkpoint.as_uri()
+    def where(self, run):
+        self.asked += 1
+        return self.checkpoint.as_uri()
 
-        def queued(self):
-            return taken(self.box)
+    def collect(self):
+        """What is told of the one source of each new batch."""
+        self.collector.collect()
+        return [build(BatchFiles, data).sources["FileStreamSource"] for _, data in taken(self.box)]
 
-    made = Case()
-    made.arrive(3, 0.0, 3.0)
-    made.collector = FileCollector(made.box, roster_of(made.run), lambda run: made.where(run))
-    return made
+
+@pytest.fixture
+def case(tmp_path):
+    return Case(tmp_path)
 
 
 def test_each_batch_is_told_once_with_the_times_of_its_files(case):
-    case.collector.collect()
-    case.collector.collect()
+    for _ in range(2):
+        case.collector.collect()
 
-    [(kind, data)] = case.queued()
+    [(kind, data)] = taken(case.box)
     files = build(BatchFiles, data)
     assert (kind, files.run_id, files.batch_id) == ("files", "run-1", 4)
     assert files.sources == {"FileStreamSource": FilesRead(2, T0, T0 + 3, T0 + 30)}
 
 
 def test_the_place_of_a_checkpoint_is_asked_for_once(case):
-    case.collector.collect()
+    newest = [files.newest for files in case.collect()]
     case.arrive(4, 9.0)
-    case.run.files = FileEntries(5, {"FileStreamSource": (0, 4)})
-    case.collector.collect()
-
-    assert [data["sources"]["FileStreamSource"]["newest"] for _, data in case.queued()] == [T0 + 3, T0 + 9]
-    assert case.asked == 1
+    newest += [files.newest for files in case.collect()]
+    assert (newest, case.asked) == ([T0 + 3, T0 + 9], 1)
 
 
 def test_a_run_without_file_sources_costs_no_question(case):
     for case.run.files in (None, FileEntries(4, {})):
-        case.collector.collect()
-    assert (case.queued(), case.asked) == ([], 0)
+        assert (case.collect(), case.asked) == ([], 0)
 
 
 def test_a_folder_that_files_also_leave_does_not_tell_when_one_came(case):
-    case.collector.collect()
+    assert [files.folder_changed for files in case.collect()] == [T0 + 30]
     for file in case.landing.iterdir():
         file.unlink()
     case.arrive(4, 9.0)
-    case.run.files = FileEntries(5, {"FileStreamSource": (0, 4)})
-    case.collector.collect()
-
-    assert [data["sources"]["FileStreamSource"]["folder_changed"] for _, data in case.queued()] == [T0 + 30, None]
+    assert [files.folder_changed for files in case.collect()] == [None]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +96,8 @@ def test_a_folder_that_files_also_leave_does_not_tell_when_one_came(case):
     ],
 )
 def test_a_checkpoint_that_cannot_be_read_is_left_alone(case, place):
-    collector = FileCollector(case.box, roster_of(case.run), lambda run: place)
-    collector.collect()
-    collector.collect()
-    assert case.queued() == []
+    case.collector = FileCollector(case.box, roster_of(case.run), lambda run: place)
+    assert case.collect() + case.collect() == []
 
 
 def test_a_batch_names_the_entries_of_its_file_sources_that_had_new_files():
@@ -132,17 +125,13 @@ def file_source(name, start, end):
 )
 def test_a_named_source_is_found_by_what_it_reads(case, described, found):
     """From Spark 4.2 on a source may have a name, which its progress does not say."""
-    sources = case.checkpoint / "sources"
-    (sources / "0").rename(sources / "orders")
-    (sources / "customers").mkdir()
+    case.log.rename(case.log.parent / "orders")
+    (case.log.parent / "customers").mkdir()
     folder = described.format(landing=case.landing.as_uri().replace("///", "/"))
-    case.run.files = FileEntries(4, {"FileStreamSource": (0, 3)}, {"FileStreamSource": folder})
-    case.collector.collect()
-
-    assert [build(BatchFiles, data).sources["FileStreamSource"].files for _, data in case.queued()] == [2] * found
+    case.run.files = case.run.files._replace(folders={"FileStreamSource": folder})
+    assert [files.files for files in case.collect()] == [2] * found
 
 
 def test_what_a_file_source_reads_is_in_its_description():
-    assert file_folders(batch(sources=(file_source("FileStreamSource", {}, {}), source()))) == {
-        "FileStreamSource": "file:/landing"
-    }
+    sources = (file_source("FileStreamSource", {}, {}), source())
+    assert file_folders(batch(sources=sources)) == {"FileStreamSource": "file:/landing"}
