@@ -1,7 +1,5 @@
 """Queries that read Kafka, as the worker's snapshot holds them, without Spark; and records to read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """A `_delta_log` on this machine's disk, written as Delta writes it, and a file system that counts what it is asked."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

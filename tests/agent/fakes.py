@@ -1,7 +1,5 @@
 """A session and its queries as the collectors see them, without Spark."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

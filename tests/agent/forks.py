@@ -3,8 +3,6 @@
 arguments: how many questions at least, and whether to attach (watched, bare)
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import json
 import multiprocessing

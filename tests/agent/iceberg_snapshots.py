@@ -1,7 +1,5 @@
 """The history of an Iceberg table in memory, with snapshots as Iceberg writes them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 arguments: the packages that may be imported beside the standard library, separated by commas, and modules that may not
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import resource

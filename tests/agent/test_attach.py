@@ -326,7 +326,6 @@ def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
         session = RemoteSession(f"session-{number}")
         last = attach(session)
         session.is_stopped = True
-
     assert list(watch_module._watches.values()) == [last]
     assert [each.spark for each in watch_module._hub.sessions.values()] == [session]
 

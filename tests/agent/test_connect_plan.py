@@ -1,7 +1,5 @@
 """What a Spark Connect client knows of the queries that it starts, from the real messages of its protocol."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.agent.connect_plan import MAX_PLANS, SentPlans, plan_of

@@ -1,7 +1,5 @@
 """The history of a Delta table from its log, and what it costs to follow it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.agent import delta_table
@@ -190,7 +188,6 @@ def test_a_table_that_was_dropped_and_created_again_is_followed_from_its_beginni
     left(table, at(6))
     log.expire(before=6)
     log.commit(0, 70)
-
     table.advance(-1, T0 + SURVEY_SECONDS)
     table.read_commits(0, 0)
     assert table.unread(at(0)) == TableRead(head=0, versions=1, files=1, bytes=70, since=T0)

@@ -78,7 +78,6 @@ def test_both_tell_the_same_tasks(spark, run):
     driver, rest = DriverStatus(spark), in_rest(spark)
     [stage, *_] = driver.job(done(run, driver).jobs[0])["stageIds"]
     both = [{each["taskId"]: each["taskMetrics"] for each in status.tasks(stage, 0, 64)} for status in (driver, rest)]
-
     assert both[0] == both[1]
     assert len(both[0]) == 2
     assert len(driver.tasks(stage, 0, 1)) == 1
@@ -95,7 +94,6 @@ def test_both_tell_the_same_executors(spark, run):
         [(each.executor_id, each.cores, each.completed_tasks, each.memory_max_bytes) for each in found]
         for found in (map(parse_executor, status.executors()) for status in (DriverStatus(spark), in_rest(spark)))
     ]
-
     assert fixed[0] == fixed[1]
     assert fixed[0][0][:2] == ("driver", 2)
 

@@ -1,7 +1,5 @@
 """What the log of a file sink says of each batch, and what it costs to follow it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -59,7 +59,6 @@ def case(tmp_path):
 def test_each_batch_is_told_once_with_the_times_of_its_files(case):
     for _ in range(2):
         case.collector.collect()
-
     [(kind, data)] = taken(case.box)
     files = build(BatchFiles, data)
     assert (kind, files.run_id, files.batch_id) == ("files", "run-1", 4)

@@ -1,7 +1,5 @@
 """A fork of the driver does not disturb it: no wrong answer of its JVM, no lost event, no port that is kept."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Offsets committed to a real broker's groups, and what happens without one."""
 
-from __future__ import annotations
-
 import re
 import time
 from concurrent.futures import Future
@@ -72,7 +70,6 @@ def test_kafkas_own_tool_lists_the_query_with_the_lag_that_the_exporter_shows(ka
     produce(kafka, topic, {0: 50, 1: 30, 2: 20})
     queries.read(query, {topic: {"0": 40, "1": 30, "2": 5}})
     commit(made)
-
     assert lag(kafka, f"ledgerops.{query}") == {(topic, "0"): 10, (topic, "1"): 0, (topic, "2"): 15}
 
 

@@ -1,7 +1,5 @@
 """Files of this machine through the Hadoop of a real session, and what is said of those that cannot be read."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 

@@ -59,7 +59,6 @@ def host_of(*executors, folder=None):
 
 def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
     host = host_of(EXECUTOR, folder=tmp_path / "not yet there")
-
     [executor] = host.executors
     assert (executor.run_seconds, executor.gc_seconds, executor.heap_peak_bytes) == (18.571, 0.378, 213361168)
     assert host.processes[0].role == "driver_python" and host.processes[0].memory_bytes > 1_000_000
@@ -227,7 +226,6 @@ LOST = {
 
 def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_other_address():
     host = host_of(EXECUTOR, LOST)
-
     [removed] = host.removed_executors
     assert [each.executor_id for each in host.executors] == ["driver"]
     assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)

@@ -1,7 +1,5 @@
 """What is left of an Iceberg table, by the ancestry of its snapshots."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.agent import iceberg_table

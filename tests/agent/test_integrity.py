@@ -61,11 +61,9 @@ def test_what_is_no_amount_is_left_out_and_ends_no_query(spark, tmp_path, schema
 
 def test_conflicts_are_counted_with_a_sample_of_hashed_keys(spark, tmp_path):
     rows = [(f"T{n % 9}",) for n in range(40)]
-
     conflicts = conflicts_of(
         observed(spark, tmp_path, rows, "`id of it` STRING", lambda frame: ledgerops.conflicts(frame, "id of it"))
     )
-
     assert conflicts.rows == 40
     assert len(conflicts.ids) == 5 and all(len(each) == 12 for each in conflicts.ids)
 

@@ -1,8 +1,6 @@
 """The worker judges a query when it reports something, and by the clock. What it finds, and when, is compared with a
 judgement every second."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import orjson

@@ -1,7 +1,5 @@
 """The collector of offsets against a real broker, and against none."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -125,7 +123,6 @@ def test_without_a_broker_the_reason_is_told():
     box, made = collector(reading())
     began = time.time()
     made.collect()
-
     found = told(box)["a"]
     assert (found["error"], found["run_id"]) == ("connection refused", "a-run-1")
     assert began - 1 <= found["unreachable_since"] <= time.time()

@@ -1,7 +1,5 @@
 """A job must run where packages are missing: unobserved if need be, and with two of them observed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -68,7 +68,6 @@ def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
     first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
     for run_id in ("run-1", "run-1", "a run that began before us"):
         heard.onQueryTerminated(JavaEvent({"runId": run_id}))
-
     assert (first.open, second.open, client.kept, len(connections)) == (False, True, [second], 1)
 
 
@@ -97,7 +96,6 @@ def test_each_kind_of_event_is_told_apart():
     heard.onQueryStarted(JavaEvent('{"a":1}'))
     heard.onQueryIdle(JavaEvent('{"b":1}'))
     heard.onQueryTerminated(JavaEvent('{"c":1}'))
-
     told = [(event.kind, event.data) for event in queue.take(0.0)]
     assert told == [("started", '{"a":1}'), ("idle", '{"b":1}'), ("terminated", '{"c":1}')]
 
@@ -116,7 +114,6 @@ def test_each_kind_of_event_is_told_apart():
 def test_a_query_that_the_end_of_its_application_makes_fail_has_not_failed(exception, jvm_ends, failed):
     queue, _, heard = listener(jvm_ends=lambda: jvm_ends)
     heard.onQueryTerminated(JavaEvent({"runId": "run-1", "exception": exception}))
-
     [event] = queue.take(0.0)
     data = json.loads(event.data)
     assert (data["exception"] is not None) == failed

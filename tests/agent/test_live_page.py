@@ -1,7 +1,5 @@
 """The text of the live page; tests/e2e shows it in a browser."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

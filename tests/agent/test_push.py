@@ -174,7 +174,6 @@ def test_the_receiver_says_when_to_come_back(receiver, pushing):
     receiver.answer = lambda handler: next(answers, reply())(handler)
     _, stats = pushing(receiver.url, otlp_interval=0.05)
     until(lambda: len(receiver.got) >= 2)
-
     assert receiver.got[1].at - receiver.got[0].at >= 1.0
     assert stats.not_exported["metrics", "refused"] == 1
 
@@ -185,7 +184,6 @@ def test_the_end_of_a_query_does_not_hurry_a_receiver_that_asked_for_time(receiv
     until(lambda: stats.not_exported["metrics", "refused"])
     pusher.notice(judged(ended=9.0))
     until(lambda: not pusher._due.is_set())
-
     assert len(receiver.got) == 1
 
 

@@ -1,7 +1,5 @@
 """The queue between collectors and the worker takes bounded memory."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 from ledgerops.agent import queue

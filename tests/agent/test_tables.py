@@ -1,7 +1,5 @@
 """What is queued of the tables of a run: after each batch, and when a table has moved or cannot be read."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 
@@ -72,7 +70,6 @@ def test_after_a_batch_what_is_left_is_told_anew_without_a_question(case):
     case.collect()
     case.files.questions()
     case.move(3)
-
     [told] = case.collect(after=1)
     assert told.sources == {"bronze": TableRead(head=2, versions=0, files=0, bytes=0)}
     assert case.files.questions() == []
@@ -158,7 +155,6 @@ def test_a_table_that_is_gone_is_told_once_and_leaves_what_was_known_and_the_sin
 def test_a_version_that_is_missing_is_told_and_nothing_wrong_is_said_of_what_is_left(case, missing, known):
     case.bronze.commit(3, 100)
     (case.bronze.log / f"{missing:020}.json").unlink()
-
     [told] = case.collect(fails=rf"bronze: version {missing} of the table is gone$")
     assert told.errors == {"bronze": f"version {missing} of the table is gone"}
     assert told.sources == known

@@ -229,7 +229,6 @@ def test_a_clock_that_is_right_or_nearly_so_makes_nothing_forgotten(make, caplog
     bench.see(**at(0.0, 1))
     bench.now, bench.set_back = T0 + 0.5, back
     bench.worker.turn()
-
     assert bench.worker._registry.queries["daily_counts"].history.last.batch_id == 1
     assert caplog.messages == []
 
@@ -369,7 +368,6 @@ def test_what_is_kept_of_an_exception(make, tmp_path, exception, settings, kept)
     bench = make(Recorder(tmp_path), judge=Diagnoser, **settings)
     bench.see()
     bench.end(exception=exception, error_class=exception and "BAD")
-
     *_, ended = read(tmp_path)
     assert ended.data["exception"] == kept
     assert bench.queries[NAME].state.history.failures == ({} if exception is None else {"BAD": 1})
@@ -399,7 +397,6 @@ def test_what_an_exception_quotes_is_masked_before_it_is_kept_anywhere(make, tmp
     bench = make(Recorder(tmp_path), judge=Diagnoser)
     bench.see()
     bench.end(exception=SECRET, error_class="BAD")
-
     found = everywhere(bench, tmp_path)
     assert "card number <masked> of" in found
     assert not [part for part in ("4111", "John", "hunter2") if part in found]
@@ -445,7 +442,6 @@ def test_a_snapshot_is_swapped_not_changed(make):
     bench.see()
     before = bench.worker.snapshot
     bench.see(batchId=8)
-
     assert before is not bench.worker.snapshot
     assert before.queries[NAME].families["ledgerops_batches_total"].series == (((), 1.0),)
 

@@ -40,7 +40,6 @@ def verdict(*causes, **changes):
 
 def test_root_causes_are_ranked_in_their_order_with_severity_text_and_instant():
     found = verdict(cause("slow-sink", "warning", 70.0), cause("key-skew", "info", 80.0))
-
     assert ROOT_CAUSE_INFO.read(found) == {
         ("slow-sink", "warning", "1", *CAUSE_TEXTS["slow-sink"]): 1.0,
         ("key-skew", "info", "2", *CAUSE_TEXTS["key-skew"]): 1.0,

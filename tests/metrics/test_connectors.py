@@ -1,7 +1,5 @@
 """What sources and sinks report of themselves, as families."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.metrics.connectors import MAX_VALUES, SINK_VALUE, SOURCE_VALUE

@@ -1,7 +1,5 @@
 """The catalogue is the contract: names, units, labels, and nothing that a recording holds is left out."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Families of a query that stand for all of its partitions."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.metrics.pressure import QUERY_HEADROOM

@@ -1,7 +1,5 @@
 """Series of executors: those that run tasks."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.metrics.resources import METRICS

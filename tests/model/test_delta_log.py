@@ -1,7 +1,5 @@
 """A commit of a Delta table from its entry in the log."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

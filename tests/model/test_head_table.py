@@ -1,7 +1,5 @@
 """The table of head offsets and times: right where the data say something, None where they do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.model import head_table

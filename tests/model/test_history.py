@@ -1,7 +1,5 @@
 """What is remembered of a query, over restarts, repetitions and silence."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, History, backlog
@@ -85,7 +83,6 @@ def test_the_last_runs_last_batch_may_be_heard_of_after_the_next_runs_start(reme
     assert [remembered.add(batch(1, started=T0 + 19.5)) for _ in range(2)] == [True, False]
     remembered.add(batch(5, run_id="run-2", started=T0 + 21))
     assert remembered.add(batch(2, started=T0 + 19.8)) is False
-
     assert (remembered.run_id, remembered.restarts, remembered.started_at) == ("run-2", 1, T0 + 20)
     assert ([each.batch_id for each in remembered.run], remembered.first_batch) == ([5], 5)
 
@@ -143,7 +140,6 @@ def test_an_answer_of_the_source_that_comes_late_is_passed_over(remembered):
     partition = ("t", "0")
     for at, head in [(10, 100), (20, 300), (15, 200)]:
         remembered.add_heads(Heads(T0 + at, {partition: head}, {partition: head - 100}))
-
     newest, oldest = (list(table[partition][0]) for table in (remembered.head_times, remembered.earliest_times))
     assert [heads.at - T0 for heads in remembered.heads] == [10, 20]
     assert (newest, oldest) == ([100, 300], [0, 200])

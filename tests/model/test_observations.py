@@ -1,7 +1,5 @@
 """Our own observations: what is not what its kind promises is refused, whole."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

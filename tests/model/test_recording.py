@@ -1,7 +1,5 @@
 """The recording: append, read, rotate; torn and bad lines."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -185,7 +183,6 @@ def test_a_record_that_is_too_long_is_counted_and_the_others_are_read(tmp_path):
     good = b'{"at":"2026-01-01T00:00:00.000Z","kind":"idle","query":"q","data":{"runId":"run-1"}}\n'
     path = tmp_path / "r.jsonl"
     path.write_bytes(good + b'{"at":"2026-01-01T00:00:01.000Z","kind":"%s"}\n' % (b"x" * (9 * 1024**2)) + good)
-
     found = replay(read(path))
     assert list(found.registry.queries) == ["q"]
     assert found.bad == 1

@@ -1,7 +1,5 @@
 """Spark's JSON as it is, in both dialects and on five versions, and its traps."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A registry with one query of each kind that a display must show."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 """One figure, one number: the head of the report, its JSON, the live page, its plots, the metrics and the findings say
 the same of one moment, over all recordings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

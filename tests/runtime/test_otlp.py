@@ -93,7 +93,6 @@ def values(made, value, **options):
 
 def test_a_delta_is_what_came_since_the_last_export_that_was_taken():
     made = encoder(delta=True)
-
     assert values(made, 5.0) == 5.0
     assert values(made, 8.0, taken=False) == 3.0
     assert values(made, 9.0) == 4.0  # what was not taken comes again

@@ -1,7 +1,5 @@
 """The library's way and ours give the same samples."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

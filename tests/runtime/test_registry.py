@@ -1,7 +1,5 @@
 """Observations in, state out: the traps of names, runs and repetition, and the totals."""
 
-from __future__ import annotations
-
 import copy
 import re
 from dataclasses import replace
@@ -53,7 +51,6 @@ def test_a_query_that_goes_on_unwatched_is_expected_no_more_until_it_is_seen_aga
     made = registry(event("started", name="windowed"), event("terminated", exception=None, unwatched=True))
     [state] = made.queries.values()
     assert [metric.read(made.view(state, T0)) for metric in (ACTIVE, EXPECTED)] == [{(): 0.0}, {}]
-
     made.ingest(event("started", name="windowed"))
     assert [metric.read(made.view(state, T0)) for metric in (ACTIVE, EXPECTED)] == [{(): 1.0}, {(): 1.0}]
     assert state.history.restarts == 0
@@ -257,7 +254,6 @@ def test_an_idle_event_of_the_run_before_does_not_make_the_new_one_idle():
     made.ingest(replace(event("started", "run-2", name="q"), at=T0 + 20))
     made.ingest(replace(event("idle", "run-1"), at=T0 + 9))
     assert made.queries["q"].history.idle_since is None
-
     made.ingest(replace(event("idle", "run-2"), at=T0 + 30))
     assert made.queries["q"].history.idle_since == T0 + 30
 

@@ -1,7 +1,5 @@
 """Replay: the moments at which a verdict is asked for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

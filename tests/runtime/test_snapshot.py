@@ -151,7 +151,6 @@ def test_a_snapshot_does_not_change_with_the_state():
 
 def test_of_the_partitions_the_worst_are_kept_and_the_sums_and_maxima_are_whole():
     families = snapshot(state_of(wide(300, head=lambda number: 5 + number)), budget=200).families
-
     kept = {int(labels[1]) for labels, _ in families["ledgerops_source_backlog_offsets"].series}
     assert 0 < len(kept) < 300
     assert kept == set(range(300 - len(kept), 300))

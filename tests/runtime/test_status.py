@@ -38,7 +38,6 @@ def test_the_document_is_json_without_nan_or_infinity(document):
 
 def test_a_query_that_is_found_ill_carries_its_root_cause_with_evidence_and_remedy(document):
     verdict = of(document, "daily_counts")["verdict"]
-
     skew = {"name": "ledgerops_skew_ratio", "value": 14.9, "unit": "ratio", "expected": "<= 3"}
     assert (verdict["rule"], verdict["severity"], verdict["summary"]) == ("key-skew", "critical", KEY_SKEW.summary)
     assert verdict["why"].startswith("skew ratio 14.90 (expected at most 3)")
@@ -80,7 +79,6 @@ def test_a_reader_of_a_table_says_what_is_unread_and_how_old_it_is():
 
 def test_a_query_before_its_first_batch_has_no_figures(document):
     told = of(document, "debit_credit_pairs")
-
     assert told["verdict"]["summary"] == "waiting for the first batch"
     for name in ("backlog", "drain_seconds", "batch", "watermark_lag", "state", "skew"):
         assert told[name] is None

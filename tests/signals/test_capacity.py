@@ -1,7 +1,5 @@
 """The line through batches: right where they support one, and otherwise the reason why not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

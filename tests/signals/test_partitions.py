@@ -1,7 +1,5 @@
 """Offsets by partition, and how many rows an offset is."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.signals.partitions import backlog_by_partition

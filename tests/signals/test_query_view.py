@@ -1,7 +1,5 @@
 """Signals of a query at one moment: what consumption hides, what grows while nothing happens, what is unknown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Ratios and scores of skew, None where they are no number."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -55,9 +53,7 @@ def test_executors_without_a_task_count_in_the_skew_of_executors(busy, tasks, ra
     stage = SimpleNamespace(tasks=tasks, executors=shares, records_median=0.0, seconds_median=0.0)
     on_cluster = (executor("driver", 0), *(executor(each, 1) for each in "012"))
     cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), on_cluster)])
-
     found = skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor", (None, None))
-
     assert found[0] == ratio
 
 

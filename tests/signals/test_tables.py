@@ -1,7 +1,5 @@
 """What is known of the tables of a query at one moment."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -36,7 +34,6 @@ def view(*samples):
 
 def test_what_is_left_of_a_table_is_exported_by_source():
     seen = view(tables(orders=LATE))
-
     assert UNREAD_VERSIONS.read(seen) == {("orders",): 4.0}
     assert UNREAD_FILES.read(seen) == {("orders",): 7.0}
     assert UNREAD_BYTES.read(seen) == {("orders",): 700.0}

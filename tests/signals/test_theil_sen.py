@@ -1,7 +1,5 @@
 """The line of Theil and Sen, which the metric, `ledgerops capacity` and the comparisons share."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.signals.theil_sen import Line, fit_line, pair_slopes

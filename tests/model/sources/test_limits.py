@@ -1,7 +1,5 @@
 """The options that bound a batch: recognised in any spelling, with their value in the unit of the option."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.model.sources import caps, is_limit

@@ -1,7 +1,5 @@
 """Each documented form of an offset: its kind, what can be subtracted, the place in a table, what is left."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
