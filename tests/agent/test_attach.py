@@ -1,5 +1,6 @@
 import json
 import logging
+import re
 import socket
 import threading
 import time
@@ -295,17 +296,6 @@ def test_an_unknown_column_cannot_be_instrumented(spark):
         ledgerops.instrument(spark.range(1), event_time="at")
 
 
-def test_what_is_no_session_gives_an_inert_watch(caplog):
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        watch = ledgerops.attach(object(), port=0)
-
-    assert watch.error is not None and "AttributeError" in watch.error
-    assert (watch.url, watch.port, watch.diagnose()["queries"]) == (None, None, [])
-    watch.close()
-    watch.close()
-    assert watch_module._hub is None
-
-
 class UnusedSession:
     """A session that is refused before it is asked for anything."""
 
@@ -313,11 +303,29 @@ class UnusedSession:
     __module__ = "pyspark.sql.connect.session"
 
 
-def test_bad_settings_do_not_stop_the_job_and_an_unknown_variable_is_logged(caplog, monkeypatch):
+NO_PORT = "UserError: arguments: port must be a whole number, not 'http'"
+
+
+@pytest.mark.parametrize(
+    ("session", "settings", "error"),
+    [
+        pytest.param(object(), {"port": 0}, r"AttributeError: .*", id="what is no session"),
+        pytest.param(UnusedSession(), {"port": "http"}, NO_PORT, id="bad settings"),
+    ],
+)
+def test_what_cannot_be_watched_does_not_stop_the_job(caplog, session, settings, error):
+    watch = ledgerops.attach(session, **settings)
+
+    assert re.fullmatch(error, watch.error)
+    assert (watch.url, watch.port, watch.diagnose()["queries"]) == (None, None, [])
+    for _ in range(2):
+        watch.close()
+    assert watch_module._hub is None
+
+
+def test_an_unknown_variable_is_logged(caplog, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_PROT", "1")
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        watch = ledgerops.attach(UnusedSession(), port="http")
-    assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
+    ledgerops.attach(UnusedSession(), port="http")
     assert "variable LEDGEROPS_PROT is unknown and ignored; did you mean LEDGEROPS_PORT?" in caplog.messages
 
 
