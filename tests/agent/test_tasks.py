@@ -163,10 +163,6 @@ def bench(spark):
     return Bench(spark.rest)
 
 
-def test_a_clock_that_is_set_back_delays_no_reading():
-    assert inspect.signature(TaskCollector).parameters["clock"].default is time.monotonic
-
-
 def test_the_newest_batch_is_summed_up_from_its_tasks(bench):
     [data] = bench.collect()
 
@@ -272,6 +268,12 @@ def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark, bench)
     bench.now += 5
     spark.batch(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
+    assert inspect.signature(TaskCollector).parameters["clock"].default is time.monotonic
+
+
+def test_without_a_batch_or_an_interface_nothing_is_asked(spark, bench):
+    bench.run.last_batch = None
+    assert (bench.collect(), spark.asked, Bench(None).collect()) == ([], [], [])
 
 
 def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(spark):
@@ -288,11 +290,6 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(
 
     assert read == set(run_ids)
     assert most <= MAX_QUESTIONS + 10, "what one batch takes may come on top"
-
-
-def test_a_query_without_batches_is_not_asked_for(spark, bench):
-    bench.run.last_batch = None
-    assert (bench.collect(), spark.asked) == ([], [])
 
 
 OTHERS = "1" * 8
@@ -358,10 +355,6 @@ def test_a_batch_that_takes_far_longer_is_asked_for_python_again(spark, bench):
 
     assert told == [None, None, None, 3.1]
     assert sum(path.startswith("/sql/") for path in spark.asked) == 3
-
-
-def test_without_an_interface_nothing_happens():
-    assert Bench(None).collect() == []
 
 
 def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
@@ -433,14 +426,21 @@ def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(millisecond
     assert batches_to_read(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
 
 
-@pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
-def test_executions_of_others_are_passed_over(description):
-    assert batches_to_read(page_of({**execution(1, 4, [6]), "description": description}), {RUN: 9}, {}) == {}
+OF_OLDER_SPARK = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
 
-def test_older_spark_writes_the_description_with_line_break_tags():
-    text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
-    assert batches_to_read(page_of({**execution(1, 4, [6]), "description": text}), {RUN: 9}, {})[RUN].batch_id == 8
+@pytest.mark.parametrize(
+    ("description", "found"),
+    [
+        pytest.param("count at app.py:5", {}, id="another job"),
+        pytest.param("", {}, id="none"),
+        pytest.param("id = x\nrunId = y\nbatch = z", {}, id="ids that are none"),
+        pytest.param(OF_OLDER_SPARK, {RUN: 8}, id="line break tags of an older Spark"),
+    ],
+)
+def test_the_batch_of_an_execution_is_read_from_its_description(description, found):
+    page = page_of({**execution(1, 4, [6]), "description": description})
+    assert {run: batch.batch_id for run, batch in batches_to_read(page, {RUN: 9}, {}).items()} == found
 
 
 @pytest.mark.parametrize(

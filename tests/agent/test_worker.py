@@ -95,21 +95,17 @@ class FullDisk(Recorder):
 
 
 def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(recorded, tmp_path):
-    recorded.see()
-
-    [seen] = read(tmp_path)
-    assert (seen.kind, seen.query, seen.data) == ("progress", "daily_counts", spark_json())
-    assert recorded.batches_total == (((), 1.0),)
-    assert [verdict.status for verdict in recorded.worker.snapshot.verdicts()] == ["healthy"]
-    assert recorded.stats.recording_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())
-    assert set(recorded.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
-
-
-def test_spark_json_is_recorded_untouched(recorded, tmp_path):
     text = json.dumps(spark_json(), indent=1).replace("\n", " ").replace("150.0", "150.00")
     recorded.see(data=text)
+
+    [seen] = read(tmp_path)
     [file] = tmp_path.iterdir()
-    assert text in file.read_text()
+    assert (seen.kind, seen.query, seen.data) == ("progress", "daily_counts", spark_json())
+    assert text in file.read_text(), "Spark's JSON is recorded untouched"
+    assert recorded.batches_total == (((), 1.0),)
+    assert [verdict.status for verdict in recorded.worker.snapshot.verdicts()] == ["healthy"]
+    assert recorded.stats.recording_bytes == file.stat().st_size
+    assert set(recorded.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
 
 
 @pytest.mark.parametrize(
@@ -181,10 +177,6 @@ def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cle
     assert bench.stats.recording_errors == 1
 
 
-def test_waiting_times_are_measured_with_a_clock_that_nobody_can_set():
-    assert inspect.signature(Worker).parameters["steady"].default is time.monotonic
-
-
 class Judge:
     """Finds every query healthy, and keeps what it was asked to judge."""
 
@@ -204,6 +196,7 @@ def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(ma
     bench.now += TICK_SECONDS
     bench.worker.turn()
     assert [view.now for view in judge.views] == [T0, T0 + TICK_SECONDS - 3600.0]
+    assert inspect.signature(Worker).parameters["steady"].default is time.monotonic
 
 
 def at(seconds, batch):
@@ -256,13 +249,10 @@ def test_the_answers_of_a_broker_are_judged_with_the_next_news_or_tick(make):
     bench.see("tasks", {"run_id": RUN, "batch_id": 1, "stages": [], "python_seconds": 0.0})
     assert bench.queries[NAME].at == bench.now
 
-
-def test_a_broker_that_does_not_answer_is_judged_at_once(make):
-    bench = make()
-    bench.see()
     bench.now += 1
-    bench.see("offsets", {"run_id": RUN, "latest": {}, "earliest": {}, "error": "timed out", "unreachable_since": T0})
-    assert bench.queries[NAME].at == bench.now
+    silent = {"run_id": RUN, "latest": {}, "earliest": {}, "error": "timed out", "unreachable_since": T0}
+    bench.see("offsets", silent)
+    assert bench.queries[NAME].at == bench.now, "a broker that does not answer is judged at once"
 
 
 @pytest.mark.parametrize(("queries", "seconds"), [(1, 5.0), (250, 5.0), (500, 10.0), (10_000, MAX_TICK_SECONDS)])
@@ -435,15 +425,6 @@ def test_the_ring_is_bounded(make, monkeypatch):
     kept = [decode(line).data["batchId"] for _, _, line in bench.worker.ring]
     assert kept == list(range(50 - len(kept), 50))
     assert sum(len(line) for _, _, line in bench.worker.ring) <= 5000
-
-
-def test_a_snapshot_is_swapped_not_changed(make):
-    bench = make()
-    bench.see()
-    before = bench.worker.snapshot
-    bench.see(batchId=8)
-    assert before is not bench.worker.snapshot
-    assert before.queries[NAME].families["ledgerops_batches_total"].series == (((), 1.0),)
 
 
 def test_the_series_that_were_cut_are_counted(make):
