@@ -34,11 +34,9 @@ def view(*samples):
 
 def test_what_is_left_of_a_table_is_exported_by_source():
     seen = view(tables(orders=LATE))
-    assert UNREAD_VERSIONS.read(seen) == {("orders",): 4.0}
-    assert UNREAD_FILES.read(seen) == {("orders",): 7.0}
-    assert UNREAD_BYTES.read(seen) == {("orders",): 700.0}
-    assert LAG.read(seen) == {("orders", "0"): T0 + 5}
-    assert QUERY_LAG.read(seen) == {(): T0 + 5}
+    left = [metric.read(seen) for metric in (UNREAD_VERSIONS, UNREAD_FILES, UNREAD_BYTES)]
+    assert left == [{("orders",): 4.0}, {("orders",): 7.0}, {("orders",): 700.0}]
+    assert (LAG.read(seen), QUERY_LAG.read(seen)) == ({("orders", "0"): T0 + 5}, {(): T0 + 5})
 
 
 def test_a_table_that_was_read_to_its_head_has_no_lag():
@@ -50,16 +48,19 @@ def test_a_table_that_was_read_to_its_head_has_no_lag():
 def test_what_is_not_known_is_absent():
     seen = view(tables(orders=TableRead(head=9, versions=4)))
     assert [metric.read(seen) for metric in (UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 4
-    assert (view().tables.versions, SINK_CHECKPOINT.read(view())) == ({}, {})
 
 
-def test_the_newest_sample_counts():
-    assert view(tables(orders=LATE), tables(at=T0 + 1, orders=DONE)).tables.versions == {"orders": 0}
-    assert view(tables(at=T0 + 1, orders=DONE), tables(orders=LATE)).tables.versions == {"orders": 0}
-
-
-def test_a_sample_of_an_earlier_run_does_not_count():
-    assert view(tables(run_id="run-0", orders=LATE)).tables.versions == {}
+@pytest.mark.parametrize(
+    ("samples", "versions"),
+    [
+        pytest.param([tables(orders=LATE), tables(at=T0 + 1, orders=DONE)], {"orders": 0}, id="the newest"),
+        pytest.param([tables(at=T0 + 1, orders=DONE), tables(orders=LATE)], {"orders": 0}, id="not one that is late"),
+        pytest.param([tables(run_id="run-0", orders=LATE)], {}, id="not that of an earlier run"),
+        pytest.param([], {}, id="none"),
+    ],
+)
+def test_which_sample_counts(samples, versions):
+    assert view(*samples).tables.versions == versions
 
 
 @pytest.mark.parametrize(
@@ -96,15 +97,21 @@ def test_a_commit_to_another_folder_counts_though_it_has_the_same_number():
     assert remembered.add_tables(tables(elsewhere, at=T0 + 61)) == [elsewhere]
 
 
-def test_the_files_of_a_batch_are_those_of_the_newest_commits():
-    few, many = ([commit(n, files=f, size=f * 100) for n in range(b, b + 5)] for b, f in ((0, 2), (5, 900)))
-    assert view(tables(*few, *many)).tables.files_per_commit == 900
+FEW, MANY = [commit(n) for n in range(5)], [commit(n, files=900, size=90_000) for n in range(5, 10)]
+LARGE = [commit(4, files=350, size=1_400_000), commit(5, files=0, size=0), commit(6, 350, 1_400_000)]
 
 
-def test_a_batch_writes_so_many_files_of_such_a_size():
-    seen = view(tables(commit(4, files=350, size=1_400_000), commit(5, files=0, size=0), commit(6, 350, 1_400_000)))
-    assert (seen.tables.files_per_commit, seen.tables.bytes_per_file) == (350.0, 4000.0)
-    assert (view().tables.files_per_commit, view().tables.bytes_per_file) == (None, None)
+@pytest.mark.parametrize(
+    ("commits", "files", "size"),
+    [
+        pytest.param([*FEW, *MANY], 900, 100.0, id="those of the newest commits"),
+        pytest.param(LARGE, 350.0, 4000.0, id="without a commit that has none"),
+        pytest.param([], None, None, id="no commit"),
+    ],
+)
+def test_a_batch_writes_so_many_files_of_such_a_size(commits, files, size):
+    seen = view(tables(*commits)).tables
+    assert (seen.files_per_commit, seen.bytes_per_file) == (files, size)
 
 
 @pytest.mark.parametrize(
