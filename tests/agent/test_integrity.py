@@ -13,35 +13,36 @@ from ledgerops.model.spark_progress import parse_progress
 pytestmark = pytest.mark.spark
 
 
-def observed(spark, tmp_path, rows, schema, books):
+@pytest.fixture
+def observed(spark, tmp_path):
     """The progress of the one batch that reads these rows, through `books`."""
-    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "input"))
-    stream = spark.readStream.schema(schema).parquet(str(tmp_path / "input"))
-    query = books(stream).writeStream.format("noop").trigger(availableNow=True).start()
-    assert query.awaitTermination(120)
-    return parse_progress(json.loads(query.lastProgress.json))
+
+    def read(rows, schema, books=both):
+        spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "input"))
+        stream = spark.readStream.schema(schema).parquet(str(tmp_path / "input"))
+        query = books(stream).writeStream.format("noop").trigger(availableNow=True).start()
+        assert query.awaitTermination(120)
+        return parse_progress(json.loads(query.lastProgress.json))
+
+    return read
 
 
 def both(frame, change=lambda rows: rows):
     return ledgerops.book(change(ledgerops.book(frame, "in", amount="amount")), "out", amount="amount")
 
 
-def test_a_balanced_batch_has_the_same_rows_and_the_same_exact_sum(spark, tmp_path):
+def test_a_balanced_batch_has_the_same_rows_and_the_same_exact_sum(observed):
     rows = [(Decimal("9007199254740993.01"),), (Decimal("0.01"),), (Decimal("-5.00"),), (None,)]
-    book = book_of(observed(spark, tmp_path, rows, "amount DECIMAL(18,2)", both))
+    book = book_of(observed(rows, "amount DECIMAL(18,2)"))
     assert (book.rows_in, book.rows_out, book.amount_in) == (4, 4, Decimal("9007199254740988.02"))
     assert book.balanced
 
 
-def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(spark, tmp_path):
-    rows = [(Decimal(n),) for n in range(1, 101)]
+def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(observed):
+    def filtered(frame):
+        return both(frame, lambda rows: rows.where("amount > 3"))
 
-    book = book_of(
-        observed(
-            spark, tmp_path, rows, "amount DECIMAL(18,2)", lambda frame: both(frame, lambda r: r.where("amount > 3"))
-        )
-    )
-
+    book = book_of(observed([(Decimal(n),) for n in range(1, 101)], "amount DECIMAL(18,2)", filtered))
     assert (book.rows, book.amount) == (3, Decimal(6))
 
 
@@ -54,16 +55,14 @@ def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(spa
         pytest.param("amount DECIMAL(18,2)", [(None,)], Decimal(0), id="no amount at all"),
     ],
 )
-def test_what_is_no_amount_is_left_out_and_ends_no_query(spark, tmp_path, schema, rows, total):
-    book = book_of(observed(spark, tmp_path, rows, schema, both))
+def test_what_is_no_amount_is_left_out_and_ends_no_query(observed, schema, rows, total):
+    book = book_of(observed(rows, schema))
     assert (book.rows_in, book.amount_in, book.balanced) == (len(rows), total, True)
 
 
-def test_conflicts_are_counted_with_a_sample_of_hashed_keys(spark, tmp_path):
+def test_conflicts_are_counted_with_a_sample_of_hashed_keys(observed):
     rows = [(f"T{n % 9}",) for n in range(40)]
-    conflicts = conflicts_of(
-        observed(spark, tmp_path, rows, "`id of it` STRING", lambda frame: ledgerops.conflicts(frame, "id of it"))
-    )
+    conflicts = conflicts_of(observed(rows, "`id of it` STRING", lambda frame: ledgerops.conflicts(frame, "id of it")))
     assert conflicts.rows == 40
     assert len(conflicts.ids) == 5 and all(len(each) == 12 for each in conflicts.ids)
 

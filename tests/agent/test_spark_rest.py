@@ -10,14 +10,14 @@ from tests.serving import Quiet, serving
 
 
 @contextmanager
-def server(answer):
+def server(answer, *details, **headers):
     """`answer` is a function of the handler. Yields the REST interface and the list of what it was asked."""
     asked = []
 
     class Handler(Quiet):
         def do_GET(self):
             asked.append(self.path)
-            answer(self)
+            answer(self, *details, **headers)
 
     with serving(Handler) as running:
         yield SparkRest(running.url, "app-1"), asked
@@ -53,9 +53,9 @@ def test_an_address_where_nothing_listens_is_named():
 
 
 def test_a_stage_that_spark_does_not_keep_is_none_and_any_other_error_has_its_status():
-    with server(lambda handler: send(handler, b"no such stage", 404)) as (rest, _):
+    with server(send, b"no such stage", 404) as (rest, _):
         assert rest.stage(9, with_tasks=True) is rest.job(9) is None
-    with server(lambda handler: send(handler, b"busy", 503)) as (rest, _), pytest.raises(HTTPError) as found:
+    with server(send, b"busy", 503) as (rest, _), pytest.raises(HTTPError) as found:
         rest.stage(9, with_tasks=True)
     assert found.value.code == 503
 
@@ -73,12 +73,9 @@ def test_where_another_address_answers_it_is_asked():
 
 def test_an_answer_that_is_too_long_is_refused(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.spark_rest.MAX_ANSWER_BYTES", 10)
-    with server(lambda handler: send(handler, b"[1]" + b" " * 7)) as (rest, _):
+    with server(send, b"[1]" + b" " * 7) as (rest, _):
         assert rest.executors() == [1]
-    with (
-        server(lambda handler: send(handler, b"[1]" + b" " * 8)) as (rest, _),
-        pytest.raises(ValueError, match="more than 10 bytes"),
-    ):
+    with server(send, b"[1]" + b" " * 8) as (rest, _), pytest.raises(ValueError, match="more than 10 bytes"):
         rest.executors()
 
 

@@ -13,18 +13,16 @@ def executor(name: str, cores: int, run_seconds: float) -> Executor:
     return Executor(name, True, cores, 0, 0, 0, run_seconds, 1.0, 0, 2**30)
 
 
+OF_CLUSTER = (executor("driver", 0, 299.0), executor("0", 2, 12.0), executor("1", 2, 10.0))
+
+
 @pytest.mark.parametrize(
     ("executors", "series"),
     [
-        pytest.param(
-            (executor("driver", 0, 299.0), executor("0", 2, 12.0), executor("1", 2, 10.0)),
-            {("0",): 12.0, ("1",): 10.0},
-            id="on a cluster the driver runs no tasks: its run time is its uptime",
-        ),
+        pytest.param(OF_CLUSTER, {("0",): 12.0, ("1",): 10.0}, id="on a cluster the driver's run time is its uptime"),
         pytest.param((executor("driver", 2, 12.0),), {("driver",): 12.0}, id="in local mode it runs all"),
         pytest.param((executor("driver", 0, 299.0),), {}, id="a cluster that has given no executor yet"),
     ],
 )
 def test_only_executors_that_run_tasks_have_series(executors, series):
-    look = Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)
-    assert RUN_SECONDS.read(look) == series
+    assert RUN_SECONDS.read(Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)) == series

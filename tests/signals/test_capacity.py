@@ -14,25 +14,18 @@ def test_a_fit_splits_batch_time_into_overhead_and_rate():
     assert rate == pytest.approx(2000)
 
 
+ALIKE, EACH_LARGER = [1000, 1001, 999, 1000, 1002, 1000, 998, 1000], [100, 200, 300, 400, 500, 600, 700, 800]
+SAME_SIZE = "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
+NOISE = "more rows take longer in only 55% of the pairs of batches"
+
+
 @pytest.mark.parametrize(
     ("rows", "seconds", "reason"),
     [
         pytest.param([100] * 3, [1.0] * 3, "only 3 batches have rows; 8 are needed", id="too few"),
-        pytest.param(
-            [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
-            [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],
-            "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)",
-            id="all of one size",
-        ),
-        pytest.param(
-            [100, 200, 300, 400, 500, 600, 700, 800], [2.0] * 8, "batch time does not grow with the rows", id="flat"
-        ),
-        pytest.param(
-            [100, 200, 300, 400, 500, 600, 700, 800],
-            [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5],
-            "more rows take longer in only 55% of the pairs of batches",
-            id="noise",
-        ),
+        pytest.param(ALIKE, [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0], SAME_SIZE, id="all of one size"),
+        pytest.param(EACH_LARGER, [2.0] * 8, "batch time does not grow with the rows", id="flat"),
+        pytest.param(EACH_LARGER, [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5], NOISE, id="noise"),
     ],
 )
 def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):

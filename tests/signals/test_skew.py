@@ -38,6 +38,14 @@ def executor(name: str, cores: int) -> Executor:
     return Executor(name, True, cores, 0, 0, 0, 0.0, 0.0, 0, 0)
 
 
+def of_executors(busy: dict[str, float], tasks: int, *executors: Executor) -> tuple[float, float] | None:
+    """The skew of executors in a stage whose tasks kept some busy for so many seconds."""
+    shares = {name: ExecutorShare(1, seconds, 10) for name, seconds in busy.items()}
+    stage = SimpleNamespace(tasks=tasks, executors=shares, records_median=0.0, seconds_median=0.0)
+    cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)])
+    return skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor")
+
+
 @pytest.mark.parametrize(
     ("busy", "tasks", "ratio"),
     [
@@ -49,17 +57,9 @@ def executor(name: str, cores: int) -> Executor:
     ],
 )
 def test_executors_without_a_task_count_in_the_skew_of_executors(busy, tasks, ratio):
-    shares = {name: ExecutorShare(1, seconds, 10) for name, seconds in busy.items()}
-    stage = SimpleNamespace(tasks=tasks, executors=shares, records_median=0.0, seconds_median=0.0)
-    on_cluster = (executor("driver", 0), *(executor(each, 1) for each in "012"))
-    cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), on_cluster)])
-    found = skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor", (None, None))
-    assert found[0] == ratio
+    found = of_executors(busy, tasks, executor("driver", 0), *(executor(each, 1) for each in "012"))
+    assert (found and found[0]) == ratio
 
 
 def test_in_local_mode_there_is_no_skew_of_executors():
-    stage = SimpleNamespace(
-        tasks=2, executors={"driver": ExecutorShare(2, 2.0, 10)}, records_median=0.0, seconds_median=0.0
-    )
-    cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), (executor("driver", 2),))])
-    assert "executor" not in skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios
+    assert of_executors({"driver": 2.0}, 2, executor("driver", 2)) is None
