@@ -26,25 +26,11 @@ class Queries:
 
     def read(self, query: str, *sources: Ends, run: str = "run-1", description: str = "KafkaV2[Subscribe[t]]") -> None:
         self.batch += 1
-        told = [
-            {
-                "description": description,
-                "startOffset": ends,
-                "endOffset": ends,
-                "latestOffset": ends,
-                "numInputRows": 1,
-            }
-            for ends in sources
-        ]
+        offsets = ("startOffset", "endOffset", "latestOffset")
+        told = [{"description": description, "numInputRows": 1, **dict.fromkeys(offsets, ends)} for ends in sources]
         at = T0 + 2.0 * self.batch
-        data = spark_json(
-            name=query,
-            id=f"id-{query}",
-            runId=f"{query}-{run}",
-            batchId=self.batch,
-            timestamp=format_instant(at),
-            sources=told,
-        )
+        ids = {"name": query, "id": f"id-{query}", "runId": f"{query}-{run}", "batchId": self.batch}
+        data = spark_json(timestamp=format_instant(at), sources=told, **ids)
         self.registry.ingest(Observation(at, "progress", None, data), origin=self)
 
     def end(self, query: str) -> None:

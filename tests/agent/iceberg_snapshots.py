@@ -24,16 +24,12 @@ class History:
         files = int(before["summary"]["total-data-files"]) if before is not None else 0
         summary = {"operation": operation, "total-data-files": str(files + len(sizes))}
         if sizes:  # Iceberg leaves out what is 0
-            summary["added-data-files"], summary["added-records"] = str(len(sizes)), str(10 * len(sizes))
+            summary |= {"added-data-files": str(len(sizes)), "added-records": str(10 * len(sizes))}
             summary["added-files-size"] = str(sum(sizes))
         if by is not None:
             summary |= {"spark.sql.streaming.queryId": by[0], "spark.sql.streaming.epochId": str(by[1])}
-        version = (7919 * (number + 1)) % 104729
-        self.snapshots[version] = {
-            "snapshot-id": version,
-            "timestamp-ms": int((T0 + 10 * number) * 1000),
-            "summary": summary,
-        }
+        version, at = (7919 * (number + 1)) % 104729, int((T0 + 10 * number) * 1000)
+        self.snapshots[version] = {"snapshot-id": version, "timestamp-ms": at, "summary": summary}
         if self.head is not None:
             self.snapshots[version]["parent-snapshot-id"] = self.head
         self.head = version

@@ -58,9 +58,9 @@ def test_the_command_names_the_trigger(fields, trigger):
 
 
 def test_the_command_names_the_output_mode_and_the_caps_of_its_sources():
-    assert plan_of("run-1", sent(output_mode="Update")) == Plan(
-        "run-1", "processing_time", 0.0, output_mode="update", rate_limits={"maxoffsetspertrigger": "500"}
-    )
+    caps = {"maxoffsetspertrigger": "500"}
+    updating = Plan("run-1", "processing_time", 0.0, output_mode="update", rate_limits=caps)
+    assert plan_of("run-1", sent(output_mode="Update")) == updating
     assert plan_of("run-1", sent()).output_mode == "append"
 
 

@@ -21,8 +21,7 @@ def run(spark, tmp_path_factory):
         return value
 
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).option("numPartitions", 2).load()
-    slow = F.udf(slowly, "long")
-    counts = rows.groupBy((slow("value") % 10).alias("key")).count()
+    counts = rows.groupBy((F.udf(slowly, "long")("value") % 10).alias("key")).count()
     writer = counts.writeStream.format("noop").outputMode("update")
     query = writer.option("checkpointLocation", str(tmp_path_factory.mktemp("checkpoint"))).start()
     try:

@@ -6,7 +6,6 @@ from typing import Any
 from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, Status, Verdict
 from ledgerops.model.records import Plan, Progress, StateOperator
 from ledgerops.runtime.registry import QueryRegistry, QueryState
-from ledgerops.signals.query_view import QueryView
 from tests.build import batch, operator, source
 
 NOW = 1_800_000_300.0
@@ -45,10 +44,7 @@ QUERY_FAILED = Finding(
 
 
 def no_judge() -> Any:
-    def judge(view: QueryView) -> Verdict:
-        return Verdict(view.query, view.now, "healthy", 100)
-
-    return judge
+    return lambda view: Verdict(view.query, view.now, "healthy", 100)
 
 
 def add_query(
@@ -71,6 +67,12 @@ def add_query(
     return state
 
 
+PHASES = {  # shares of a batch's time
+    "latest_offset": 0.02, "query_planning": 0.12, "get_batch": 0.01, "wal_commit": 0.08, "add_batch": 0.68,
+    "commit_offsets": 0.07,
+}  # fmt: skip
+
+
 def batches(
     query: str,
     count: int = 140,
@@ -82,16 +84,19 @@ def batches(
     gap: float = 2.0,
 ) -> list[Progress]:
     """`count` batches up to now, of slightly changing size; five partitions, the first with twice the rows."""
-    read = 0
-    made = []
+    made, read = [], 0
     for number in range(count):
         wave = 1 + 0.15 * math.sin(number / 7) + 0.05 * math.sin(number * 2.3)
         took, got = seconds * wave, round(rows * wave)
         started = NOW - (count - number) * gap
-        shares = [2, 1, 1, 1, 1]
-        start = {("transactions", str(i)): read * share // 6 for i, share in enumerate(shares)}
-        end = {("transactions", str(i)): (read + got) * share // 6 for i, share in enumerate(shares)}
-        latest = {key: value + round(left * number / 5) for key, value in end.items()}
+        shares = {("transactions", str(i)): share for i, share in enumerate([2, 1, 1, 1, 1])}
+        start = {partition: read * share // 6 for partition, share in shares.items()}
+        end = {partition: (read + got) * share // 6 for partition, share in shares.items()}
+        latest = {partition: value + round(left * number / 5) for partition, value in end.items()}
+        grown = [
+            operator(name=each.name, rows=each.rows + 90 * number, memory_bytes=each.memory_bytes + number * 9000)
+            for each in state
+        ]
         made.append(
             batch(
                 number,
@@ -101,20 +106,8 @@ def batches(
                 duration=took,
                 rows=got,
                 sources=(source(got, start, end, latest),),
-                phases={
-                    "latest_offset": 0.02 * took,
-                    "query_planning": 0.12 * took,
-                    "get_batch": 0.01 * took,
-                    "wal_commit": 0.08 * took,
-                    "add_batch": 0.68 * took,
-                    "commit_offsets": 0.07 * took,
-                },
-                operators=tuple(
-                    operator(
-                        name=each.name, rows=each.rows + 90 * number, memory_bytes=each.memory_bytes + number * 9000
-                    )
-                    for each in state
-                ),
+                phases={phase: share * took for phase, share in PHASES.items()},
+                operators=tuple(grown),
                 watermark=started - late if late is not None else None,
             )
         )
@@ -124,35 +117,20 @@ def batches(
 
 def demo_fleet() -> QueryRegistry:
     registry = QueryRegistry(no_judge)
-    add_query(registry, "large_credits", "healthy", 100, batches=batches("large_credits", seconds=0.4))
-    add_query(
-        registry,
-        "dedup_transactions",
-        "healthy",
-        100,
-        batches=batches("dedup_transactions", state=(operator(name="dedupe", rows=40000),), late=12.0, seconds=0.8),
-    )
-    add_query(
-        registry,
-        "daily_counts",
-        "falling_behind",
-        38,
-        (KEY_SKEW,),
-        batches("daily_counts", count=46, rows=52400, seconds=6.4, left=2600, state=(operator(),), late=30.0, gap=6.5),
-    )
-    add_query(
-        registry,
-        "customer_sessions",
-        "pressured",
-        74,
-        (TRIGGER_OVERRUN,),
-        batches("customer_sessions", rows=4000, seconds=1.85, state=(operator(rows=1_204_000),), late=95.0),
-    )
+
+    def add(query: str, status: Status, health: int, *findings: Finding, **told: Any) -> QueryState:
+        return add_query(registry, query, status, health, findings, batches(query, **told))
+
+    add("large_credits", "healthy", 100, seconds=0.4)
+    dedupe = operator(name="dedupe", rows=40000)
+    add("dedup_transactions", "healthy", 100, state=(dedupe,), late=12.0, seconds=0.8)
+    skewed = {"count": 46, "rows": 52400, "seconds": 6.4, "left": 2600, "late": 30.0, "gap": 6.5}
+    add("daily_counts", "falling_behind", 38, KEY_SKEW, state=(operator(),), **skewed)
+    sessions = operator(rows=1_204_000)
+    add("customer_sessions", "pressured", 74, TRIGGER_OVERRUN, rows=4000, seconds=1.85, state=(sessions,), late=95.0)
     add_query(registry, "debit_credit_pairs", "starting", 100)
-    failed = add_query(
-        registry, "enriched_transactions", "failed", 0, (QUERY_FAILED,), batches("enriched_transactions", count=60)
-    )
+    failed = add("enriched_transactions", "failed", 0, QUERY_FAILED, count=60)
     failed.history.end(NOW - 100, "run-1", "org.apache.spark.SparkRuntimeException: bad row", "USER_RAISED_EXCEPTION")
-    idle = add_query(registry, HOSTILE, "idle", 100, batches=batches(HOSTILE, count=40))
+    idle = add(HOSTILE, "idle", 100, count=40)
     idle.history.idle(NOW - 10)
     return registry

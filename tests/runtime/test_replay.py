@@ -65,7 +65,5 @@ def test_a_long_silence_is_not_asked_about_for_ever():
 
 
 def test_what_is_no_record_is_counted_and_passed_over():
-    broken = Observation(T0, "progress", None, {"batchId": "x"})
-    result = replay([broken, seen(0)])
-    assert result.bad == 1
-    assert list(result.registry.queries) == ["daily_counts"]
+    result = replay([Observation(T0, "progress", None, {"batchId": "x"}), seen(0)])
+    assert (result.bad, list(result.registry.queries)) == (1, ["daily_counts"])
