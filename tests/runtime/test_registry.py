@@ -273,11 +273,17 @@ def come_and_go(made, count, at=lambda number: T0, name="query_{}"):
         made.ingest(replace(event("terminated", f"run-{number}", exception=None), at=at(number)))
 
 
-def test_queries_that_come_and_go_do_not_fill_the_memory():
+@pytest.mark.parametrize(
+    ("name", "count", "queries", "names"),
+    [
+        pytest.param("query_{}", 3 * MAX_ENDED_QUERIES, MAX_ENDED_QUERIES, MAX_ENDED_QUERIES, id="queries"),
+        pytest.param("windowed", MAX_RUNS + 50, 1, MAX_RUNS, id="runs of one query"),
+    ],
+)
+def test_what_comes_and_goes_does_not_fill_the_memory(name, count, queries, names):
     made = registry()
-    come_and_go(made, 3 * MAX_ENDED_QUERIES)
-    assert len(made.queries) <= MAX_ENDED_QUERIES
-    assert len(made._query_names) <= MAX_ENDED_QUERIES
+    come_and_go(made, count, name=name)
+    assert (len(made.queries), len(made._query_names)) == (queries, names)
 
 
 def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before_it():
@@ -287,13 +293,6 @@ def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before
     made.ingest(event("started", "other", name="one_more"))
     made.ingest(event("started", "new", name="long_known"))
     assert made.queries["long_known"].history.restarts == 1
-
-
-def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
-    made = registry()
-    come_and_go(made, MAX_RUNS + 50, name="windowed")
-    assert list(made.queries) == ["windowed"]
-    assert len(made._query_names) == MAX_RUNS
 
 
 RECORDS = [orjson.loads(line) for line in (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines()]
