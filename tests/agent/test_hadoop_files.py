@@ -26,15 +26,11 @@ def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
         assert len(files.read(path, 1000)) == 100
 
 
-def test_a_file_that_is_not_there_has_no_status_and_cannot_be_read(files, tmp_path):
+def test_a_file_that_is_not_there_has_no_status_and_neither_it_nor_a_folder_can_be_read(files, tmp_path):
     absent = str(tmp_path / "absent")
-    assert not files.exists(absent)
-    assert files.status(absent) is None
+    assert (files.exists(absent), files.status(absent)) == (False, None)
     with pytest.raises(FileError, match="FileNotFoundException"):
         files.read(absent, 5)
-
-
-def test_a_folder_cannot_be_read(files, tmp_path):
     assert files.status(str(tmp_path)) is not None
     with pytest.raises(FileError):
         files.read(str(tmp_path), 5)
