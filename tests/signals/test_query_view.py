@@ -287,15 +287,9 @@ def test_a_broker_without_an_answer_leaves_what_it_said_before():
     seen = history(READ)
     seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
     seen.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
-    lag = QueryView(seen, T0 + 20).lag
-    assert (lag.unread, lag.asked.error, lag.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
-
-
-def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
-    seen = history(READ)
-    seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
-    lag = QueryView(seen, T0 + 5).lag
-    assert (lag.heads, lag.asked) == (None, None)
+    late, early = QueryView(seen, T0 + 20).lag, QueryView(seen, T0 + 5).lag
+    assert (late.unread, late.asked.error, late.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
+    assert (early.heads, early.asked) == (None, None), "what was asked after the moment is not known then"
 
 
 @pytest.mark.parametrize(
@@ -311,16 +305,12 @@ def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
         pytest.param(LEFT, [(4, 300, 0), (104, 300, 100)], KEEPS, 100.0, id="the smaller of both"),
         pytest.param(LEFT, [], KEEPS, None, id="nobody asks the broker"),
         pytest.param([], [(104, 300, 0)], KEEPS, None, id="nothing was consumed yet"),
+        pytest.param(stream([500], [100]), [(100, 600, 0)], KEEPS, None, id="older than the table: no known age"),
     ],
 )
 def test_headroom(batches, looks, keeps, headroom):
     seen = asked(batches, *looks, keeps=keeps) if batches else QueryView(History("q"), T0)
     assert seen.lag.headroom == ({} if headroom is None else {PARTITION: pytest.approx(headroom)})
-
-
-def test_an_offset_older_than_the_table_has_no_known_age():
-    [old] = stream(heads=[500], ends=[100])
-    assert asked([old], (100, 600, 0)).lag.headroom == {}
 
 
 def test_of_two_sources_that_read_one_partition_the_slower_counts():
@@ -332,11 +322,6 @@ def machine(at, *cores):
     """A look at the driver's machine, with an executor of so many cores or in vain."""
     executors = tuple(Executor("1", True, each, 0, 0, 0, 0.0, 0.0, 0, 0) for each in cores)
     return Host(T0 + at, 8, 0.1, None, None, None, None, (), executors)
-
-
-def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
-    assert QueryView(history([batch()]), T0 + 60, [machine(0, 4), machine(10)]).cluster.cores == 4
-    assert QueryView(history([batch()]), T0 + 60, [machine(0)]).cluster.cores is None
 
 
 @pytest.mark.parametrize(
@@ -358,11 +343,17 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
     assert (view([two(number) for number in range(5)]).lag.seconds is not None) is known
 
 
-def test_what_the_machine_did_after_the_moment_is_not_looked_at():
-    """The looks at a driver's machine go on when one of its queries has ended."""
-    then = QueryView(history([batch()]), T0 + 15, [machine(0, 4), machine(10, 4), machine(20, 8)])
-    assert [look.at - T0 for look in then.hosts] == [0, 10]
-    assert then.cluster.cores == 4
+@pytest.mark.parametrize(
+    ("looks", "seen", "cores"),
+    [
+        pytest.param([(0, 4), (10, 4), (20, 8)], [0, 10], 4, id="looks go on when the query has ended"),
+        pytest.param([(0, 4), (10,)], [0, 10], 4, id="one asked for the executors in vain"),
+        pytest.param([(0,)], [0], None, id="nobody knows of executors"),
+    ],
+)
+def test_of_the_machine_what_was_seen_until_the_moment_counts(looks, seen, cores):
+    then = QueryView(history([batch()]), T0 + 15, [machine(*look) for look in looks])
+    assert ([look.at - T0 for look in then.hosts], then.cluster.cores) == (seen, cores)
 
 
 @pytest.mark.parametrize(

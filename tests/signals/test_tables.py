@@ -39,15 +39,11 @@ def test_what_is_left_of_a_table_is_exported_by_source():
     assert (LAG.read(seen), QUERY_LAG.read(seen)) == ({("orders", "0"): T0 + 5}, {(): T0 + 5})
 
 
-def test_a_table_that_was_read_to_its_head_has_no_lag():
-    seen = view(tables(orders=DONE))
-    assert UNREAD_VERSIONS.read(seen) == {("orders",): 0.0}
-    assert LAG.read(seen) == {("orders", "0"): float("inf")}
-
-
-def test_what_is_not_known_is_absent():
-    seen = view(tables(orders=TableRead(head=9, versions=4)))
-    assert [metric.read(seen) for metric in (UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 4
+def test_a_table_that_was_read_to_its_head_has_no_lag_and_what_is_not_known_is_absent():
+    done, unknown = view(tables(orders=DONE)), view(tables(orders=TableRead(head=9, versions=4)))
+    assert UNREAD_VERSIONS.read(done) == {("orders",): 0.0}
+    assert LAG.read(done) == {("orders", "0"): float("inf")}
+    assert [metric.read(unknown) for metric in (UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 4
 
 
 @pytest.mark.parametrize(
