@@ -21,14 +21,11 @@ def test_an_absent_an_equal_and_an_earlier_value_are_no_move(later):
     assert after((100.0, 0.0), (105.0, 2.0), (later, 4.0)) == Advance(105.0, 2.0, 100.0, 0.0, 1, 2.0)
 
 
-def test_nothing_is_known_before_the_first_value():
+def test_nothing_is_known_before_the_first_value_and_no_pace_before_the_second():
     assert after((None, 0.0)) is None
     assert after((None, 0.0), (5.0, 2.0)) == Advance(5.0, 2.0, 5.0, 2.0)
-
-
-def test_its_pace_is_compared_with_the_clock():
-    assert after((100.0, 0.0), (160.0, 2.0)).pace == 30.0
     assert after((100.0, 0.0)).pace is None
+    assert after((100.0, 0.0), (160.0, 2.0)).pace == 30.0
 
 
 def test_a_run_has_its_own():

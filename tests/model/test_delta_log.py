@@ -33,12 +33,10 @@ def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes(tex
 
 
 def test_files_without_new_rows_are_written_but_not_to_be_read():
-    commit = parse_commit(4, entry({"add": ADD | {"dataChange": False}}, {"remove": {"path": "o"}}), T0)
+    told = {"commitInfo": {"inCommitTimestamp": 1795454637000}}
+    commit = parse_commit(4, entry(told, {"add": ADD | {"dataChange": False}}, {"remove": {"path": "o"}}), T0)
     assert (commit.files, commit.bytes, commit.sizes) == (1, 500, ())
-
-
-def test_the_time_in_the_commit_counts_before_that_of_the_file():
-    assert parse_commit(4, entry({"commitInfo": {"inCommitTimestamp": 1795454637000}}), T0).at == 1795454637.0
+    assert commit.at == 1795454637.0, "the time in the commit counts before that of the file"
 
 
 @pytest.mark.parametrize(

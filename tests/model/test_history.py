@@ -113,16 +113,13 @@ def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun():
     assert moved == [0, 0, 2, 2, 4]
 
 
-def test_memory_is_bounded():
-    remembered = history([batch(number) for number in range(5000)])
-    assert (len(remembered.batches), len(remembered.trend)) == (MAX_BATCHES, TREND_POINTS)
-
-
-def test_older_batches_keep_their_figures_but_not_the_state_stores_custom_metrics():
+def test_memory_is_bounded_and_older_batches_keep_their_figures_but_not_custom_metrics():
     full = (operator(custom={"rocksdbGetCount": 5}, rows=7),)
     remembered = history([batch(number, operators=full) for number in range(100)])
     assert [bool(each.operators[0].custom) for each in remembered.batches] == [False] * 70 + [True] * 30
     assert all(each.operators[0].rows == 7 for each in remembered.batches)
+    remembered = history([batch(number) for number in range(5000)])
+    assert (len(remembered.batches), len(remembered.trend)) == (MAX_BATCHES, TREND_POINTS)
 
 
 def test_the_trend_adds_up_what_fell_into_its_stretch():

@@ -182,12 +182,16 @@ DOCUMENTED = {  # as the documentation of Databricks shows a batch of real-time 
 }
 
 
+SMALL_LETTERS = {"e2eLatencyMs": {"p50": 60.0}}
+
+
 @pytest.mark.parametrize("key", ["rtmMetrics", "latencies"])
 def test_latencies_of_real_time_mode_are_seconds_by_kind_and_quantile(key):
     found = parse_progress(spark_json(**{key: DOCUMENTED})).record_latencies
     assert len(found) == 15
     told = {("end_to_end", "0.99"): 0.004, ("source_queue", "0.5"): 0.001, ("processing", "0"): 0.0}
     assert told.items() <= found.items()
+    assert parse_progress(spark_json(**{key: SMALL_LETTERS})).record_latencies == {("end_to_end", "0.5"): 0.06}
 
 
 NO_LATENCIES = {"e2eLatencyMs": {"P99": "4", "P50": None, "max": 9, "P95": -1}}
@@ -196,8 +200,3 @@ NO_LATENCIES = {"e2eLatencyMs": {"P99": "4", "P50": None, "max": 9, "P95": -1}}
 @pytest.mark.parametrize("value", [None, 7, [], {}, {"e2eLatencyMs": 4}, NO_LATENCIES, {"x": {"P50": 1}}])
 def test_what_is_no_latency_is_left_out(value):
     assert parse_progress(spark_json(rtmMetrics=value)).record_latencies == {}
-
-
-def test_quantiles_in_small_letters_are_read_too():
-    found = parse_progress(spark_json(latencies={"e2eLatencyMs": {"p50": 60.0}})).record_latencies
-    assert found == {("end_to_end", "0.5"): 0.06}
