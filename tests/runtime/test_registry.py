@@ -171,16 +171,15 @@ def test_a_restart_keeps_the_name(seen):
     assert batches_of(made) == {"daily_counts": [(B, 0)]}
 
 
-def counters(*seen):
-    return registry(*seen).queries["daily_counts"].totals.counters
-
-
-def test_per_batch_fields_are_added_once():
+def test_per_batch_fields_are_added_once_and_minus_one_output_rows_never():
     late = [{"operatorName": "dedupe", "numRowsDroppedByWatermark": 5, "customMetrics": {"rocksdbGetLatency": 1500}}]
-    found = counters(*(progress(batchId=number, stateOperators=late) for number in (7, 7, 8)))
+    sink = {"description": "ForeachBatchSink", "numOutputRows": -1}
+    made = registry(*(progress(batchId=number, stateOperators=late, sink=sink) for number in (7, 7, 8)))
+    found = made.queries["daily_counts"].totals.counters
     assert found["ledgerops_rows_dropped_by_watermark_total"] == {("dedupe",): 10.0}
     assert found["ledgerops_rocksdb_get_seconds_total"] == {("dedupe",): 3.0}
     assert found["ledgerops_batches_total"] == {(): 2.0}
+    assert found["ledgerops_output_rows_total"] == {}
 
 
 def test_totals_go_on_over_a_restart():
@@ -188,11 +187,6 @@ def test_totals_go_on_over_a_restart():
     [state] = made.queries.values()
     assert state.totals.counters["ledgerops_input_rows_total"] == {("transactions",): 600.0}
     assert state.history.restarts == 1
-
-
-def test_minus_one_output_rows_are_never_added():
-    sink = {"description": "ForeachBatchSink", "numOutputRows": -1}
-    assert counters(progress(sink=sink))["ledgerops_output_rows_total"] == {}
 
 
 def histograms(*seen):
@@ -205,15 +199,12 @@ def test_batch_durations_become_a_histogram_with_the_batch_as_exemplar():
     assert total.exemplar[1]["batch_id"] == "8"
 
 
-def test_event_latencies_of_instrument_become_a_histogram():
+def test_event_latencies_of_instrument_become_a_histogram_and_nulls_add_nothing():
     row = {f"latency_le_{i}": min(100, 10 * (i + 1)) for i in range(16)} | {"latency_sum": 250.5, "rows": 100}
+    nulls = {f"latency_le_{i}": None for i in range(16)} | {"latency_sum": None}
     total = histograms(progress(observedMetrics={"ledgerops": row}))["ledgerops_event_latency_seconds"]
     assert (sum(total.counts), total.sum, total.counts[:3]) == (100, 250.5, [10, 10, 10])
-
-
-def test_an_empty_batch_observes_nulls_and_adds_nothing():
-    row = {f"latency_le_{i}": None for i in range(16)} | {"latency_sum": None}
-    assert "ledgerops_event_latency_seconds" not in histograms(progress(observedMetrics={"ledgerops": row}))
+    assert "ledgerops_event_latency_seconds" not in histograms(progress(observedMetrics={"ledgerops": nulls}))
 
 
 def test_tasks_and_files_come_back_as_they_were_written():
