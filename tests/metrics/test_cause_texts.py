@@ -13,21 +13,15 @@ from ledgerops.model.finding import Component, Finding, Part, Remedy, Verdict
 RISKY = re.compile(r"\b(delete (?!no)|drop |restart the|kill|remove )", re.IGNORECASE)
 
 
-def test_each_rule_has_its_texts():
+def test_texts_are_short_sentences_without_numbers_and_the_first_step_breaks_nothing():
     missing = [rule.slug for rule in RULES if rule.slug not in CAUSE_TEXTS]
     assert missing == [], "add a line for each to ledgerops/metrics/cause_texts.py"
-
-
-def test_texts_are_short_sentences_without_numbers_and_the_first_step_breaks_nothing():
+    assert text_of("brand-new") == ("Brand new.", "Run ledgerops rules brand-new.")
     for rule, (summary, action) in CAUSE_TEXTS.items():
         for text, longest in ((summary, 60), (action, 120)):
             assert re.fullmatch(r"[A-Z](?:[^.0-9]|\.(?=[a-z]))*\.", text), rule
             assert len(text) <= longest, rule
         assert not RISKY.search(action), rule
-
-
-def test_a_rule_without_texts_is_shown_by_its_name():
-    assert text_of("brand-new") == ("Brand new.", "Run ledgerops rules brand-new.")
 
 
 def cause(rule, severity, since):

@@ -53,25 +53,23 @@ def test_a_lag_that_the_source_reports_in_seconds_grows_until_its_next_report(be
     assert QUERY_LAG.read(seen) == {(): pytest.approx(since)}
 
 
-SHARDS = {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)}
-OFFSETS = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "4", "avgOffsetsBehindLatest": "1.5"}
+KINESIS = {"maxMsBehindLatest": "0", "numAwsRateLimitErrors": "12", "mode": "Polling"}
+KAFKA = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "4", "avgOffsetsBehindLatest": "1.5"}
 
 
-def test_the_other_numbers_of_a_source_are_exported_by_their_names():
-    metrics = {"maxMsBehindLatest": "0", "numAwsRateLimitErrors": "12", "mode": "Polling"}
-    assert SOURCE_VALUE.read(view("KinesisV2[orders]", [], metrics)) == {("KinesisV2", "numAwsRateLimitErrors"): 12.0}
-
-
-def test_what_kafka_says_twice_is_exported_once_and_of_very_many_numbers_the_first():
-    assert SOURCE_VALUE.read(view("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, OFFSETS)) == {}
-    assert len(SOURCE_VALUE.read(view("x", 5, SHARDS))) == MAX_VALUES
-
-
-def test_the_numbers_of_a_sink_are_exported():
-    sink = {"description": "s", "numOutputRows": -1, "metrics": {"commits": "3", "table": "t", "ratio": "NaN"}}
-    assert SINK_VALUE.read(view(sink=sink)) == {("commits",): 3.0}
+def test_the_other_numbers_of_a_source_are_exported_by_their_names_up_to_a_limit():
+    kinesis, kafka = view("KinesisV2[orders]", [], KINESIS), view("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, KAFKA)
+    many = view("x", 5, {f"shard-{number}": "1" for number in range(3 * MAX_VALUES)})
+    assert SOURCE_VALUE.read(kinesis) == {("KinesisV2", "numAwsRateLimitErrors"): 12.0}
+    assert SOURCE_VALUE.read(kafka) == {}, "what Kafka says twice is exported once"
+    assert len(SOURCE_VALUE.read(many)) == MAX_VALUES
 
 
 def test_before_the_first_batch_there_is_nothing():
     seen = QueryView(history([]), T0)
     assert SOURCE_VALUE.read(seen) == SINK_VALUE.read(seen) == UNREAD_FILES.read(seen) == {}
+
+
+def test_the_numbers_of_a_sink_are_exported():
+    sink = {"description": "s", "numOutputRows": -1, "metrics": {"commits": "3", "table": "t", "ratio": "NaN"}}
+    assert SINK_VALUE.read(view(sink=sink)) == {("commits",): 3.0}
