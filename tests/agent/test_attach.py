@@ -160,10 +160,14 @@ def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
 
 
 @pytest.mark.spark
-def test_a_query_that_runs_already_is_taken_up(spark, attach, started):
+@pytest.mark.parametrize("again", [False, True], ids=["for the first time", "after a close"])
+def test_a_query_that_runs_already_is_taken_up(spark, attach, started, again):
     query = started("early")
     until(lambda: query.lastProgress)
+    if again:
+        attach(spark).close()
     watch = attach(spark)
+
     until(lambda: value(watch, "ledgerops_batches_total", query="early"))
     assert value(watch, "ledgerops_query_start_timestamp_seconds", query="early") > 0
 
@@ -244,14 +248,6 @@ def test_attaching_twice_gives_the_same_watch_and_sessions_share_an_exporter(spa
 
 
 @pytest.mark.spark
-def test_a_closed_session_can_be_attached_again(spark, attach, started):
-    attach(spark).close()
-    watch = attach(spark)
-    started("again")
-    until(lambda: value(watch, "ledgerops_batches_total", query="again"))
-
-
-@pytest.mark.spark
 def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
     with socket.create_server(("127.0.0.1", 0)) as taken, caplog.at_level(logging.WARNING, "ledgerops"):
         port = taken.getsockname()[1]
@@ -315,7 +311,6 @@ NO_PORT = "UserError: arguments: port must be a whole number, not 'http'"
 )
 def test_what_cannot_be_watched_does_not_stop_the_job(caplog, session, settings, error):
     watch = ledgerops.attach(session, **settings)
-
     assert re.fullmatch(error, watch.error)
     assert (watch.url, watch.port, watch.diagnose()["queries"]) == (None, None, [])
     for _ in range(2):
