@@ -9,7 +9,7 @@ import pytest
 import ledgerops
 from ledgerops.agent.driver_code import REPORT_SECONDS, DriverCodeCollector, called
 from ledgerops.model.observations import decode
-from ledgerops.model.records import DriverCode, Observation, Plan
+from ledgerops.model.records import Observation, Plan
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 from tests.programs import until
@@ -90,6 +90,8 @@ def collected(sinks, classic=True, sessions="abcdef"):
 
 
 def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_waits_in(threads):
+    of_spark, _, other = [called(sys._current_frames()[thread.ident]) for thread in threads]
+    assert of_spark is not None and other is None, "a thread that Spark did not call has no line"
     [code] = collected(["ForeachBatchSink"])
     assert code.function in ("waits", "waits_for_a_lock") and code.file == __file__
     assert 1 <= code.within <= code.samples
@@ -115,11 +117,6 @@ def test_whose_a_function_is_is_asked_once(threads):
 def test_a_function_of_no_known_query_is_nobodys(threads, sessions):
     codes = collected(["ForeachBatchSink"] * 2, sessions=sessions)
     assert [(code.run_id, code.function) for code in codes] == [("run-1", "waits_for_a_lock")]
-
-
-def test_a_thread_that_spark_did_not_call_has_no_line(threads):
-    of_spark, _, other = [called(sys._current_frames()[thread.ident]) for thread in threads]
-    assert of_spark is not None and other is None
 
 
 @pytest.mark.parametrize(
@@ -171,7 +168,3 @@ def test_a_record_without_its_line_is_refused():
     data = {"run_id": "r", "samples": 1, "within": 1, "file": "a", "function": "f"}
     with pytest.raises(ValueError, match="no line"):
         decode(Observation(T0, "driver_code", "q", data))
-
-
-def test_a_place_is_short():
-    assert DriverCode(T0, "r", 9, 9, "/srv/jobs/etl/app.py", 42, "enrich").place == "app.py:42 in enrich"

@@ -48,15 +48,12 @@ def done(run, status):
 
 
 def test_both_name_the_same_executions_with_their_jobs(spark, run):
-    executions = of(run, DriverStatus(spark))
+    status = DriverStatus(spark)
+    executions, every = of(run, status), status.executions(0, 1000)
+
     assert executions == of(run, in_rest(spark))
     assert sum(len(each.jobs) for each in executions) >= 3
     assert all(each.seconds > 0 for each in executions)
-
-
-def test_executions_begin_and_end_where_they_are_asked_for(spark, run):
-    status = DriverStatus(spark)
-    every = status.executions(0, 1000)
     assert status.executions(len(every) - 3, 2) == every[-3:-1]
     assert status.executions(len(every) + 10, 5) == []
 

@@ -235,7 +235,6 @@ def test_the_recording_gives_what_is_younger_and_of_the_query(serve):
 
 def test_the_diagnosis_is_the_document_of_all_queries_or_of_one(served):
     found = served.document("/diagnosis?query=daily_counts")
-
     assert (found["version"], found["source"], "app" in found) == (1, served.exporter.url, False)
     assert [query["query"] for query in found["queries"]] == ["daily_counts"]
     assert served.document("/diagnosis")["queries"] == found["queries"]
@@ -509,7 +508,6 @@ def test_a_recording_says_what_its_exporter_mutes_and_its_freshness_objective(se
     mute = ("slow-sink:täglich, neu", "late-data")
     served = serve(start_worker=False, mute=mute, freshness_objective_seconds=7.5)
     found = open_source(f"{served.exporter.url}/recording")
-
     assert served.get("/recording")[1][MUTE_HEADER] == "slow-sink%3At%C3%A4glich%2C%20neu,late-data"
     assert (found.mute, found.freshness) == (mute, 7.5)
     assert MUTE_HEADER not in serve(start_worker=False).get("/recording")[1]

@@ -77,13 +77,10 @@ def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files
     assert [(commit.files, commit.bytes) for commit in log.commits(None)] == [(files_added, 100 * files_added)]
 
 
-def test_a_log_that_cannot_be_read_is_an_error(log, files):
+def test_before_the_first_batch_nothing_is_asked_and_a_log_that_cannot_be_read_is_an_error(log, files):
+    log.advance(-1, T0)
+    assert (log.commits(None), files.questions()) == ([], [])
     files.broken = {"*"}
     log.advance(3, T0)
     with pytest.raises(FileError):
         log.commits(None)
-
-
-def test_before_the_first_batch_nothing_is_asked(log, files):
-    log.advance(-1, T0)
-    assert (log.commits(None), files.questions()) == ([], [])

@@ -46,7 +46,9 @@ def in_a_child(look):
 
 @pytest.fixture
 def watch(tmp_path):
-    made = ledgerops.attach(RemoteSession(), port=0, tasks_collector=False, recording=str(tmp_path))
+    session = RemoteSession()
+    session.conf = {"spark.app.name": "forked"}
+    made = ledgerops.attach(session, port=0, tasks_collector=False, recording=str(tmp_path))
     assert isinstance(made, SessionWatch)
     yield made
     made.close()

@@ -208,7 +208,6 @@ def test_an_answer_is_read_back_as_it_was_written():
     offsets = {"latest": {"t": {"0": 5}}, "earliest": {"t": {"0": 2}}}
     retention = {"retention_seconds": {"t": 60.0}, "retention_bytes": {"t": 1000}}
     heads = build(Heads, {"run_id": "r", **offsets, **retention, "seconds": 0.5}, at=T0)
-
     assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
     assert (heads.retention_seconds, heads.retention_bytes) == ({"t": 60.0}, {"t": 1000})
     assert (heads.seconds, heads.error) == (0.5, None)

@@ -170,7 +170,6 @@ def test_the_receiver_says_when_to_come_back_within_limits(receiver, pushing):
     receiver.answer = lambda handler: next(answers, reply())(handler)
     pusher, stats = pushing(receiver.url, otlp_interval=0.05)
     until(lambda: stats.not_exported["metrics", "refused"] == 2)
-
     assert receiver.got[1].at - receiver.got[0].at >= 1.0
     assert 0.0 < pusher._not_before - time.monotonic() <= push.MAX_WAIT_SECONDS, "a year is cut"
 
