@@ -53,9 +53,19 @@ def test_what_is_left_is_counted_from_the_position(table, position, expected):
     assert left(table, position) == expected
 
 
-def test_versions_without_new_rows_are_no_files_to_read(table, log):
-    log.commit(6, 9000, new=False)
-    assert left(table, at(6)) == TableRead(head=6, versions=1, files=0, bytes=0, since=T0 + 60)
+@pytest.mark.parametrize(
+    ("sizes", "kind", "expected"),
+    [
+        pytest.param([9000], {"new": False}, TableRead(6, 1, files=0, bytes=0, since=T0 + 60), id="no new rows"),
+        pytest.param(
+            [100] * 100_000, {"by": ("id-1", 3)}, TableRead(6, 1, files=100_000, bytes=7, since=T0 + 60),
+            id="a hundred thousand files: read up to a limit",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_version_adds_to_read(table, log, sizes, kind, expected):
+    log.commit(6, *sizes, **kind)
+    assert left(table, at(6)) == expected
 
 
 def test_a_new_version_is_found_and_read_once(table, log, files):
@@ -98,11 +108,6 @@ def test_a_log_of_a_hundred_thousand_versions_is_never_listed():
         files.asked = 0
         table.advance(-1, T0 + after)
         assert (table.head, files.asked <= most) == (99_999, True)
-
-
-def test_a_version_of_a_hundred_thousand_files_is_read_up_to_a_limit(table, log):
-    log.commit(6, *[100] * 100_000, by=("id-1", 3))
-    assert left(table, at(6)) == TableRead(head=6, versions=1, files=100_000, bytes=7, since=T0 + 60)
 
 
 def test_a_long_backlog_is_read_over_several_rounds(table, monkeypatch):

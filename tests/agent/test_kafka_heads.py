@@ -91,21 +91,16 @@ def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
 
 
 @pytest.mark.spark
-def test_a_compacted_topic_has_no_retention(make_topic, asking):
+def test_a_compacted_topic_has_no_retention_and_one_that_is_gone_hides_nothing_else(make_topic, asking):
     queries, box, made = asking
     topic = make_topic(1, **{"cleanup.policy": "compact"})
-    queries.read("a", {topic: {"0": 0}})
-    made.collect()
-    assert told(box)["a"]["retention_seconds"] == {}
-
-
-@pytest.mark.spark
-def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, topic, asking):
-    queries, box, made = asking
     queries.read("a", {topic: {"0": 0}}, {"gone": {"0": 0}})
     with pytest.raises(BrokerError, match="Unknown topic or partition"):
         made.collect()
-    assert told(box)["a"]["latest"] == {topic: {"0": 0}}
+
+    found = told(box)["a"]
+    assert (found["latest"], found["retention_seconds"]) == ({topic: {"0": 0}}, {})
+    assert "error" not in found, "the broker is not dead"
 
 
 def test_without_a_broker_the_reason_is_told():

@@ -148,33 +148,24 @@ def test_offsets_of_an_unknown_form_are_said_once_for_each_source(make, warned):
     ]
 
 
-def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, tmp_path, warned):
-    bench = make(FullDisk(tmp_path))
+@pytest.mark.parametrize("set_back", [0.0, 3600.0], ids=["", "the clock is set back meanwhile"])
+def test_a_full_disk_is_said_once_and_the_recording_comes_back_when_it_is_cleared(make, tmp_path, warned, set_back):
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
     for number in range(3):
         bench.now += RETRY_SECONDS
         bench.see(batchId=number)
-
-    assert bench.stats.recording_errors == 3
     assert [line.split(" (")[0] for line in warned.messages] == [
         f"cannot record to {tmp_path}; continuing without a recording"
     ]
-    assert bench.batches_total == (((), 3.0),)
-    assert len(bench.worker.ring) == 3
+    assert (bench.batches_total, len(bench.worker.ring)) == ((((), 3.0),), 3)
 
-
-@pytest.mark.parametrize("set_back", [0.0, 3600.0], ids=["", "the clock is set back meanwhile"])
-def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cleared(make, tmp_path, set_back):
-    recorder = FullDisk(tmp_path)
-    bench = make(recorder)
-    bench.see(batchId=1)
-    recorder.broken = False
-    bench.set_back = set_back
-    bench.see(batchId=2)
+    recorder.broken, bench.set_back = False, set_back
+    bench.see(batchId=3)  # it rests after a failure
     bench.now += RETRY_SECONDS
-    bench.see(batchId=3)
-
-    assert [seen.data["batchId"] for seen in read(tmp_path)] == [3]
-    assert bench.stats.recording_errors == 1
+    bench.see(batchId=4)
+    assert [seen.data["batchId"] for seen in read(tmp_path)] == [4]
+    assert bench.stats.recording_errors == 3
 
 
 class Judge:
@@ -276,28 +267,30 @@ def test_of_many_silent_queries_each_is_judged_within_the_bound(make):
     assert Counter(view.query for view in judge.views) == {f"q{number}": 2 for number in range(300)}
 
 
-def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, warned):
-    folder = tmp_path / "recording"
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "recording"
+
+
+def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, folder, warned):
     bench = make(Recorder(folder))
     bench.see(batchId=1)
     shutil.rmtree(folder)
     for batch in (2, 3):
         bench.see(batchId=batch)
 
-    assert bench.stats.recording_errors == 1
     assert [line.split(" (")[0] for line in warned.messages] == [f"recording anew to {folder}"]
     assert [seen.data["batchId"] for seen in read(folder)] == [2, 3]
-    assert bench.worker.pause() is None
+    assert (bench.stats.recording_errors, bench.worker.pause()) == (1, None)
 
 
-def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):
-    file = tmp_path / "recording"
-    file.write_text("mine")
-    bench = make(Recorder(file))
+def test_a_recording_folder_that_is_a_file_does_no_harm(make, folder):
+    folder.write_text("mine")
+    bench = make(Recorder(folder))
     bench.see()
 
-    assert bench.worker.pause() == f"recording to {file} is paused after an error; see the driver's log"
-    assert (bench.stats.recording_errors, file.read_text()) == (1, "mine")
+    assert bench.worker.pause() == f"recording to {folder} is paused after an error; see the driver's log"
+    assert (bench.stats.recording_errors, folder.read_text()) == (1, "mine")
     assert list(bench.queries) == ["daily_counts"]
 
 

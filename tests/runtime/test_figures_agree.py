@@ -63,7 +63,10 @@ def _at(replay: Replay, state: Any, track: Track | None) -> Iterator[str]:
     def value(name: str) -> float | None:
         return metric[name][0] if name in metric else None
 
-    runs, lag_at = state.history.ended is None, value(QUERY_LAG.name)
+    def total(name: str) -> float | None:
+        return sum(metric[name]) if name in metric else None
+
+    runs, lag_at, rates = state.history.ended is None, value(QUERY_LAG.name), page["rates"]
     said: dict[str, dict[str, float | None]] = {
         "batch": {"head": figures.get("batch_seconds"), "page": (page["batch"] or {}).get("seconds")},
         "backlog": {"head": figures.get("backlog_offsets"), "page": page["backlog"]},
@@ -72,31 +75,16 @@ def _at(replay: Replay, state: Any, track: Track | None) -> Iterator[str]:
         said["batch"] |= {"plot": _newest(page, "batch_seconds"), "report": track.batches[-1].seconds}
     if runs:
         said["batch"]["metric"] = value(LAST_BATCH.name)
-        said["interval"] = {
-            "head": figures.get("trigger_interval_seconds"),
-            "page": page["trigger_interval"],
-            "metric": value(INTERVAL.name),
-        }
-        said["backlog"] |= {
-            "metric": value(QUERY_BACKLOG.name),
-            "partitions": sum(metric[BACKLOG.name]) if BACKLOG.name in metric else None,
-        }
-        said["lag"] = {
-            "head": figures.get("lag_seconds"),
-            "page": page["lag_seconds"],
-            "metric": None if lag_at is None else max(0.0, now - lag_at),
-        }
-        said["input"] = {
-            "head": figures.get("input_rows_per_second"),
-            "page": page["rates"]["input"],
-            "metric": sum(metric[INPUT_RATE.name]) if INPUT_RATE.name in metric else None,
-        }
-        said["processed"] = {"page": page["rates"]["processed"], "metric": value(PROCESSED_RATE.name)}
-        said["drain"] = {
-            "head": query["forecast"]["drain_seconds"],
-            "page": page["drain_seconds"],
-            "metric": value(DRAIN.name),
-        }
+        said["backlog"] |= {"metric": value(QUERY_BACKLOG.name), "partitions": total(BACKLOG.name)}
+        said["processed"] = {"page": rates["processed"], "metric": value(PROCESSED_RATE.name)}
+        lag = None if lag_at is None else max(0.0, now - lag_at)
+        for what, *places in (
+            ("interval", figures.get("trigger_interval_seconds"), page["trigger_interval"], value(INTERVAL.name)),
+            ("lag", figures.get("lag_seconds"), page["lag_seconds"], lag),
+            ("input", figures.get("input_rows_per_second"), rates["input"], total(INPUT_RATE.name)),
+            ("drain", query["forecast"]["drain_seconds"], page["drain_seconds"], value(DRAIN.name)),
+        ):
+            said[what] = dict(zip(("head", "page", "metric"), places, strict=True))
     heads = view.lag.heads
     # the plot of a page ends with the figure of now, that of its batches with what the newest one left
     if view.last is not None and (heads is None or heads.at <= offsets_read_at(view.last)) and page["backlog"]:
