@@ -128,7 +128,7 @@ class FakeSpark:
 
 
 @pytest.fixture
-def spark():
+def ui():
     fake = FakeSpark()
     yield fake
     fake.server.close()
@@ -159,8 +159,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(spark):
-    return Bench(spark.rest)
+def bench(ui):
+    return Bench(ui.rest)
 
 
 def test_the_newest_batch_is_summed_up_from_its_tasks(bench):
@@ -176,61 +176,61 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(bench):
     assert found.executors["driver"].run_seconds == 3.1
 
 
-def test_of_a_wide_stage_only_the_summary_is_asked_for(spark, bench):
-    spark.stages = {41: stage(41, 200)}
+def test_of_a_wide_stage_only_the_summary_is_asked_for(ui, bench):
+    ui.stages = {41: stage(41, 200)}
     [found] = bench.stages()
     assert (found.seconds_median, found.seconds_max, found.records_max) == (0.2, 2.0, 100.0)
     assert (found.records_score, found.slowest_task) == (None, None)
-    assert not any("taskList" in path for path in spark.asked)
+    assert not any("taskList" in path for path in ui.asked)
 
 
-def test_the_tasks_of_a_small_job_come_with_its_stages_in_one_request_each(spark, bench):
+def test_the_tasks_of_a_small_job_come_with_its_stages_in_one_request_each(ui, bench):
     bench.collect()
-    asked = [path for path in spark.asked if path.startswith(("/jobs", "/stages"))]
+    asked = [path for path in ui.asked if path.startswith(("/jobs", "/stages"))]
     assert asked == ["/jobs/7", "/stages/41"], "40 was skipped: one of the two has ran"
 
 
-def test_stages_that_were_skipped_push_none_that_ran_out_of_the_summary(spark, bench):
-    spark.executions = [execution(0, 5, [9, 7, 8])]  # as Spark lists them
-    spark.jobs = {7: [0, 1], 8: [2, 3, 4], 9: [5, 6, 7, 8]}
-    spark.stages = {number: stage(number, 1) for number in (0, 1, 4, 8)}
-    spark.tasks = {number: [task(0, 3.0, 130)] for number in spark.stages}
+def test_stages_that_were_skipped_push_none_that_ran_out_of_the_summary(ui, bench):
+    ui.executions = [execution(0, 5, [9, 7, 8])]  # as Spark lists them
+    ui.jobs = {7: [0, 1], 8: [2, 3, 4], 9: [5, 6, 7, 8]}
+    ui.stages = {number: stage(number, 1) for number in (0, 1, 4, 8)}
+    ui.tasks = {number: [task(0, 3.0, 130)] for number in ui.stages}
     assert [each.stage_id for each in bench.stages()] == [0, 1, 4, 8]
 
 
-def test_of_very_many_stages_the_newest_are_read_and_of_a_long_batch_all(spark, bench):
-    spark.jobs_of_one_task(20)
+def test_of_very_many_stages_the_newest_are_read_and_of_a_long_batch_all(ui, bench):
+    ui.jobs_of_one_task(20)
     [data] = bench.collect()
     assert ([each["stage_id"] for each in data["stages"]], data["whole"]) == ([*range(12, 20)], False)
-    assert len(spark.asked) == 1 + 8 + 8 + 1, "the page, jobs, stages, and whether Python ran"
+    assert len(ui.asked) == 1 + 8 + 8 + 1, "the page, jobs, stages, and whether Python ran"
 
-    spark.jobs_of_one_task(20, duration=4000)
-    [data] = Bench(spark.rest).collect()
+    ui.jobs_of_one_task(20, duration=4000)
+    [data] = Bench(ui.rest).collect()
     assert ([each["stage_id"] for each in data["stages"]], data["whole"]) == ([*range(20)], True)
 
 
-def test_a_narrow_stage_beside_a_wide_one_is_read_task_by_task(spark, bench):
-    spark.stages[40] = stage(40, 200)
+def test_a_narrow_stage_beside_a_wide_one_is_read_task_by_task(ui, bench):
+    ui.stages[40] = stage(40, 200)
     wide, narrow = bench.stages()
     assert (wide.slowest_task, wide.seconds_max) == (None, 2.0)
     assert (narrow.slowest_task, narrow.seconds_median) == (3, 0.4)
-    assert [path for path in spark.asked if path.endswith("/taskList")] == ["/stages/41/0/taskList"]
+    assert [path for path in ui.asked if path.endswith("/taskList")] == ["/stages/41/0/taskList"]
 
 
-def test_of_a_stage_of_one_task_none_is_the_slowest(spark, bench):
-    spark.stages, spark.tasks = {41: stage(41, 1)}, {41: [task(0, 3.0, 130)]}
+def test_of_a_stage_of_one_task_none_is_the_slowest(ui, bench):
+    ui.stages, ui.tasks = {41: stage(41, 1)}, {41: [task(0, 3.0, 130)]}
     [found] = bench.stages()
     assert (found.seconds_median, found.records_max, found.slowest_task) == (3.0, 130.0, None)
 
 
 @pytest.mark.parametrize(("count", "median", "longest"), [(1, 1.5, 1.5), (4, 0.2, 1.0), (200, 0.1, 1.0)])
-def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(spark, bench, count, median, longest):
+def test_tasks_that_reserve_two_cores_ran_no_longer_than_they_lived(ui, bench, count, median, longest):
     lived = {"driver": {"succeededTasks": count, "taskTime": 1500, "inputRecords": 0, "shuffleReadRecords": 100}}
     wide = stage(41, count, executorRunTime=3000, executorSummary=lived)
     wide["taskMetricsDistributions"]["duration"] = [100.0, 1000.0]
     seconds = enumerate((0.1, 0.2, 0.2, 1.0))
     tasks = [{**task(index, 2.0 * each, 25), "duration": 1000 * each} for index, each in seconds]
-    spark.stages, spark.tasks = {41: wide}, {41: tasks}
+    ui.stages, ui.tasks = {41: wide}, {41: tasks}
 
     [found] = bench.stages()
     assert (found.run_seconds, found.seconds_median, found.seconds_max) == (1.5, median, longest)
@@ -242,13 +242,13 @@ def test_a_lifetime_is_no_limit_where_it_is_unknown_or_the_clock_was_set_back(li
 
 
 @pytest.mark.parametrize("tasks", [4, 100])
-def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(spark, bench, tasks):
+def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(ui, bench, tasks):
     error = "java.io.IOException: no route\n\tat org.apache.Frame.run(Frame.java:7)\nCaused by: gone"
     failed = task(2, 1.5, 30) | {"status": "FAILED", "duration": 1600, "executorId": "driver", "errorMessage": error}
     failed["launchTime"] = "2027-01-15T08:00:01.000GMT"
     failed["taskMetrics"] |= {"executorCpuTime": 500_000_000, "jvmGcTime": 40}
-    spark.stages = {41: stage(41, tasks, numFailedTasks=1)}
-    spark.tasks[41].append(failed)
+    ui.stages = {41: stage(41, tasks, numFailedTasks=1)}
+    ui.tasks[41].append(failed)
 
     [found] = bench.stages()
     assert (found.failed_tasks, found.failed_seconds) == (1, 1.6)
@@ -257,35 +257,35 @@ def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(spark, b
     assert found.executors["driver"] == ExecutorShare(tasks, 1.5, 100)
 
 
-def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark, bench):
+def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(ui, bench):
     bench.collect()
-    before = len(spark.asked)
+    before = len(ui.asked)
     bench.collect()
     bench.run.last_batch = 6
     bench.collect()
-    assert len(spark.asked) == before
+    assert len(ui.asked) == before
 
     bench.now += 5
-    spark.batch(6)
+    ui.batch(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
     assert inspect.signature(TaskCollector).parameters["clock"].default is time.monotonic
 
 
-def test_without_a_batch_or_an_interface_nothing_is_asked(spark, bench):
+def test_without_a_batch_or_an_interface_nothing_is_asked(ui, bench):
     bench.run.last_batch = None
-    assert (bench.collect(), spark.asked, Bench(None).collect()) == ([], [], [])
+    assert (bench.collect(), ui.asked, Bench(None).collect()) == ([], [], [])
 
 
-def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(spark):
+def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(ui):
     run_ids = [f"{n:08}-0000-4000-8000-000000000000" for n in range(60)]
-    spark.executions = [execution(n, 5, [7], run_id=run_id) for n, run_id in enumerate(run_ids)]
+    ui.executions = [execution(n, 5, [7], run_id=run_id) for n, run_id in enumerate(run_ids)]
     runs = [run_of(FakeSession(), run_id, query=run_id, last_batch=5) for run_id in run_ids]
-    bench = Bench(spark.rest, interval=1000.0, runs=runs)
+    bench = Bench(ui.rest, interval=1000.0, runs=runs)
     read, most = set(), 0
     for _ in range(10):
-        before = len(spark.asked)
+        before = len(ui.asked)
         read |= {data["run_id"] for data in bench.collect()}
-        most = max(most, len(spark.asked) - before)
+        most = max(most, len(ui.asked) - before)
         bench.now += 1
 
     assert read == set(run_ids)
@@ -295,66 +295,66 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_questions(
 OTHERS = "1" * 8
 
 
-def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(spark, bench):
-    spark.executions = [*(execution(number, 1, run_id=OTHERS) for number in range(950)), *spark.executions]
+def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(ui, bench):
+    ui.executions = [*(execution(number, 1, run_id=OTHERS) for number in range(950)), *ui.executions]
     assert [data["batch_id"] for data in bench.collect()] == [5]
-    spark.batch(6)
+    ui.batch(6)
     bench.later(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
-def test_a_page_begins_with_what_may_still_be_read(spark, bench):
-    spark.executions = [*(execution(number, number, run_id=OTHERS) for number in range(60)), execution(60, 5, [7])]
+def test_a_page_begins_with_what_may_still_be_read(ui, bench):
+    ui.executions = [*(execution(number, number, run_id=OTHERS) for number in range(60)), execution(60, 5, [7])]
     bench.collect()
-    assert spark.pages.pop() == [*range(61)]
+    assert ui.pages.pop() == [*range(61)]
 
-    spark.executions += [execution(61, 6, [7]), execution(62, 7, status="RUNNING"), execution(63, 8, [7])]
+    ui.executions += [execution(61, 6, [7]), execution(62, 7, status="RUNNING"), execution(63, 8, [7])]
     for last_batch, page in ((6, [60, 61, 62, 63]), (8, [62, 63])):  # 60 shows where the page begins, 62 still runs
         bench.later(last_batch)
         bench.collect()
-        assert spark.pages.pop() == page
+        assert ui.pages.pop() == page
 
 
 @pytest.mark.parametrize("evicted", [1, 30, 61, 100])
-def test_executions_that_spark_no_longer_keeps_hide_no_newer_ones(spark, bench, evicted):
+def test_executions_that_spark_no_longer_keeps_hide_no_newer_ones(ui, bench, evicted):
     of_others = [execution(number, number, run_id=OTHERS) for number in range(101)]
-    spark.executions = [*of_others[:60], execution(60, 5, [7])]
+    ui.executions = [*of_others[:60], execution(60, 5, [7])]
     bench.collect()
 
-    every = [*spark.executions, *of_others[61:], execution(101, 6, [7])]
-    spark.executions = every[evicted:]
+    every = [*ui.executions, *of_others[61:], execution(101, 6, [7])]
+    ui.executions = every[evicted:]
     bench.later(6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
-def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark, bench):
+def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(ui, bench):
     name = "time to run Python workers"
-    spark.nodes = [
+    ui.nodes = [
         {"metrics": [{"name": name, "value": "total (min, med)\n1.6 s (811 ms, 823 ms)"}]},
         {"metrics": [{"name": name, "value": "250 ms"}, {"name": "rows", "value": "5"}]},
     ]
     assert bench.collect()[0]["python_seconds"] == 1.85
 
-    spark.nodes = []
+    ui.nodes = []
     for batch in range(6, 12):
-        spark.batch(batch)
+        ui.batch(batch)
         bench.later(batch)
         assert bench.collect()[0]["python_seconds"] is None
-    assert sum(path.startswith("/sql/") for path in spark.asked) == 3
+    assert sum(path.startswith("/sql/") for path in ui.asked) == 3
 
 
-def test_a_batch_that_takes_far_longer_is_asked_for_python_again(spark, bench):
+def test_a_batch_that_takes_far_longer_is_asked_for_python_again(ui, bench):
     told = []
     for number, seconds in enumerate((1.0, 1.2, 1.5, 4.0), 5):
-        spark.batch(number)
-        for each in spark.executions:
+        ui.batch(number)
+        for each in ui.executions:
             each["duration"] = seconds * 500
-        spark.nodes = [{"metrics": [{"name": "time to run Python workers", "value": "3.1 s"}]}] if seconds > 2 else []
+        ui.nodes = [{"metrics": [{"name": "time to run Python workers", "value": "3.1 s"}]}] if seconds > 2 else []
         bench.later(number)
         told += [data["python_seconds"] for data in bench.collect()]
 
     assert told == [None, None, None, 3.1]
-    assert sum(path.startswith("/sql/") for path in spark.asked) == 3
+    assert sum(path.startswith("/sql/") for path in ui.asked) == 3
 
 
 def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
@@ -370,11 +370,11 @@ def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
     assert tried == [0, 5, 15, 35, 65, 95]
 
 
-def test_an_answer_that_is_no_json_counts_as_away(spark, bench):
-    spark.broken = True
+def test_an_answer_that_is_no_json_counts_as_away(ui, bench):
+    ui.broken = True
     with pytest.raises(ValueError, match="unexpected"):
         bench.collect()
-    spark.broken = False
+    ui.broken = False
     assert bench.collect() == []
     bench.now += 5
     assert len(bench.collect()) == 1
@@ -385,28 +385,28 @@ def test_a_batch_that_still_runs_waits_for_its_turn():
     assert batches_to_read(page, {RUN: 9}, {})[RUN].batch_id == 4
 
 
-def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark, bench):
-    spark.jobs |= {8: [42], 9: [43]}
-    spark.stages |= {42: stage(42, 4), 43: stage(43, 4)}
-    spark.tasks |= {42: spark.tasks[41], 43: spark.tasks[41]}
-    spark.executions += [execution(2, 6, [8])]  # the first of two writes; the second has not begun
+def test_a_batch_between_two_of_its_writes_waits_for_its_progress(ui, bench):
+    ui.jobs |= {8: [42], 9: [43]}
+    ui.stages |= {42: stage(42, 4), 43: stage(43, 4)}
+    ui.tasks |= {42: ui.tasks[41], 43: ui.tasks[41]}
+    ui.executions += [execution(2, 6, [8])]  # the first of two writes; the second has not begun
     assert [data["batch_id"] for data in bench.collect()] == [5]
 
-    spark.executions += [execution(3, 6, [9])]
+    ui.executions += [execution(3, 6, [9])]
     bench.later(6)
     [data] = bench.collect()
     assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
 
 
-def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(spark, bench):
-    spark.batch(6)
-    answer = spark.answer
+def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(ui, bench):
+    ui.batch(6)
+    answer = ui.answer
 
     def slow(target):
         bench.run.last_batch = 6
         return answer(target)
 
-    spark.answer = slow
+    ui.answer = slow
     assert bench.collect() == []
 
 
