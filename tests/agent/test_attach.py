@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 import urllib.request
+from contextlib import ExitStack, closing
 
 import psutil
 import pytest
@@ -51,17 +52,12 @@ def counted(session, name, interval="500 milliseconds"):
 
 
 @pytest.fixture
-def attach(request):
+def attach():
     """Attaches on a free port, and detaches in the end."""
-    made = []
-
-    def start(session, **settings):
-        made.append(ledgerops.attach(session, **{"port": 0, **settings}))
-        return made[-1]
-
-    yield start
-    for each in made:
-        each.close()
+    with ExitStack() as made:
+        yield lambda session, **settings: made.enter_context(
+            closing(ledgerops.attach(session, **{"port": 0, **settings}))
+        )
 
 
 @pytest.fixture
@@ -81,9 +77,8 @@ def started(spark, stopping):
 
 @pytest.fixture
 def hub():
-    made = Hub(load(port=0))
-    yield made
-    made.close()
+    with closing(Hub(load(port=0))) as made:
+        yield made
 
 
 def rates(spark, rows=10):

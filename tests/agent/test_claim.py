@@ -1,5 +1,7 @@
 """Two processes that are told to record to one folder."""
 
+from contextlib import ExitStack, closing
+
 import pytest
 
 from ledgerops.agent.claim import Claim
@@ -8,22 +10,14 @@ from tests.programs import python
 
 @pytest.fixture
 def claim():
-    made = []
-
-    def take(folder):
-        made.append(Claim(folder))
-        return made[-1]
-
-    yield take
-    for each in made:
-        each.close()
+    with ExitStack() as claims:
+        yield lambda folder: claims.enter_context(closing(Claim(folder)))
 
 
 def test_the_second_of_two_gets_a_folder_of_its_own_until_the_first_lets_go(tmp_path, claim, caplog):
     folder = tmp_path / "recording"
     first, second = claim(folder), claim(folder)
-    assert first.folder == folder
-    assert second.folder.parent == folder
+    assert (first.folder, second.folder.parent) == (folder, folder)
     assert f"another application records to {folder}: recording to {second.folder}" in caplog.text
 
     first.close()

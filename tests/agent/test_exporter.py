@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -75,15 +76,8 @@ class Served:
 
 @pytest.fixture
 def serve():
-    made = []
-
-    def start(**options):
-        made.append(Served(**options))
-        return made[-1]
-
-    yield start
-    for each in made:
-        each.close()
+    with ExitStack() as made:
+        yield lambda **options: made.enter_context(closing(Served(**options)))
 
 
 def samples(text, parse=parse_text):

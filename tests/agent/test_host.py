@@ -3,6 +3,7 @@ import sys
 import threading
 from collections import namedtuple
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import orjson
@@ -79,15 +80,16 @@ def refuses():
 
 
 @pytest.mark.parametrize(
-    ("status", "raises"),
+    ("folder", "status", "raises"),
     [
-        pytest.param(lambda: None, None, id="there is none"),
-        pytest.param(lambda: Rest(error=OSError("away")), (OSError, "away"), id="it is away"),
-        pytest.param(refuses, (RuntimeError, "hidden"), id="whatever Spark raises"),
+        pytest.param(None, lambda: None, None, id="there is none"),
+        pytest.param(None, lambda: Rest(error=OSError("away")), (OSError, "away"), id="it is away"),
+        pytest.param(None, refuses, (RuntimeError, "hidden"), id="whatever Spark raises"),
+        pytest.param(Path("x" * 5000), lambda: None, None, id="a folder whose name is too long hides its disk only"),
     ],
 )
-def test_without_a_user_interface_the_machine_is_reported_all_the_same(status, raises):
-    data = collected(status=status, raises=raises)
+def test_without_a_user_interface_the_machine_is_reported_all_the_same(folder, status, raises):
+    data = collected(folder, status, raises)
     assert (data["executors"], data["disk_total_bytes"], data["memory_total_bytes"] > 0) == ([], None, True)
 
 
@@ -116,11 +118,6 @@ def test_how_busy_the_cpus_were_is_measured_from_the_beginning_whichever_thread_
 
     [(_, data)] = taken(box)
     assert (data["cpu_busy_ratio"], data["cpu_steal_ratio"]) == (0.5, 0.1)
-
-
-def test_a_folder_whose_name_is_too_long_hides_its_disk_only(tmp_path):
-    data = collected(tmp_path / ("x" * 5000))
-    assert data["disk_total_bytes"] is None and data["memory_total_bytes"] > 0
 
 
 class FakeProcess:
@@ -200,11 +197,6 @@ def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package)
             process.communicate()
 
 
-def test_an_executor_whose_tasks_reserve_two_cores_each_has_half_as_many_slots():
-    [executor] = host_of({**EXECUTOR, "totalCores": 4, "maxTasks": 2}).executors
-    assert executor.cores == 2
-
-
 LOST = {
     "id": "3",
     "isActive": False,
@@ -219,12 +211,19 @@ LOST = {
 
 
 def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_other_address():
-    host = host_of(EXECUTOR, LOST)
+    two_cores_a_task = {"totalCores": 4, "maxTasks": 2}
+    host = host_of({**EXECUTOR, **two_cores_a_task}, LOST)
+
     [removed] = host.removed_executors
-    assert [each.executor_id for each in host.executors] == ["driver"]
+    assert [(each.executor_id, each.cores) for each in host.executors] == [("driver", 2)]
     assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
     assert removed.reason == "worker lost: 10.0.0.12:7078 of <masked>:<masked>, code 137"
     assert removed.host == "10.0.0.12"
+
+
+def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
+    gone = [{**LOST, "id": str(n), "removeTime": f"2026-01-31T12:{n % 60:02}:00.000GMT"} for n in range(60)]
+    assert [each.executor_id for each in removed_executors(reversed(gone))] == [str(n) for n in range(40, 60)]
 
 
 @pytest.mark.parametrize("port", [None, 7, "", "no port", ":7078"])
@@ -232,11 +231,6 @@ def test_an_executor_whose_machine_is_not_known_has_no_address(port):
     [removed] = removed_executors([{**LOST, "hostPort": port}])
     assert removed.host is None
     assert removed.reason == "worker lost: <masked>:<masked> of <masked>:<masked>, code 137"
-
-
-def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
-    gone = [{**LOST, "id": str(n), "removeTime": f"2026-01-31T12:{n % 60:02}:00.000GMT"} for n in range(60)]
-    assert [each.executor_id for each in removed_executors(reversed(gone))] == [str(n) for n in range(40, 60)]
 
 
 def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_executors():

@@ -5,6 +5,7 @@ import logging
 import shutil
 import time
 from collections import Counter
+from contextlib import ExitStack, closing
 
 import orjson
 import pytest
@@ -62,15 +63,8 @@ class Bench:
 @pytest.fixture
 def make():
     """Makes benches, and closes their recordings in the end."""
-    made = []
-
-    def bench(recorder=None, **options):
-        made.append(recorder)
-        return Bench(recorder, **options)
-
-    yield bench
-    for recorder in filter(None, made):
-        recorder.close()
+    with ExitStack() as made:
+        yield lambda recorder=None, **options: Bench(recorder and made.enter_context(closing(recorder)), **options)
 
 
 @pytest.fixture
