@@ -4,6 +4,7 @@ import json
 import math
 import os
 import socket
+from contextlib import closing
 
 import pytest
 
@@ -48,10 +49,9 @@ def in_a_child(look):
 def watch(tmp_path):
     session = RemoteSession()
     session.conf = {"spark.app.name": "forked"}
-    made = ledgerops.attach(session, port=0, tasks_collector=False, recording=str(tmp_path))
-    assert isinstance(made, SessionWatch)
-    yield made
-    made.close()
+    with closing(ledgerops.attach(session, port=0, tasks_collector=False, recording=str(tmp_path))) as made:
+        assert isinstance(made, SessionWatch)
+        yield made
 
 
 def test_in_the_child_the_watch_is_inert_and_closing_it_touches_no_session(watch):
@@ -68,14 +68,13 @@ def test_in_the_child_the_watch_is_inert_and_closing_it_touches_no_session(watch
 def test_the_child_keeps_no_socket_of_the_exporter(watch):
     descriptor = watch._hub.exporter._server.socket.fileno()
 
-    def look():
+    def is_open():
         try:
-            os.fstat(descriptor)
+            return bool(os.fstat(descriptor))
         except OSError:
-            return "closed"
-        return "open"
+            return False
 
-    assert in_a_child(look) == "closed"
+    assert in_a_child(is_open) is False
     with socket.create_connection(("127.0.0.1", watch.port), timeout=10):
         pass
 

@@ -4,7 +4,7 @@ import re
 import socket
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import pairwise
 
@@ -34,27 +34,24 @@ LONG = 3600.0  # seconds: an interval that does not pass in a test
 
 @pytest.fixture
 def receiver():
-    made = OtlpReceiver()
-    yield made
-    made.close()
+    with closing(OtlpReceiver()) as made:
+        yield made
 
 
 @pytest.fixture
 def pushing():
     """Starts a pusher of one counter, and ends it."""
-    made = []
+    with ExitStack() as made:
 
-    def start(endpoint, **settings):
-        stats = SelfStats()
-        families = [Published(BATCHES, [((("query", "q"),), Family(BATCHES, (((), 3.0),)))])]
-        config = Config(otlp_endpoint=endpoint, **{"otlp_interval": LONG, **settings})
-        made.append(Pusher(config, lambda: families, stats, "host:1"))
-        made[-1].start()
-        return made[-1], stats
+        def start(endpoint, **settings):
+            stats = SelfStats()
+            families = [Published(BATCHES, [((("query", "q"),), Family(BATCHES, (((), 3.0),)))])]
+            config = Config(otlp_endpoint=endpoint, **{"otlp_interval": LONG, **settings})
+            pusher = made.enter_context(closing(Pusher(config, lambda: families, stats, "host:1")))
+            pusher.start()
+            return pusher, stats
 
-    yield start
-    for pusher in made:
-        pusher.close()
+        yield start
 
 
 @pytest.fixture
@@ -137,28 +134,27 @@ def test_a_receiver_without_logs_is_not_sent_any_again(receiver, pushing, warned
     assert warned.messages == [f"{receiver.url} takes no log records; root causes are sent as metrics only"]
 
 
-def test_records_wait_for_a_receiver_that_is_away_and_arrive_once(pushing, unused_port):
-    pusher, stats = pushing(f"http://127.0.0.1:{unused_port}")
+@pytest.fixture
+def away():
+    """A port at which no receiver listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def test_records_wait_for_a_receiver_that_is_away_and_arrive_once(pushing, away):
+    pusher, stats = pushing(f"http://127.0.0.1:{away}")
     pusher.notice(judged(KEY_SKEW, ended=9.0))
     until(lambda: stats.not_exported["metrics", "unreachable"])
-    late = OtlpReceiver(port=unused_port)
-    until(late.records)
-    pusher.close()
-    late.close()
+    with closing(OtlpReceiver(port=away)) as late:
+        until(late.records)
+        pusher.close()
 
     assert len(late.records()) == 1
     assert stats.not_exported["logs", "unreachable"] == 0
 
 
-@pytest.fixture
-def unused_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def test_records_beyond_the_limit_are_counted(pushing, unused_port):
-    pusher, stats = pushing(f"http://127.0.0.1:{unused_port}")
+def test_records_beyond_the_limit_are_counted(pushing, away):
+    pusher, stats = pushing(f"http://127.0.0.1:{away}")
     for number in range(MAX_RECORDS // 2 + 5):
         pusher.notice(judged(KEY_SKEW, at=2.0 * number))
         pusher.notice(judged(at=2.0 * number + 1))
