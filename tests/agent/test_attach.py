@@ -85,7 +85,6 @@ def rates(spark, rows=10):
     return spark.readStream.format("rate").option("rowsPerSecond", rows).load()
 
 
-@pytest.mark.spark
 def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_path):
     watch = attach(spark, recording=tmp_path, host_interval=1)
     query = started("seen")
@@ -105,7 +104,6 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
     assert kinds[0] == "started" and kinds[-1] == "terminated" and kinds.count("progress") >= 4
 
 
-@pytest.mark.spark
 def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, attach, started):
     watch = attach(spark)
     driver = psutil.Process()
@@ -132,7 +130,6 @@ def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, at
     until(lambda: max(now - then for now, then in zip(opened(), first, strict=True)) < 3)
 
 
-@pytest.mark.spark
 def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
     watch = attach(spark, host_interval=1, tasks_interval=1)
     started("collected")
@@ -154,7 +151,6 @@ def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
     until(lambda: value(watch, "ledgerops_executor_cores", executor="driver") == 2.0)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("again", [False, True], ids=["for the first time", "after a close"])
 def test_a_query_that_runs_already_is_taken_up(spark, attach, started, again):
     query = started("early")
@@ -167,7 +163,6 @@ def test_a_query_that_runs_already_is_taken_up(spark, attach, started, again):
     assert value(watch, "ledgerops_query_start_timestamp_seconds", query="early") > 0
 
 
-@pytest.mark.spark
 def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path):
     gate = tmp_path / "open"
 
@@ -192,7 +187,6 @@ def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path
         query.stop()
 
 
-@pytest.mark.spark
 def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, stopping, tmp_path):
     landing = tmp_path / "in"
     landing.mkdir()
@@ -211,7 +205,6 @@ def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, sto
     assert len({data["batch_id"] for data in told}) == len(told)
 
 
-@pytest.mark.spark
 def test_a_failure_is_counted_with_a_short_reason(spark, attach, stopping, tmp_path):
     watch = attach(spark, recording=tmp_path)
     failing = rates(spark).selectExpr("raise_error('boom') AS x")
@@ -223,7 +216,6 @@ def test_a_failure_is_counted_with_a_short_reason(spark, attach, stopping, tmp_p
     assert len(ended.data["exception"]) <= 500 and "\n" not in ended.data["exception"]
 
 
-@pytest.mark.spark
 def test_attaching_twice_gives_the_same_watch_and_sessions_share_an_exporter(spark, attach, started):
     other = spark.newSession()
     watch, second = attach(spark), attach(other)
@@ -242,7 +234,6 @@ def test_attaching_twice_gives_the_same_watch_and_sessions_share_an_exporter(spa
     second.close()
 
 
-@pytest.mark.spark
 def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
     with socket.create_server(("127.0.0.1", 0)) as taken, caplog.at_level(logging.WARNING, "ledgerops"):
         port = taken.getsockname()[1]
@@ -255,7 +246,6 @@ def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
     assert get(watch, "/healthz") == "ok\n"
 
 
-@pytest.mark.spark
 def test_instrumented_rows_give_latency_and_hot_keys(spark, attach, stopping):
     from pyspark.sql import functions as F
 
@@ -281,7 +271,6 @@ def test_instrumented_rows_give_latency_and_hot_keys(spark, attach, stopping):
     assert share == pytest.approx(0.8, abs=0.05)
 
 
-@pytest.mark.spark
 def test_an_unknown_column_cannot_be_instrumented(spark):
     with pytest.raises(UserError, match="no column 'at' to instrument; there are id"):
         ledgerops.instrument(spark.range(1), event_time="at")

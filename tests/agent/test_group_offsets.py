@@ -63,7 +63,6 @@ def lag(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
     return {(row[1], row[2]): int(row[5]) for row in rows}
 
 
-@pytest.mark.spark
 def test_kafkas_own_tool_lists_the_query_with_the_lag_that_the_exporter_shows(kafka, make_topic, committing):
     queries, made = committing
     topic, query = make_topic(3), make_topic(1)  # a name that no other test has
@@ -73,7 +72,6 @@ def test_kafkas_own_tool_lists_the_query_with_the_lag_that_the_exporter_shows(ka
     assert lag(kafka, f"ledgerops.{query}") == {(topic, "0"): 10, (topic, "1"): 0, (topic, "2"): 15}
 
 
-@pytest.mark.spark
 def test_each_query_has_a_group_and_of_two_sources_the_slower_counts(kafka, topic, make_topic, committing):
     queries, made = committing
     first, second = make_topic(1), make_topic(1)
@@ -85,7 +83,6 @@ def test_each_query_has_a_group_and_of_two_sources_the_slower_counts(kafka, topi
     assert committed(kafka, f"ledgerops.{second}") == {(topic, "0"): 9}
 
 
-@pytest.mark.spark
 def test_offsets_go_back_only_with_a_new_run(kafka, topic, make_topic, committing):
     queries, made = committing
     query = make_topic(1)
@@ -95,7 +92,6 @@ def test_offsets_go_back_only_with_a_new_run(kafka, topic, make_topic, committin
         assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): expected}, (run, end)
 
 
-@pytest.mark.spark
 def test_the_last_batch_is_committed_at_the_end(kafka, topic, make_topic, committing, monkeypatch):
     monkeypatch.setattr("ledgerops.agent.group_offsets.LAST_SECONDS", 60.0)
     queries, made = committing
@@ -109,7 +105,6 @@ def test_the_last_batch_is_committed_at_the_end(kafka, topic, make_topic, commit
     assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): 8}
 
 
-@pytest.mark.spark
 def test_a_group_with_members_is_not_taken_over(kafka, topic, make_topic, committing):
     from confluent_kafka import Consumer
 

@@ -10,8 +10,6 @@ from ledgerops.errors import UserError
 from ledgerops.model.observed_metrics import book_of, conflicts_of
 from ledgerops.model.spark_progress import parse_progress
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def observed(spark, tmp_path):

@@ -51,7 +51,6 @@ def asking(kafka: Kafka):
     made.close()
 
 
-@pytest.mark.spark
 def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_query_reads(kafka, make_topic, asking):
     queries, box, made = asking
     topic, other = make_topic(3, **{"retention.ms": "60000", "retention.bytes": "1000000"}), make_topic(1)
@@ -75,7 +74,6 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
     assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
 
 
-@pytest.mark.spark
 def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
     from confluent_kafka import TopicPartition
 
@@ -90,7 +88,6 @@ def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
     assert told(box)["a"]["earliest"] == {topic: {"0": 4}}
 
 
-@pytest.mark.spark
 def test_a_compacted_topic_has_no_retention_and_one_that_is_gone_hides_nothing_else(make_topic, asking):
     queries, box, made = asking
     topic = make_topic(1, **{"cleanup.policy": "compact"})
