@@ -26,9 +26,10 @@ def page_of(*executions):
     return [parse_execution(each) for each in executions]
 
 
-def task(index, seconds, records):
+def task(index, seconds, records, wrote=0):
     read = {"inputMetrics": {"recordsRead": 0}, "shuffleReadMetrics": {"recordsRead": records}}
-    metrics = {"executorRunTime": seconds * 1000, **read}
+    written = {"outputMetrics": {"recordsWritten": 0}, "shuffleWriteMetrics": {"recordsWritten": wrote}}
+    metrics = {"executorRunTime": seconds * 1000, **read, **written}
     return {"index": index, "partitionId": index, "status": "SUCCESS", "taskMetrics": metrics}
 
 
@@ -82,7 +83,7 @@ class FakeSpark:
         self.executions = [execution(0, number), execution(1, number, [7])]
         self.jobs = {7: [40, 41]}
         self.stages = {41: stage(41, 4)}  # 40 was skipped
-        self.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100)]}
+        self.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100, wrote=700)]}
 
     def jobs_of_one_task(self, count, **changes):
         """All that is known is a batch of so many jobs, with one stage each."""
@@ -170,7 +171,8 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(bench):
     assert (data["run_id"], data["batch_id"]) == (RUN, 5)
     assert (found.seconds_median, found.seconds_max) == (0.4, 2.0)
     assert (found.records_median, found.records_max, found.records) == (10.0, 100.0, 130)
-    assert (found.slowest_task, found.reads_shuffle, found.spill_bytes) == (3, True, 11)
+    assert (found.slowest_task, found.slowest_wrote) == (3, 700)
+    assert (found.reads_shuffle, found.spill_bytes) == (True, 11)
     assert found.records_score == pytest.approx(100.0)
     assert (found.wall_seconds, found.started - found.submitted) == (2.5, 0.75)
     assert found.executors["driver"].run_seconds == 3.1

@@ -229,7 +229,7 @@ def test_tasks_of_a_job_that_belongs_to_no_query_are_seen_in_the_slots(tmp_path)
     assert looks_with_job(tmp_path, begin[0], ("End", 70.0)) == [0, 1]
 
 
-def test_stages_tell_when_their_tasks_could_have_begun():
+def test_stages_tell_when_their_tasks_could_have_begun_and_what_the_slowest_wrote():
     stages = [
         each
         for tasks in replay(event_log.read(PLAIN)).registry.queries["daily_counts"].history.tasks
@@ -237,6 +237,9 @@ def test_stages_tell_when_their_tasks_could_have_begun():
     ]
 
     assert stages and all(0 <= each.started - each.submitted < 2 for each in stages)
+    reading = [each for each in stages if each.records and not each.reads_shuffle]
+    assert {each.slowest_wrote <= each.records_max for each in reading} == {True}
+    assert max(each.slowest_wrote for each in reading) > 0
 
 
 def test_both_dialects_of_progress_say_the_same():
