@@ -88,6 +88,19 @@ def place(exception: str) -> tuple[str | None, str | None, int | None]:
     )
 
 
+def raised_at(exception: str) -> str:
+    """Where it was raised, as an end of a sentence: the line of the user or the file, the offset, the partition. Empty
+    where it names none of them, or `first_line` has it."""
+    path, partition, offset = place(exception)
+    parts = [
+        user_code(exception) or path,
+        f"offset {offset}" if offset is not None else None,
+        f"of {partition}" if partition else None,
+    ]
+    where = " ".join(each for each in parts if each)
+    return f"; at {where}" if where and where not in first_line(exception) else ""
+
+
 def _python_line(lines: list[str]) -> str | None:
     """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
     named last."""

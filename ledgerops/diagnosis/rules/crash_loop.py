@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.exception_text import error_class, first_line
+from ledgerops.diagnosis.facts.exception_text import error_class, first_line, raised_at
 from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -45,7 +45,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     often = f" ({restarts} restarts in all)" if restarts > len(loop.failures) else ""
     yield Finding(
         f"the query failed {len(loop.failures)} times in {duration(seconds)} and was started again{often}{repeated} "
-        f"({kind}): {line}",
+        f"({kind}): {line}{raised_at(newest.exception or '')}",
         Component("query", view.query, kind),
         (
             Evidence("failures_in_window", float(len(loop.failures)), "count", f"<= {MIN_FAILURES - 1}", newest.at),

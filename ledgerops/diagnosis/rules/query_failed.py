@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, user_code
+from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
 from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.facts.known_failures import RESUME, explain
 from ledgerops.diagnosis.rule import Rule
@@ -58,15 +58,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.history.batches:
         failed = float(view.history.batches[-1].batch_id + 1)
         evidence.append(Evidence("failed_batch_id", failed, "count", "it is repeated", ended.at))
-    path, partition, offset = place(ended.exception)
+    offset = place(ended.exception)[2]
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
-    parts = [
-        user_code(ended.exception) or path,
-        f"offset {offset}" if offset is not None else None,
-        f"of {partition}" if partition else None,
-    ]
-    where = " ".join(each for each in parts if each)
     failure = explain(ended.exception)
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
@@ -74,7 +68,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"the query failed{batch} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
-        + (f"; at {where}" if where and where not in line else "")
+        + raised_at(ended.exception)
         + _stopped_others(view, ended),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),

@@ -97,3 +97,26 @@ def test_a_loop_that_somebody_stopped_is_over(history):
 
 def test_the_first_failure_is_the_failed_querys(history):
     assert list(RULE.check(history(exception=STACK))) == []
+
+
+RAISED = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/srv/app.py", line 13, in to_cents
+    return int(text) * 100
+ValueError: invalid literal for int() with base 10: '12,5O'
+"""
+
+
+@pytest.mark.parametrize(
+    ("exception", "end"),
+    [
+        pytest.param(RAISED, "with base 10: '...'; at /srv/app.py:13 in to_cents", id="a line of code"),
+        pytest.param("IOException: bad file:/in/a.json", "): IOException: bad file:/in/a.json", id="told already"),
+        pytest.param(STACK, "): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row", id="none named"),
+    ],
+)
+def test_it_says_where_the_newest_failure_was_raised_if_that_is_known(history, exception, end):
+    view = loop(history)
+    view.history.ends[-1] = replace(view.history.ends[-1], exception=exception)
+
+    [finding] = RULE.check(view)
+    assert finding.summary.endswith(end)
