@@ -198,9 +198,10 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
 def times_read(source: SourceProgress) -> int:
     """How often a batch read its rows of Kafka, where each offset is a row: once for each action in `foreachBatch`.
 
-    A further action may read only a part, such as `show()`; a factor that is not nearly whole has another reason.
+    A further action may read only a part, such as `show()`; a factor that is not nearly whole has another reason. Of a
+    new partition only the end is told, so its rows have no offsets to be compared with.
     """
-    if source.kind != "kafka" or source.read <= 0:
+    if source.kind != "kafka" or source.read <= 0 or not source.end.keys() <= source.start.keys():
         return 1
     times = round(source.rows / source.read)
     return times if times > 1 and abs(source.rows - times * source.read) <= MAX_REST_SHARE * source.read else 1

@@ -200,3 +200,21 @@ NO_LATENCIES = {"e2eLatencyMs": {"P99": "4", "P50": None, "max": 9, "P95": -1}}
 @pytest.mark.parametrize("value", [None, 7, [], {}, {"e2eLatencyMs": 4}, NO_LATENCIES, {"x": {"P50": 1}}])
 def test_what_is_no_latency_is_left_out(value):
     assert parse_progress(spark_json(rtmMetrics=value)).record_latencies == {}
+
+
+@pytest.mark.parametrize(
+    ("start", "rows", "times"),
+    [
+        pytest.param({"shop.nl": {"0": 0}, "shop.de": {"0": 0}}, 1040, 2, id="two actions on the batch"),
+        pytest.param({"shop.nl": {"0": 0}}, 520, 1, id="a topic that is new"),
+        pytest.param({"shop.nl": {"0": 0}}, 1040, 1, id="a new topic and two actions: nobody can tell"),
+        pytest.param(None, 520, 1, id="the first batch"),
+    ],
+)
+def test_rows_of_a_new_topic_are_no_repeated_ones(start, rows, times):
+    end = {"shop.nl": {"0": 20}, "shop.de": {"0": 500}}
+    source = {"description": "KafkaV2[SubscribePattern[shop.*]]", "startOffset": start, "endOffset": end}
+    batch = parse_progress(spark_json(sources=[source | {"numInputRows": rows}], numInputRows=rows))
+
+    assert [each.times_read for each in batch.sources] == [times]
+    assert batch.rows == rows / times
