@@ -13,10 +13,12 @@ Mitigation: call `persist()` on the batch at the beginning of the function and `
     It needs memory or disk for one batch.
 Evidence:
     times_read: of Kafka the smallest of rows over offsets, rounded, of a source in the three newest batches with new
-        offsets; of other sources the fewest stages without a shuffle in the newest two batches whose tasks were read
+        offsets; of other sources the fewest stages without a shuffle in the newest two batches whose tasks were read,
+        all of as many rows, which together are numInputRows, and either of as many tasks, more than one, or of as many
+        bytes
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ledgerops.diagnosis.facts.context import sink_kind
@@ -24,7 +26,7 @@ from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import Progress, TaskSummary
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
@@ -57,22 +59,26 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _by_stages(view: QueryView) -> dict[str, int]:
     """How often the only source is read, where Spark does not tell it by offsets, by the newest batches with tasks."""
-    newest = view.run.tasks
-    if newest is None or len(view.sources) != 1 or len(_reading(newest)) < 2:
+    if len(view.sources) != 1:
         return {}
-    known = ((batch, view.history.tasks_of(batch)) for batch in reversed(view.batches[-LOOKBACK_BATCHES:]))
-    times = [_times(batch, tasks) for batch, tasks in known if tasks is not None and batch.rows > 0]
-    return {view.sources[0].name: min(times[:MIN_BATCHES])} if len(times) >= MIN_BATCHES else {}
+    with_rows = (batch for batch in reversed(view.batches[-LOOKBACK_BATCHES:]) if batch.rows > 0)
+    known = ((batch, view.history.tasks_of(batch)) for batch in with_rows)
+    read = islice((_repeats(batch, tasks) for batch, tasks in known if tasks is not None), MIN_BATCHES)
+    times = [len(each) for each in read]
+    return {view.sources[0].name: min(times)} if len(times) == MIN_BATCHES else {}
 
 
-def _times(batch: Progress, tasks: TaskSummary) -> int:
-    reading = _reading(tasks)
-    return len(reading) if len(set(reading)) == 1 and sum(reading) == batch.rows else 1
+def _repeats(batch: Progress, tasks: TaskSummary) -> Sequence[StageSummary]:
+    """The stages that read all rows of the batch each; none where they may have read different ones.
 
-
-def _reading(tasks: TaskSummary) -> list[int]:
-    """The rows of each stage that reads."""
-    return [stage.records for stage in tasks.stages if stage.records > 0 and not stage.reads_shuffle]
+    `limit`, `take` and `show` read partition after partition, each in a stage with a task of its own.
+    """
+    reading = [stage for stage in tasks.stages if stage.records > 0 and not stage.reads_shuffle]
+    if len({stage.records for stage in reading}) != 1 or sum(stage.records for stage in reading) != batch.rows:
+        return []
+    tasks_alike = len({stage.tasks for stage in reading}) == 1 and reading[0].tasks > 1
+    bytes_alike = len({stage.input_bytes for stage in reading}) == 1 and reading[0].input_bytes > 0
+    return reading if tasks_alike or bytes_alike else []
 
 
 PERSIST = Remedy(

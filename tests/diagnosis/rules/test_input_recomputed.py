@@ -105,3 +105,21 @@ def test_others_are_not(case):
     assert list(RULE.check(seen)) == []
     if case.get("offsets") == 1:
         assert [batch.rows for batch in seen.batches] == case["rows"]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "size", "found"),
+    [
+        pytest.param(1, 0, 0, id="one action that reads partition after partition, as limit does"),
+        pytest.param(1, 700, 1, id="of one partition, as many bytes"),
+        pytest.param(4, 0, 1, id="of several partitions"),
+    ],
+)
+def test_stages_of_one_task_each_may_have_read_different_partitions(history, partitions, size, found):
+    reads = stage(records=[1500 / partitions] * partitions, seconds=[0.1] * partitions, shuffle=False)
+    seen = history(rows=3000, seconds=[1] * 8, stages=[[reads, reads]] * 8, source="FileStreamSource[file:/in]")
+    for tasks in list(seen.history.tasks):
+        stages = tuple(replace(each, input_bytes=size) for each in tasks.stages)
+        seen.history.add_tasks(replace(tasks, stages=stages))
+
+    assert len(list(RULE.check(seen))) == found
