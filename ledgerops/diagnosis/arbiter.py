@@ -26,8 +26,7 @@ def arbitrate(findings: Sequence[Finding], harm: Harm | None) -> tuple[list[Find
     if not enough:
         return _load_first(findings), {}
     best = max(enough, key=lambda each: each.share or 0.0)
-    ends = _ends(best.share or 0.0, harm)
-    so = "without that the query would keep up" if ends else "that is worth removing first"
+    so = "without that the query would keep up" if ends(best.share or 0.0, harm) else "that is worth removing first"
     because = f"{best.rule} takes {duration(best.saving_seconds)} of a batch, and {so}"
     left_out = {each.rule: because for each in findings if each.rule == LOAD}
     return [each for each in findings if each.rule not in left_out], left_out
@@ -55,8 +54,9 @@ def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
 
 def _enough(share: float, harm: Harm | None) -> bool:
     """Whether a saving ends the harm, or is large enough to be worth it in any case."""
-    return share >= WORTH_SHARE or _ends(share, harm)
+    return share >= WORTH_SHARE or ends(share, harm)
 
 
-def _ends(share: float, harm: Harm | None) -> bool:
+def ends(share: float, harm: Harm | None) -> bool:
+    """Whether the query would be harmed no longer if its batches took so much less."""
     return harm is not None and share >= NOISE_SHARE and harm.ratio * (1 - share) < OVER_RATIO

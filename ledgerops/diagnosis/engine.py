@@ -75,7 +75,8 @@ class Diagnoser:
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
-        reach = {slug: _explained(slug, self.rules, active, cleared) for slug in active}
+        blamed = {finding.rule for finding in findings if finding.share != 0.0}
+        reach = {slug: _explained(slug, self.rules, active, cleared) if slug in blamed else () for slug in active}
         for small, large in outweighed(findings):
             reach[small] = tuple(each for each in reach[small] if each != large)
         folded = {slug for explained in reach.values() for slug in explained}

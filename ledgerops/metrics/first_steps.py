@@ -142,6 +142,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "sink foreach_batch": FirstStep(
             "count the actions on the batch in the function of foreachBatch", "`foreachBatch`"
         ),
+        "saves": FirstStep(
+            "persist() the batch at the beginning of the foreachBatch function and unpersist() it at the end",
+            "`foreachBatch`, and one reading would save much of a batch",
+        ),
     },
     "catching-up": {GENERAL: FirstStep("wait until the backlog is processed")},
     # work

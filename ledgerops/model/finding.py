@@ -100,7 +100,7 @@ class Finding:
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
     began: float | None = None  # where the history shows it; else when the engine first saw it
     at_most: Severity = "critical"  # its rule's severity is lowered to this; info: it does no harm yet
-    share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
+    share: float | None = None  # of the trouble, 0 to 1, such as of a batch's time; ranks causes, and 0 explains none
     saving_seconds: float | None = None  # that a typical batch would take less without this; None where unknown
     batches: tuple[int, ...] = ()  # ids of the batches that its numbers are medians of, oldest first
     usual_batches: tuple[int, ...] = ()  # and of those that they are compared with

@@ -18,7 +18,7 @@ from ledgerops.model.recording import read as read_recording
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.replay import verdicts
 from tests.build import T0, spark_json
-from tests.drills.test_score import NAMES, made
+from tests.drills.test_score import NAMES, made, stage
 from tests.evidence.numbers import compare, wrong
 from tests.evidence.recompute import Compared
 from tests.evidence.recompute.profile import BORN, GROWN, NORMAL, OWNED
@@ -135,3 +135,39 @@ def test_within_one_percent_is_the_same(told, given, agrees):
 
 def test_every_rule_says_how_its_numbers_are_computed():
     assert [rule.slug for rule in RULES if "\nEvidence:" not in rule.runbook] == []
+
+
+@pytest.mark.parametrize("kafka", [pytest.param(True, id="by offsets"), pytest.param(False, id="by stages")])
+def test_every_number_of_a_source_that_is_read_three_times_is_there(tmp_path, kafka):
+    """By batches of 4 s at an interval of 2 s; each reading takes longer than the one before."""
+    run = {"run_id": spark_json()["runId"]}
+    plan = {"trigger": "processing_time", "trigger_interval": 2.0, "sink": "ForeachBatchSink"}
+    lines = [encode(T0, "plan", "again", orjson.dumps(run | plan))]
+    for number in range(30):
+        at, rows = T0 + 4.0 * number, 600 + 10 * (number % 3)
+        ends = {"startOffset": {"t": {"0": 1000 * number}}, "endOffset": {"t": {"0": 1000 * number + rows}}}
+        source = {"description": "KafkaV2[Subscribe[t]]", **ends} if kafka else {"description": "RateStreamV2[x]"}
+        record = spark_json(
+            name="again", timestamp=format_instant(at), batchId=number, numInputRows=3 * rows,
+            durationMs={"addBatch": 3900, "triggerExecution": 4000},
+            sources=[{"startOffset": None, "endOffset": None, "latestOffset": None, "numInputRows": 3 * rows} | source],
+        )  # fmt: skip
+        stages = [
+            ran(at + began, records=rows, records_median=rows / 2, records_max=rows / 2, reads_shuffle=False,
+                ended=at + began + 0.9 + began / 20 + number / 1000, stage_id=place)
+            for place, began in enumerate((0.1, 1.2, 2.4))
+        ]  # fmt: skip
+        lines.append(encode(at + 4.0, "progress", "again", orjson.dumps(record)))
+        tasks = run | {"batch_id": number, "stages": stages, "python_seconds": None}
+        lines.append(encode(at + 4.01, "tasks", "again", orjson.dumps(tasks)))
+    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
+
+    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
+
+    told = {number.compared.name for number in found if number.rule == "input-recomputed"}
+    assert told == {"times_read", "saving_seconds", "profile_seconds"}
+    assert wrong(number for number in found if number.rule == "input-recomputed") == ()
+
+
+def ran(at, **more):
+    return stage(at) | {"started": at} | more

@@ -4,8 +4,9 @@ Meaning: Spark counted a multiple of the offsets that the batch covers, or sever
     together are all that Spark counted. In `foreachBatch` every action (a write, a
     count, a show) computes the batch from its source again unless it is persisted. In other queries the plan reads the
     source more than once, as a union or a join of a stream with itself does.
-Impact: the source sends all rows several times, and everything up to the action is computed as often. Of Kafka, rows
-    and rates of ledgerops count each row once; of other sources they count it each time, as Spark's progress does.
+Impact: the source sends all rows several times, and everything up to the action is computed as often. A batch that
+    takes too long may be in time with one reading; while it is in time, this is only worth knowing. Of Kafka, rows and
+    rates of ledgerops count each row once; of other sources they count it each time, as Spark's progress does.
 Diagnosis: 1. Count the actions of the function that `foreachBatch` calls, also those on data frames made of the batch.
     2. Without `foreachBatch`, look for several scans of the same source in the plan (tab SQL of the Spark UI).
     3. `ledgerops_busy_ratio{app="APP",query="QUERY"}` says whether the query has time to spare.
@@ -16,17 +17,26 @@ Evidence:
         offsets; of other sources the fewest stages without a shuffle in the newest two batches whose tasks were read,
         all of as many rows, which together are numInputRows, and either of as many tasks, more than one, or of as many
         bytes
+    saving_seconds: of a query without a healthy past, the median over the batches that the finding names of the time
+        in which these stages ran, of Kafka those that read nearly as many rows as offsets, less the longest of them,
+        each as a share of durationMs.triggerExecution, times profile_seconds
+    profile_seconds: median of durationMs.triggerExecution / 1000 over the batches that the finding names
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
+from ledgerops.common.format import duration
+from ledgerops.diagnosis.arbiter import ends
 from ledgerops.diagnosis.facts.context import sink_kind
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES
+from ledgerops.diagnosis.facts.repeated_reads import repeats, saved_seconds
+from ledgerops.diagnosis.harm import examined, harm
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES, MIN_SECONDS, WORTH_SHARE
+from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import Progress, StageSummary, TaskSummary
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
@@ -46,14 +56,33 @@ def check(view: QueryView) -> Iterator[Finding]:
     name = max(times, key=lambda source: times[source], default=None)
     if name is None or times[name] < 2:
         return
-    in_function = sink_kind(view) == "foreach_batch"
-    yield Finding(
+    in_function, found = sink_kind(view) == "foreach_batch", profile(view) if examined(view) else None
+    saved = saved_seconds(view, found) if found is not None and not found.has_past else 0.0
+    finding = Finding(
         f"each batch reads its rows of {name} {times[name]} times"
         + (": once for each action on the batch in foreachBatch" if in_function else ""),
         Component("source", name),
         (Evidence("times_read", float(times[name]), "count", "1", view.now),),
         (COUNT_ACTIONS, PERSIST) if in_function else (READ_ONCE,),
         confidence=0.9,
+        at_most="info",
+        share=0.0,
+    )
+    if found is None or saved < max(MIN_SECONDS, WORTH_SHARE * found.duration):
+        yield finding
+        return
+    least = Evidence("saving_seconds", saved, "seconds", f"< {WORTH_SHARE * found.duration:.2f}", found.at)
+    whole, less, share, harmed = duration(found.duration), duration(saved), saved / found.duration, harm(view)
+    yield replace(
+        finding,
+        summary=f"{finding.summary}; read once, a batch of {whole} would take {less} less",
+        evidence=(*finding.evidence, least, Evidence("profile_seconds", found.duration, "seconds", "all", found.at)),
+        remedies=(PERSIST, COUNT_ACTIONS) if in_function else finding.remedies,
+        at_most="critical",
+        began=found.splits[0].batch.started,
+        share=share if harmed is None or ends(share, harmed) else 0.0,  # it explains what ends with it
+        saving_seconds=saved,
+        batches=found.batches,
     )
 
 
@@ -63,28 +92,15 @@ def _by_stages(view: QueryView) -> dict[str, int]:
         return {}
     with_rows = (batch for batch in reversed(view.batches[-LOOKBACK_BATCHES:]) if batch.rows > 0)
     known = ((batch, view.history.tasks_of(batch)) for batch in with_rows)
-    read = islice((_repeats(batch, tasks) for batch, tasks in known if tasks is not None), MIN_BATCHES)
+    read = islice((repeats(batch, tasks) for batch, tasks in known if tasks is not None), MIN_BATCHES)
     times = [len(each) for each in read]
     return {view.sources[0].name: min(times)} if len(times) == MIN_BATCHES else {}
 
 
-def _repeats(batch: Progress, tasks: TaskSummary) -> Sequence[StageSummary]:
-    """The stages that read all rows of the batch each; none where they may have read different ones.
-
-    `limit`, `take` and `show` read partition after partition, each in a stage with a task of its own.
-    """
-    reading = [stage for stage in tasks.stages if stage.records > 0 and not stage.reads_shuffle]
-    if len({stage.records for stage in reading}) != 1 or sum(stage.records for stage in reading) != batch.rows:
-        return []
-    tasks_alike = len({stage.tasks for stage in reading}) == 1 and reading[0].tasks > 1
-    bytes_alike = len({stage.input_bytes for stage in reading}) == 1 and reading[0].input_bytes > 0
-    return reading if tasks_alike or bytes_alike else []
-
-
-PERSIST = Remedy(
-    "persist() the batch at the beginning of the foreachBatch function and unpersist() it at the end",
+PERSIST = first_step(
+    "input-recomputed",
+    "saves",
     "the source is then read and computed once, and each further action reads the kept rows",
-    safe=False,
 )
 COUNT_ACTIONS = first_step(
     "input-recomputed", "sink foreach_batch", "each of them reads and computes the rows again, unless they are kept"
@@ -93,4 +109,7 @@ READ_ONCE = first_step(
     "input-recomputed", GENERAL, "a union or a join of a stream with itself reads its source once for each side"
 )
 
-RULE = Rule("input-recomputed", "info", check, __doc__)
+EXPLAINS = ("python-bound", "memory-spill", "source-partition-skew", "straggler", "small-batch-overhead")
+RULE = Rule(
+    "input-recomputed", "warning", check, __doc__, (*EXPLAINS, "falling-behind", "trigger-overrun"), needs_harm=True
+)

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.input_recomputed import RULE
 from ledgerops.model.spark_progress import parse_progress
 from ledgerops.signals.query_view import QueryView
@@ -33,7 +34,7 @@ def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_cou
     )
     look, persist = finding.remedies
     assert look.action == "count the actions on the batch in the function of foreachBatch"
-    assert persist.action.startswith("persist() the batch") and not persist.safe
+    assert persist.action.startswith("persist() the batch")
     assert [batch.rows for batch in seen.batches] == [1000, 1000, 1000]
 
 
@@ -123,3 +124,90 @@ def test_stages_of_one_task_each_may_have_read_different_partitions(history, par
         seen.history.add_tasks(replace(tasks, stages=stages))
 
     assert len(list(RULE.check(seen))) == found
+
+
+def late(history, *reads, took=5.0, count=12, **more):
+    """A query that was never in time: each of its batches reads 1,000 rows in so many stages, which take so long."""
+    stages, began = [], 0.0
+    for seconds in reads:
+        stages.append(stage(records=[500, 500], seconds=[seconds] * 2, shuffle=False, began=began, cpu=0.1))
+        began += seconds + 0.01
+    told = {"warm": 0, "cores": 2, "source": "RateStreamV2[rowsPerSecond=5]", **more}
+    told["plan"] = {"sink": "ForeachBatchSink"} | more.get("plan", {})
+    return history(
+        rows=1000 * len(reads), seconds=[took] * count, phases=[{"add_batch": took}] * count,
+        stages=[stages] * count, **told,
+    )  # fmt: skip
+
+
+def test_what_repeated_reads_take_of_a_batch_that_is_late_is_told_and_persist_comes_first(history):
+    [finding] = RULE.check(late(history, 1.0, 1.2, 1.1, 1.5))
+
+    assert finding.summary.endswith("foreachBatch; read once, a batch of 5.0 s would take 3.3 s less")
+    assert finding.saving_seconds == pytest.approx(3.3)
+    assert finding.remedies[0].action.startswith("persist() the batch")
+    assert finding.at_most == "critical"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"reads": (0.2, 4.5)}, id="a quick count before a slow write"),
+        pytest.param({"reads": (0.1, 0.1, 0.1), "took": 0.4}, id="batches in time"),
+        pytest.param({"reads": (1.0, 1.2, 1.1, 1.5), "warm": 30, "warm_stages": [stage()]}, id="in time until now"),
+    ],
+)
+def test_repeated_reads_that_are_not_what_makes_batches_late_are_only_worth_knowing(history, case):
+    case = dict(case)
+    [finding] = RULE.check(late(history, *case.pop("reads"), **case))
+
+    assert (finding.at_most, finding.saving_seconds) == ("info", None)
+    assert finding.remedies[0].action.startswith("count the actions")
+
+
+def test_reads_at_the_same_time_save_nothing(history):
+    """The function begins its actions in several threads."""
+    seen = late(history, 1.5, 1.5, 1.5)
+    for tasks in list(seen.history.tasks):
+        first = tasks.stages[0]
+        stages = tuple(replace(each, started=first.started, ended=first.ended) for each in tasks.stages)
+        seen.history.add_tasks(replace(tasks, stages=stages))
+
+    assert [each.saving_seconds for each in RULE.check(QueryView(seen.history, seen.now, seen.hosts))] == [None]
+
+
+@pytest.mark.parametrize(
+    ("interval", "first", "explained"),
+    [
+        pytest.param(3.0, "input-recomputed", True, id="one reading would be in time"),
+        pytest.param(0.5, "python-bound", False, id="the function is too slow for one, too"),
+    ],
+)
+def test_they_are_the_root_cause_where_reading_once_ends_the_harm(history, interval, first, explained):
+    seen = late(history, *[1.2] * 4, interval=interval, python=9.0, plan={"python": True})
+    roots = Diagnoser()(seen).root_causes
+
+    assert (roots[0].rule, roots[0].severity) == (first, "warning")
+    assert ("python-bound" in roots[0].explains) is explained
+    assert {"input-recomputed", "python-bound"} <= {each for root in roots for each in (root.rule, *root.explains)}
+
+
+def test_what_is_only_worth_knowing_explains_no_late_batch(history):
+    verdict = Diagnoser()(late(history, 0.2, 4.5))
+    [recomputed] = [each for each in verdict.root_causes if each.rule == "input-recomputed"]
+
+    assert (recomputed.severity, recomputed.explains) == ("info", ())
+    assert any(each.severity == "warning" for each in verdict.root_causes)
+
+
+def test_of_kafka_the_readings_are_the_stages_with_as_many_rows_as_offsets(history):
+    seen = late(history, 2.0, 2.0, 0.5)
+    batches, tasks = seen.history.batches, list(seen.history.tasks)
+    for place, (batch, ran) in enumerate(zip(list(batches), tasks, strict=True)):
+        [read] = batch.sources
+        batches[place] = replace(batch, rows=1000, sources=(replace(read, rows=1000, times_read=2),))
+        stages = (*ran.stages[:2], replace(ran.stages[2], records=40))  # an action that reads a part, such as show
+        seen.history.add_tasks(replace(ran, stages=stages))
+
+    [finding] = RULE.check(QueryView(seen.history, seen.now, seen.hosts))
+    assert finding.saving_seconds == pytest.approx(2.0)

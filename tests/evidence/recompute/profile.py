@@ -208,6 +208,31 @@ def _work_share(tape: Tape) -> float:
     return sum(taken) / found.duration
 
 
+def _readings(tape: Tape, batch: Batch) -> Sequence[tuple[float, float]]:
+    """When each stage that read all rows of the batch began and ended."""
+    stages, offsets = [each for each in tape.stages(batch) if not each["reads_shuffle"]], offsets_read(batch)
+    rows = offsets or max(each["records"] for each in stages)
+    return [(s["started"], s["ended"]) for s in stages if abs(s["records"] - rows) <= (0.1 * rows if offsets else 0)]
+
+
+def _read_again(tape: Tape) -> float:
+    """Seconds from the first reading to the last in which one is at work, without the longest of them."""
+    shares = []
+    for batch in tape.named():
+        spans = sorted(_readings(tape, batch))
+        gaps = sum(max(0.0, later[0] - max(end for _, end in spans[:n])) for n, later in enumerate(spans) if n)
+        at_work = max(end for _, end in spans) - spans[0][0] - gaps
+        shares.append((at_work - max(end - start for start, end in spans)) / batch.seconds)
+    return median_of(shares) * median_of(batch.seconds for batch in tape.named())
+
+
+def _times_read(tape: Tape) -> float:
+    rows = [batch for batch in tape.run if batch.rows]
+    if any(map(offsets_read, rows)):
+        return min(round(batch.rows / offsets_read(batch)) for batch in rows[-3:])
+    return min(len(_readings(tape, batch)) for batch in [each for each in rows if tape.stages(each)][-2:])
+
+
 def _part(name: str) -> Formula:
     return lambda tape: profile(tape).now[name]
 
@@ -216,6 +241,8 @@ FORMULAS: Mapping[str, Formula] = {
     **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
     "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
+    "input-recomputed: saving_seconds": _read_again,
+    "times_read": _times_read,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
     "scanned_rows": lambda tape: median_of(
