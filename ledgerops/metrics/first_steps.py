@@ -265,6 +265,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "state-growth": {
         GENERAL: FirstStep("find the input that stops the watermark, and get the watermark moving"),
         "steady": FirstStep("give the state more memory until it is bounded", "the watermark advances"),
+        "larger rows": FirstStep(
+            "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it",
+            "its rows get larger, not more",
+        ),
     },
     "state-commit-slow": {GENERAL: FirstStep("time the writing of a small file to the checkpoint folder")},
     "rocksdb-stall": {

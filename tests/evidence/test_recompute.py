@@ -171,3 +171,31 @@ def test_every_number_of_a_source_that_is_read_three_times_is_there(tmp_path, ka
 
 def ran(at, **more):
     return stage(at) | {"started": at} | more
+
+
+@pytest.mark.parametrize("rocksdb", [pytest.param(False, id="on the heap"), pytest.param(True, id="on the disk")])
+def test_every_number_of_rows_that_get_larger_is_there(tmp_path, rocksdb):
+    """Of 40 lists that gain 10 MB in each batch."""
+    zeros = ("active_tasks", "failed_tasks", "completed_tasks", "run_seconds", "gc_seconds", "memory_used_bytes")
+    driver = {"executor_id": "driver", "active": True, "cores": 2, "memory_max_bytes": 10**9, **dict.fromkeys(zeros, 0)}
+    unknown = dict.fromkeys(("cpu_busy_ratio", "disk_total_bytes"))
+    host = {"cpu_count": 2, "memory_total_bytes": 2**34, "memory_available_bytes": 2**33, "disk_free_bytes": 2 * 10**9}
+    host |= unknown | {"processes": [], "executors": [driver]}
+    lines = []
+    for number in range(30):
+        at, held = T0 + 3.0 * number, 50_000_000 + 10_000_000 * number
+        state = {"operatorName": "stateStoreSave", "numRowsTotal": 40, "numRowsUpdated": 40, "numRowsRemoved": 0}
+        state |= {"memoryUsedBytes": 9**7 * number if rocksdb else held}
+        state |= {"customMetrics": {"rocksdbSstFileSize": held} if rocksdb else {}}
+        times = {"addBatch": 800, "triggerExecution": 1000}
+        record = spark_json(
+            name="lists", timestamp=format_instant(at), batchId=number, stateOperators=[state], durationMs=times
+        )
+        lines.append(encode(at + 0.9, "host", None, orjson.dumps(host | {"at": at + 0.9})))
+        lines.append(encode(at + 1.0, "progress", "lists", orjson.dumps(record)))
+    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
+
+    found = [each for each in compare(tmp_path, verdicts(read_recording(tmp_path))) if each.rule == "state-growth"]
+
+    assert {"state_bytes_per_row", "seconds_to_limit"} <= {number.compared.name for number in found}
+    assert wrong(found) == ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ledgerops.common.format import size
-from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports, sustained
+from ledgerops.diagnosis.facts import state_cost, state_trend
+from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports
+from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, VERY_LONG_SECONDS
 from ledgerops.model.finding import Evidence
 from ledgerops.signals.query_view import QueryView
 
@@ -39,11 +41,42 @@ class Limit(NamedTuple):
         )
 
 
-def soonest(view: QueryView, reports: Reports) -> Limit | None:
-    """The limit that will be met first, None when none is known or the growth slows down."""
-    if not sustained(reports):
+def in_bytes(view: QueryView, reports: Reports) -> Reports:
+    """The reports with the bytes that an operator's rows take in place of their number: on the heap, or in RocksDB's
+    files, whose memory is caches that fill whatever the rows."""
+    if not state_cost.off_heap(view):
+        return [(batch, replace(state, rows=state.memory_bytes)) for batch, state in reports]
+    known = [(batch, state) for batch, state in reports if SST in state.custom]
+    return [(batch, replace(state, rows=int(state.custom[SST]), memory_bytes=0)) for batch, state in known]
+
+
+def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
+    """Since when it grows, by rows or by bytes, and what will soon be full of it. With a watermark the first windows
+    may not be over yet, so nothing is said."""
+    if len(reports) < MIN_STATE_BATCHES:
         return None
-    limits = [limit for limit in _limits(view, reports) if limit.rate > 0]
+    operator = reports[-1][1]
+    if state_cost.watermark_bounds(view, operator) or state_cost.keeps_own_time(view, operator):
+        return None
+    if state_trend.forgets(view, reports):
+        return None
+    reports = state_trend.growing(reports)
+    limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
+    if (
+        limit is None
+        or reports[-1][0].ended - reports[0][0].ended < VERY_LONG_SECONDS
+        or limit.seconds > MAX_AHEAD_RATIO * state_trend.remembered(view, reports)
+    ):
+        return None
+    return reports, limit
+
+
+def soonest(view: QueryView, reports: Reports) -> Limit | None:
+    """The limit that will be met first, None when none is known, the state fills little, or the growth slows down."""
+    if not state_trend.sustained(reports):
+        return None
+    grows = (limit for limit in _limits(view, reports) if limit.rate > 0)
+    limits = [each for each in grows if each.used >= MIN_STATE_SHARE * (each.used + each.room)]
     return min(limits, key=lambda limit: limit.seconds, default=None)
 
 

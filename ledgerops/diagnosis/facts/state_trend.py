@@ -1,4 +1,7 @@
-"""How the state of an operator grows over batches: since when, by how much, and whether it goes on."""
+"""How the state of an operator grows over batches: since when, by how much, and whether it goes on.
+
+By its rows; of reports `in_bytes` (`facts.state_room`) by bytes in place of these.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,11 @@ def growing(reported: Reports) -> Reports:
 
 
 def forgets(view: QueryView, reported: Reports) -> bool:
-    """Whether an operator removed rows in these batches, or the query's state shrank in this run, in the hour that is
-    remembered."""
+    """Whether an operator removed rows in these batches or shrank, or the query's state shrank in this run, in the hour
+    that is remembered."""
     if any(state.removed for _, state in reported):
+        return True
+    if any(later.rows < earlier.rows for (_, earlier), (_, later) in pairwise(reported)):
         return True
     began = view.history.started_at or 0.0
     rows = [point.state_rows for point in view.history.trend if point.at >= began]

@@ -2,7 +2,8 @@
 
 Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or the operator
     used to remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
-    advance.
+    advance. Or its rows do not get more but larger, as the lists that `collect_list` keeps without a window: each batch
+    writes them anew.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.
@@ -12,13 +13,16 @@ Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUER
     3. If it advances, check `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])`. At 0, no row ever
     expires: see `unbounded-state`; above 0, more keys arrive than expire.
 Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then get the watermark moving, or
-    bound the state. RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
+    bound the state. Of rows that get larger keep only what the result needs: a number, the newest values, or a window.
+    RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
     this change needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
+    state_bytes_per_row: of rows that get larger: state_bytes / numRowsTotal of the newest batch
     state_bytes: memoryUsedBytes of the operator in the newest batch, or for the disk rocksdbSstFileSize
     state_bytes_growth_per_second: its growth over the newest batches of the run (at most 200; for the disk 30) without
-        the first 10 s, from the last that removed rows on, or from the third in a row that hardly grew
+        the first 10 s, from the last that removed rows on, or from the third in a row that hardly grew (of rows that
+        get larger: in bytes)
     room_bytes: what is left: the heap (maxMemory / 0.6 + 300 MiB of each active executor) - memoryUsedBytes of all
         operators; or memory_available_bytes, or disk_free_bytes, of the newest record `host`
     seconds_to_limit: room_bytes / state_bytes_growth_per_second
@@ -31,9 +35,9 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
-from ledgerops.diagnosis.facts.state_room import fills_little, soonest
+from ledgerops.diagnosis.facts.state_room import filling, fills_little, in_bytes, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
-from ledgerops.diagnosis.limits import CLEAR_TIMES, MAX_AHEAD_RATIO, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -42,12 +46,13 @@ from ledgerops.signals.query_view import QueryView
 
 def check(view: QueryView) -> Iterator[Finding]:
     for index, operator in enumerate(view.operators):
-        if operator.removed or operator.rows < MIN_GROWTH_ROWS:
+        reports = [] if operator.removed else state_cost.reports(view.baseline.steady, index)
+        if len(reports) < MIN_STATE_BATCHES:
             continue
-        reports = state_cost.reports(view.baseline.steady, index)
-        finding = (_stopped(view, reports) or _towards(view, reports)) if len(reports) >= MIN_STATE_BATCHES else None
-        if finding is not None:
-            yield finding
+        many = operator.rows >= MIN_GROWTH_ROWS
+        found = (_stopped(view, reports) or _towards(view, reports)) if many else None
+        if found := found or _larger_rows(view, reports):
+            yield found
 
 
 def _stopped(view: QueryView, reports: Reports) -> Finding | None:
@@ -78,22 +83,12 @@ def _stopped(view: QueryView, reports: Reports) -> Finding | None:
 
 
 def _towards(view: QueryView, reports: Reports) -> Finding | None:
-    """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
-    if (
-        state_cost.watermark_bounds(view, reports[-1][1])
-        or state_cost.keeps_own_time(view, reports[-1][1])
-        or state_trend.forgets(view, reports)
-    ):
+    """It will be full at this rate, of more and more rows."""
+    found = filling(view, reports)
+    if found is None:
         return None
-    reports = state_trend.growing(reports)
+    reports, limit = found
     newest, operator = reports[-1]
-    limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
-    if (
-        newest.ended - reports[0][0].ended < VERY_LONG_SECONDS
-        or limit is None
-        or limit.seconds > MAX_AHEAD_RATIO * state_trend.remembered(view, reports)
-    ):
-        return None
     return Finding(
         f"the state of {operator.name} grows by {size(limit.rate)} per second: {limit.what} will be full in "
         f"{duration(limit.seconds)}",
@@ -102,17 +97,39 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
             Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),
             *limit.evidence(newest.ended),
         ),
-        (
-            first_step("state-growth", "steady", "the state grows steadily until rows are removed from it"),
-            Remedy(
-                "bound the state with a watermark or a time to live",
-                "only then are rows removed from it; this needs a new checkpoint",
-                safe=False,
-            ),
-        ),
+        (first_step("state-growth", "steady", "the state grows steadily until rows are removed from it"), BOUND),
         confidence=0.7,
         began=reports[0][0].ended,
     )
 
 
+def _larger_rows(view: QueryView, reports: Reports) -> Finding | None:
+    """It will be full at this rate, of rows that get larger, and not of more rows: lists of all that a key ever had."""
+    found = filling(view, in_bytes(view, reports))
+    if found is None:
+        return None
+    sizes, limit = found
+    (first, early), (newest, operator) = reports[-len(sizes)], reports[-1]
+    before, now = sizes[0][1].rows, sizes[-1][1].rows
+    more_rows = CLEAR_TIMES * (operator.rows - early.rows) * before
+    if not early.rows or not operator.rows or (now - before) * early.rows < more_rows:
+        return None
+    each, earlier, ago = now / operator.rows, before / early.rows, newest.ended - first.ended
+    return Finding(
+        f"the rows of the state of {operator.name} only get larger: each of the {operator.rows:,} takes {size(each)} "
+        f"of {limit.what}, {size(earlier)} {duration(ago)} before; at {size(limit.rate)} per second it will be full in "
+        f"{duration(limit.seconds)}",
+        Component("operator", operator.name, limit.what),
+        (Evidence("state_bytes_per_row", each, "bytes", "a plateau", newest.ended), *limit.evidence(newest.ended)),
+        (first_step("state-growth", "larger rows", "what is only ever added to a row has no bound"), BOUND),
+        confidence=0.7,
+        began=first.ended,
+    )
+
+
+BOUND = Remedy(
+    "bound the state with a watermark or a time to live",
+    "only then are rows removed from it; this needs a new checkpoint",
+    safe=False,
+)
 RULE = Rule("state-growth", "warning", check, __doc__, ("gc-pressure",), fills_little, linger=30.0, at_rest=True)

@@ -149,3 +149,56 @@ def test_a_heap_of_unknown_size_is_not_filled(history):
     view = within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000)), heap=300 * MIB)
 
     assert list(RULE.check(view)) == []
+
+
+def lists(count: int, keys: int = 40, step: float = 1.0, first: float = 4.0, **more) -> list[dict]:
+    """As many keys in each batch, with lists that get longer: MB of them all, by batch."""
+    return [{"rows": keys, "memory_bytes": int((first + step * n) * 1e6)} | more for n in range(count)]
+
+
+def on_disk(told: list[dict], cache: float = 0.0) -> list[dict]:
+    """The same of a RocksDB store, whose caches take so many MB more in each batch."""
+    sizes = [{"rocksdbSstFileSize": each["memory_bytes"]} for each in told]
+    return [
+        {"rows": each["rows"], "memory_bytes": int(cache * 1e6 * n), "custom": files}
+        for n, (each, files) in enumerate(zip(told, sizes, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("keys", [pytest.param(40, id="few keys"), pytest.param(5000, id="many keys")])
+def test_rows_that_only_get_larger_are_found_however_many_there_are(history, keys):
+    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=lists(40, keys, 2.0))))
+
+    large, small = {40: ("2.0 MB", "350 kB"), 5000: ("16.4 kB", "2.8 kB")}[keys]
+    assert finding.summary == (
+        f"the rows of the state of stateStoreSave only get larger: each of the {keys:,} takes {large} of the heap, "
+        f"{small} 68 s before; at 1.0 MB per second it will be full in 9 min 7 s"
+    )
+    assert finding.remedies[0].action.startswith("find the list or map that a key only adds to")
+
+
+def test_files_of_rocksdb_that_get_larger_with_as_many_rows_are_found(history):
+    view = history(warm=0, seconds=[1] * 40, operators=on_disk(lists(40, step=2.0)))
+    [finding] = RULE.check(within(view, disk=300 * MIB))
+
+    assert "of the disk" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("operators", "room"),
+    [
+        pytest.param(lists(40, step=0.0, first=400.0), {}, id="large and steady"),
+        pytest.param(lists(40, step=0.1), {}, id="the heap lasts for hours"),
+        pytest.param(lists(40, step=1.0), {"heap": 6000 * MIB}, id="it fills little"),
+        pytest.param(on_disk(lists(40, step=0.0), cache=20.0), {"memory": 900 * MIB}, id="the caches of RocksDB fill"),
+        pytest.param([*lists(20, step=4.0), *lists(20, step=4.0)], {}, id="it was emptied once"),
+        pytest.param([*lists(20, step=4.0), *lists(20, step=0.0, first=80.0)], {}, id="the lists are full"),
+        pytest.param(
+            [{"rows": 10 * (n + 1), "memory_bytes": 2_000_000 * (n + 1)} for n in range(40)], {}, id="more rows"
+        ),
+        pytest.param(lists(40, step=2.0, removed=1), {}, id="it forgets"),
+        pytest.param(lists(40, step=2.0, name="transformWithStateExec"), {}, id="it may have a time to live"),
+    ],
+)
+def test_rows_that_do_not_fill_it_by_getting_larger_are_not(history, operators, room):
+    assert list(RULE.check(within(history(warm=0, seconds=[1] * 40, operators=operators), **room))) == []

@@ -311,8 +311,10 @@ def _bytes(tape: Tape) -> OfBatch:
 
 
 def _span(tape: Tape) -> list[Batch]:
-    """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth."""
-    steady, rows, still = tape.steady, _state("numRowsTotal")(tape), 0
+    """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth. Of
+    rows that get larger, no bytes."""
+    larger = "only get larger" in tape.finding["summary"]
+    steady, rows, still = tape.steady, _bytes(tape) if larger else _state("numRowsTotal")(tape), 0
     for place in range(len(steady) - 1, 0, -1):
         left = rows(steady[place]) - rows(steady[place - 1]) < 0.05 * steady[place].rows
         still = still + 1 if left else 0 if steady[place].rows else still
@@ -495,6 +497,7 @@ FORMULAS: Mapping[str, Formula] = {
     "state_bytes_in_a_day": _change(_state("memoryUsedBytes"), seconds=DAY),
     "state_rows_in_a_day": _change(_state("numRowsTotal"), seconds=DAY),
     "state_bytes": lambda tape: _bytes(tape)(tape.newest),
+    "state_bytes_per_row": lambda tape: _bytes(tape)(tape.newest) / _state("numRowsTotal")(tape)(tape.newest),
     "state_bytes_growth_per_second": _change(_bytes, _since_removal),
     "room_bytes": _room,
     "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
