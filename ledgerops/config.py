@@ -85,8 +85,8 @@ class Config:
     )
     driver_code_collector: bool = setting(
         True,
-        "Whether threads are looked at: the driver's Python for the line at which a foreachBatch function is, and "
-        "driver and executors for what a batch waits for that does not end.",
+        "Whether threads of the driver are looked at: of Python for the line at which a foreachBatch function is, and "
+        "of the JVM for what a batch waits for that does not end.",
     )
     tasks_interval: float = setting(5.0, "Seconds between two samples of the tasks of a query.")
     host_interval: float = setting(10.0, "Seconds between two samples of the machine, its processes and the executors.")

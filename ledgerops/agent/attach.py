@@ -31,7 +31,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, application_name, session_key
 from ledgerops.agent.spark_status import SparkStatus
-from ledgerops.agent.stacks import DUMP_SECONDS, StackCollector
+from ledgerops.agent.stacks import LOOK_SECONDS, StackCollector
 from ledgerops.agent.tables import TableCollector
 from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
@@ -166,7 +166,7 @@ class Hub:
             collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
         if config.driver_code_collector:
             collectors.append(("driver_code", SAMPLE_SECONDS, DriverCodeCollector(queue, runs).collect))
-            collectors.append(("stacks", DUMP_SECONDS, StackCollector(queue, runs, self.status).collect))
+            collectors.append(("stacks", LOOK_SECONDS, StackCollector(queue, runs).collect))
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.status, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))

@@ -26,6 +26,7 @@ LEFT_OUT = {
     f"{API}.StageData": ("accumulatorUpdates", "details", "rddIds"),
     f"{API}.TaskData": ("accumulatorUpdates", "executorLogs"),
 }  # fmt: skip
+MAX_DEPTH = 300  # of a stack that is read
 JOB_HAS_ENDED = ("SUCCEEDED", "FAILED")
 _made: tuple[Any, Any] | None = None  # gateway, and the writer in its JVM
 
@@ -37,8 +38,7 @@ class DriverStatus:
         context = spark.sparkContext
         jvm, gateway = context._jvm, context._gateway
         self.asked = 0
-        self._context = context._jsc.sc()
-        self._store = self._context.statusStore()
+        self._store = context._jsc.sc().statusStore()
         self._sql = spark._jsparkSession.sharedState().statusStore()
         self._mapper = _mapper(gateway)
         self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
@@ -79,10 +79,6 @@ class DriverStatus:
         found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.executorList(False))
         return found
 
-    def threads(self, executor: str) -> Sequence[Mapping[str, Any]]:
-        """As SparkStatus says."""
-        return self._read(lambda: self._context.getExecutorThreadDump(executor).get()) or ()
-
     def _read(self, ask: Callable[[], Any]) -> Any:
         self.asked += 1
         try:
@@ -93,6 +89,23 @@ class DriverStatus:
             raise OSError(_first_line(error.java_exception)) from error
         except (Py4JError, PySparkException) as error:
             raise OSError(_first_line(error)) from error
+
+
+def driver_threads(spark: Any, wanted: Callable[[str], object]) -> Sequence[tuple[str, Sequence[str]]]:
+    """The threads of the driver's JVM whose names are `wanted`, each with classes and methods, the innermost first.
+
+    Without their locks: to find these, a JVM stops all threads and walks through its heap. Raises what py4j raises.
+    """
+    jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
+    bean, mapper = jvm.java.lang.management.ManagementFactory.getThreadMXBean(), _mapper(gateway)
+    every = orjson.loads(mapper.writeValueAsString(bean.getThreadInfo(bean.getAllThreadIds())))
+    chosen = [each["threadId"] for each in every if each and wanted(each["threadName"])]
+    infos = bean.getThreadInfo(_array(gateway, jvm.long, chosen), MAX_DEPTH)
+    return [
+        (each["threadName"], [f"{frame['className']}.{frame['methodName']}" for frame in each["stackTrace"]])
+        for each in orjson.loads(mapper.writeValueAsString(infos))
+        if each
+    ]
 
 
 def _first_line(problem: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ledgerops.agent.connect_plan import SentPlans
@@ -18,6 +18,7 @@ log = logging.getLogger("ledgerops")
 REMOVE_SECONDS = 3.0  # for Spark to remove the listener
 CALL_SECONDS = 5.0  # for an answer of a Connect server
 Returned = TypeVar("Returned")
+Threads = Sequence[tuple[str, Sequence[str]]]  # names, and classes with methods, the innermost first
 
 
 class ActiveQuery(NamedTuple):
@@ -130,9 +131,15 @@ class Session:
             "tasks_done": sum(stage.numCompletedTasks for stage in stages),
         }
 
-    def running_stages(self, run_id: str) -> frozenset[int] | None:
-        """The stages of a run's running jobs; None on Spark Connect. Raises what Spark raises."""
-        return frozenset(stage.stageId for stage in self._stages(run_id)[1]) if self.classic else None
+    def running_stages(self, run_id: str) -> frozenset[int]:
+        """The stages of a run's running jobs, of a classic session. Raises what Spark raises."""
+        return frozenset(stage.stageId for stage in self._stages(run_id)[1])
+
+    def threads(self, wanted: Callable[[str], object]) -> Threads:
+        """As `driver_threads`, of a classic session."""
+        from ledgerops.agent.driver_status import driver_threads
+
+        return driver_threads(self.spark, wanted)
 
     def _stages(self, run_id: str) -> tuple[list[int], list[Any]]:
         """The jobs that a run has begun, and the stages of those that run."""

@@ -61,16 +61,12 @@ class SparkRest:
         found: Sequence[Mapping[str, Any]] = self._get("/allexecutors")
         return found
 
-    def threads(self, executor: str) -> Sequence[Mapping[str, Any]]:
-        """As SparkStatus says."""
-        return self._kept(f"/executors/{executor}/threads") or ()
-
     def _kept(self, path: str) -> Any:
         """The decoded JSON at `path`; None when Spark does not keep that."""
         try:
             return self._get(path)
         except HTTPError as error:
-            if error.code in (400, 404):  # the former of an executor that is gone
+            if error.code == 404:
                 return None
             raise
 

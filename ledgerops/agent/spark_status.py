@@ -45,9 +45,6 @@ class SparkStatus(Protocol):
     def executors(self) -> Sequence[Mapping[str, Any]]:
         """All executors, also those that are gone, as of `/allexecutors`."""
 
-    def threads(self, executor: str) -> Sequence[Mapping[str, Any]]:
-        """What the threads of an executor do now, as of `/executors/{executor}/threads`; none where it is gone."""
-
 
 def rest_instant(text: object) -> float | None:
     """Seconds since the epoch from a time such as `2026-01-31T12:00:00.000GMT`; None from anything else."""

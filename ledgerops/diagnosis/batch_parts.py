@@ -51,7 +51,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "wal_commit": "durationMs.walCommit: writing the offsets to the checkpoint before the batch",
     "commit_offsets": "durationMs.commitOffsets: writing to the checkpoint after it",
     "slot_wait": "what would be `driver_before` or `driver_between`, while a stage has been submitted and none of its "
-    "tasks runs, if that is half of the batch or more: other tasks have the slots",
+    "tasks runs, if that is half of the batch or more: mostly other tasks have the slots",
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "retries": "what would be `launch`, up to the seconds in which attempts of tasks ran that failed: Spark runs these "
     "tasks again",

@@ -58,7 +58,8 @@ class Diagnoser:
         self._judged = 0.0  # when that was
         self._ended: deque[EndedCause] = deque(maxlen=MAX_ENDED)
         self._parts: tuple[Part, ...] = ()  # where the time of a typical batch went
-        self._parts_at = -math.inf  # when that was computed
+        self._parts_at = -math.inf  # when that was computed, and of which run
+        self._parts_of: str | None = None
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief` leaves out forecast, figures and attribution, for intermediate verdicts of a replay."""
@@ -102,8 +103,8 @@ class Diagnoser:
     def _attribution(self, view: QueryView) -> tuple[Part, ...]:
         """Where the time goes; of a query that runs well it is told anew every ATTRIBUTION_SECONDS."""
         old = not 0 <= view.now - self._parts_at < ATTRIBUTION_SECONDS
-        if old or examined(view) or view.history.ended is not None:
-            self._parts, self._parts_at = shown(profile(view)), view.now
+        if old or examined(view) or view.history.ended is not None or view.history.run_id != self._parts_of:
+            self._parts, self._parts_at, self._parts_of = shown(profile(view)), view.now, view.history.run_id
         return self._parts
 
     def _note_ended(self, roots: Mapping[str, Finding], found: Iterable[Finding], now: float) -> None:

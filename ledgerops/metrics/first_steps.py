@@ -67,9 +67,6 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         ),
         "broker": FirstStep("check the broker, and the network to it", "tasks wait for it"),
         "database": FirstStep("look in the database for locks and for what its sessions wait for", "tasks wait for it"),
-        "slots": FirstStep(
-            "see in the Spark UI, page Stages, whose tasks run, and stop it if it can wait", "none of its runs"
-        ),
         "storage": FirstStep("check whether the file system or object store answers", "tasks wait for it"),
         "going on": FirstStep(
             "let the batch end, and see in the Spark UI, page Jobs, which of its jobs others do not have", "tasks end"

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from ledgerops.agent.driver_status import DriverStatus
+from ledgerops.agent.driver_status import DriverStatus, driver_threads
 from ledgerops.agent.host import parse_executor
 from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.stacks import WANTED, stacks_of
 from ledgerops.agent.tasks import BATCH, python_seconds, read_stage
 from tests.programs import until
 
@@ -107,20 +108,17 @@ def test_an_answer_that_the_jvm_refuses_is_an_error_of_the_system_in_one_line(sp
         DriverStatus(spark)._read(lambda: spark._jvm.java.lang.Integer.parseInt("x"))
 
 
-def test_both_tell_which_stages_tasks_are_at_work_and_where_they_wait(spark):
-    from ledgerops.agent.stacks import stacks_of
-
+def test_the_threads_of_tasks_and_of_their_query_are_found_with_what_they_wait_in(spark):
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).option("numPartitions", 2).load()
     query = rows.writeStream.foreach(lambda row: time.sleep(600)).start()
     try:
         tracker = spark.sparkContext.statusTracker()
         until(lambda: any(stage.numActiveTasks == 2 for stage in running(tracker, query)))
         [stage] = [stage.stageId for stage in running(tracker, query)]
-        for status in (DriverStatus(spark), in_rest(spark)):
-            found = stacks_of(str(query.runId), status.threads("driver"), {stage}, alone=False)
-            assert [(each.task, each.count) for each in found] == [(True, 2), (False, 1)]
-            assert any("PythonForeachWriter" in frame for frame in found[0].frames)
-        assert DriverStatus(spark).threads("gone") == in_rest(spark).threads("gone") == ()
+        found = stacks_of(str(query.runId), driver_threads(spark, WANTED.match), {stage})
+        assert [(each.task, each.count) for each in found] == [(True, 2), (False, 1)]
+        assert any("PythonForeachWriter" in frame for frame in found[0].frames)
+        assert driver_threads(spark, lambda name: False) == []
     finally:
         spark.sparkContext.cancelJobGroup(str(query.runId))
         query.stop()

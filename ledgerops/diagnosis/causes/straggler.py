@@ -70,16 +70,16 @@ def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
     which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
     where = f" on executor {executor}" if executor else ""
     others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
-    wrote = f" read; it makes {stage.slowest_wrote:,} of at most {stage.records_max:,.0f}" if _makes_rows(stage) else ""
+    makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}"
     return {
         "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, another "
-        f"{duration(others)} for as many records{wrote}"
+        f"{duration(others)} for as many records{makes if _makes_rows(stage) else ''}"
     }
 
 
 def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
     executor, why = _executor(view, found), "a stage ends only with its slowest task"
-    if _makes_rows(_slow(found)):
+    if executor is None and _makes_rows(_slow(found)):
         return (first_step("straggler", "makes rows", why),)
     if executor is None:
         single = len([each for each in view.cluster.executors if each.cores]) == 1

@@ -23,7 +23,7 @@ def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
     running, found = view.history.running, waiting(view)
     if found is not None and found.whom != "python":
-        return first_step("query-stuck", found.whom, f"{found.words}; started again it would wait again")
+        return first_step("query-stuck", found.whom, f"{found.words}; started again it may wait again")
     if running is None or running.tasks is None:
         return first_step(
             "query-stuck",

@@ -50,7 +50,7 @@ def limits(view: QueryView) -> Limits:
         MIN_TIMES_LASTING * _lasting(view),
         MIN_TIMES_REPEATED * view.baseline.durations[-2],
         2 * interval,
-        MIN_TIMES_LASTING * usual * _times_usual_rows(view),
+        MIN_TIMES_LASTING * usual * times_usual_rows(view),
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
     return Limits(stuck if moves(view) else max(VERY_LONG_SECONDS, expected), stuck)
@@ -108,7 +108,7 @@ def nothing_moves(view: QueryView) -> bool:
     return view.now - running.moved >= MIN_WAITING_SECONDS and use.used <= MAX_STILL_CORES
 
 
-def _times_usual_rows(view: QueryView) -> float:
+def times_usual_rows(view: QueryView) -> float:
     """How many times the usual rows the running batch reads: what its source had left when it began, where that was
     sampled; else what comes while a batch as long as the one before it runs. 0 where neither is known.
 

@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.arrivals import heard_at
-from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.facts.context import sink_kind, source_kind
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
 from ledgerops.diagnosis.facts.exception_text import first_line
 from ledgerops.diagnosis.facts.failures import failures
-from ledgerops.diagnosis.facts.hang import MIN_TIMES_LASTING
+from ledgerops.diagnosis.facts.hang import MIN_TIMES_LASTING, times_usual_rows
 from ledgerops.diagnosis.facts.waiting import waiting
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Evidence
+from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
@@ -87,9 +88,13 @@ def _waits(view: QueryView) -> Silence | None:
 def _tasks_wait(view: QueryView) -> Silence | None:
     """Nothing but the stacks tells it where the broker goes away while a batch reads."""
     running, seconds, found = view.history.running, view.run.running_seconds, waiting(view)
-    if running is None or seconds is None or found is None or found.whom != "broker" or sink_kind(view) == "kafka":
+    reads = source_kind(view) == "kafka" and sink_kind(view) != "kafka"
+    if running is None or seconds is None or found is None or found.whom != "broker" or not reads:
         return None
-    limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * (view.baseline.usual_duration or 0.0))
+    usual = view.baseline.usual_duration
+    if usual is None or "roduce" in found.call or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
+        return None
+    limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * usual * max(1.0, times_usual_rows(view)))
     asked = view.lag.asked
     if seconds < limit or (asked is not None and asked.error is None and asked.at >= running.since):
         return None  # the broker answers

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis.facts.hang import moves
 from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-Whom = Literal["broker", "database", "storage", "python", "slots"]
+Whom = Literal["broker", "database", "storage", "python"]
 # how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
@@ -25,12 +25,13 @@ CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     ),
     "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
 }  # fmt: skip
+# where a thread is that waits: it parks, sleeps, or reads and writes what may not answer
+STILL = re.compile(r"(sun\.nio\.(ch|fs)|java\.(net|io)|jdk\.internal\.misc\.Unsafe|java\.lang\.(Object|Thread))\.")
 WORDS: Mapping[Whom, str] = {
     "broker": "for the broker",
     "database": "for the database",
     "storage": "for the file system",
     "python": "for Python",
-    "slots": "for free slots",
 }
 
 
@@ -45,27 +46,28 @@ class Waiting(NamedTuple):
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
         who = {0: "the driver waits", 1: "its task waits"}.get(self.tasks, f"its {self.tasks} tasks wait")
-        return f"{who} {WORDS[self.whom]}" + (f" ({self.call})" if self.call else "")
+        return f"{who} {WORDS[self.whom]} ({self.call})"
 
 
 @once
 def waiting(view: QueryView) -> Waiting | None:
     """The same in two looks in a row, in which the batch did not go on; None where one of them shows anything else."""
     running, looks = view.history.running, view.history.stacks
-    if running is None or len(looks) < 2 or looks[-1].at < view.now - MAX_SAMPLE_AGE_SECONDS or moves(view):
+    if running is None or running.moved is None or len(looks) < 2 or not running.moved < looks[0].at < looks[1].at:
+        return None
+    if not view.now - MAX_SAMPLE_AGE_SECONDS <= looks[0].at <= looks[1].at <= view.now:
         return None
     if any(look.run_id != view.history.run_id or look.at < running.since for look in looks):
         return None
-    if view.cluster.is_local and not any(stack.task for look in looks for stack in look.stacks):
-        pending = (running.tasks or 0) - (running.tasks_done or 0)
-        if pending > 0:
-            return Waiting("slots", pending, "")
-    before, now = (_seen(look) for look in looks)
+    pending = (running.tasks or 0) - (running.tasks_done or 0)
+    before, now = (_seen(look, pending) for look in looks)
     return now if before is not None and now is not None and before.whom == now.whom else None
 
 
-def _seen(look: Stacks) -> Waiting | None:
+def _seen(look: Stacks, pending: int) -> Waiting | None:
     tasks = [stack for stack in look.stacks if stack.task]
+    if pending > 0 and not tasks:
+        return None  # the driver waits for them
     found = [_client(stack) for stack in tasks or look.stacks]
     whom = {each[0] for each in found if each is not None}
     if not found or None in found or len(whom) != 1:
@@ -75,9 +77,12 @@ def _seen(look: Stacks) -> Waiting | None:
 
 
 def _client(stack: Stack) -> tuple[Whom, str] | None:
-    """Whom the innermost client in a stack asks, and by which call."""
-    for frame in stack.frames:
+    """Whom the innermost client in a stack asks, and by which call; None where the thread works, or Spark's own code
+    is further in."""
+    for frame in stack.frames[1:] if stack.frames and STILL.match(stack.frames[0]) else ():
         for whom, signs in CLIENTS.items():
             if frame.startswith(signs):
                 return whom, ".".join(frame.split(".")[-2:])
+        if frame.startswith("org.apache.spark."):
+            return None
     return None

@@ -30,6 +30,7 @@ from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRI
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 COMPACT = first_step("many-small-files", GENERAL, "readers open every file; compacting changes no row")
@@ -38,7 +39,7 @@ COMPARE = first_step("many-small-files", "sink files", "readers open every file"
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = small_files(view)
-    if found is None:
+    if found is None or found.commits < RECENT_BATCHES:
         return
     evidence = [
         Evidence("files_per_commit", found.files, "count", f"< {MIN_FILES:g}", view.now),

@@ -83,7 +83,7 @@ def test_it_is_ruled_out_by_what_it_takes(history):
 @pytest.mark.parametrize(
     ("wrote", "tail", "step"),
     [
-        pytest.param(2_500_147, " read; it makes 2,500,147 of at most 500", "find the record", id="a record explodes"),
+        pytest.param(2_500_147, "; it reads at most 500 and writes 2,500,147", "find the record", id="it explodes"),
         pytest.param(1_400, "", "see what the slow task does", id="three rows of each are nothing special"),
         pytest.param(None, "", "see what the slow task does", id="not known"),
     ],

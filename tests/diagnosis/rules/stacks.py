@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.query_view import QueryView
 
 LOOK_SECONDS = 5.0
 POLL = "org.apache.kafka.clients.consumer.KafkaConsumer.position"
+SENDS = "org.apache.kafka.clients.producer.internals.ProduceRequestResult.awaitAllDependents"
 QUERY = "org.postgresql.jdbc.PgStatement.execute"
 OPEN = "org.apache.hadoop.fs.FileSystem.open"
 READ = "org.apache.spark.api.python.BasePythonRunner$ReaderInputStream.read"
@@ -21,4 +24,6 @@ def stacked(view: QueryView, *looks: str, tasks: bool = True) -> QueryView:
         stacks = tuple(Stack(tasks, 2 // len(each), ("sun.nio.ch.EPoll.wait", call, "a.Task.run")) for call in each)
         found.append(Stacks(view.now + LOOK_SECONDS * place, "run-1", stacks))
     view.history.stacks = tuple(found)
+    if view.history.running is not None:
+        view.history.running = replace(view.history.running, moved=view.now - 3 * LOOK_SECONDS)
     return view

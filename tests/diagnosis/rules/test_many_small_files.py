@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.slow_sink import CAUSE as SLOW_SINK
+from ledgerops.diagnosis.facts.small_files import small_files
 from ledgerops.diagnosis.rules.many_small_files import RULE
 from ledgerops.model.records import TableCommit, Tables
 from ledgerops.signals.query_view import QueryView
@@ -30,10 +31,11 @@ def test_many_small_files_are_told_with_what_to_do_about_them(history):
     assert (RULE.severity, finding.remedies[0].safe) == ("info", True)
 
 
-def test_one_commit_of_very_many_small_files_is_enough(history):
-    [finding] = RULE.check(writes(history(plan=DELTA), commits=1, files=1_200, size=700))
+def test_one_commit_of_very_many_small_files_says_what_binds_the_write_and_nothing_of_each_batch(history):
+    view = writes(history(plan=DELTA), commits=1, files=1_200, size=700)
 
-    assert finding.summary == "each batch adds 1,200 files of 700 B, by the last 1 commit"
+    assert small_files(view).summary == "1,200 files of 700 B"
+    assert list(RULE.check(view)) == []
 
 
 def test_a_folder_of_plain_files_is_not_compacted(history):

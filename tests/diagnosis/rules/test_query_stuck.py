@@ -275,20 +275,6 @@ def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, wor
     assert finding.remedies[0].action.startswith(step)
 
 
-@pytest.mark.parametrize(
-    ("executor", "words"),
-    [
-        pytest.param("driver", "; its 2 tasks wait for free slots", id="all tasks of the application were seen"),
-        pytest.param("1", "", id="a cluster, of which two executors are looked at"),
-    ],
-)
-def test_a_batch_none_of_whose_tasks_runs_waits_for_a_slot(history, executor, words):
-    view = stacked(history(running=31, message="m", cores={executor: 2}), COMPUTES, COMPUTES, tasks=False)
-    view.history.running = replace(view.history.running, tasks=2, tasks_done=0)
-
-    assert next(RULE.check(view)).summary.partition("Spark reports: m")[2] == words
-
-
 def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
     view = stacked(history(running=31), QUERY, QUERY)
     view.history.running = replace(view.history.running, tasks=9, tasks_done=4, moved=view.now - 2)

@@ -1,13 +1,16 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.source_unreachable import RULE
-from ledgerops.model.records import Heads, Running
+from ledgerops.model.records import Heads, Running, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
-from tests.diagnosis.rules.stacks import COMPUTES, POLL, QUERY, stacked
+from tests.diagnosis.rules.stacks import COMPUTES, POLL, QUERY, SENDS, stacked
 
 OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
+KAFKA = "KafkaV2[Subscribe[transactions]]"
 REFUSED = "Connection refused"
 TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listOffsets"
 
@@ -156,7 +159,7 @@ def test_an_idle_query_whose_broker_dies_is_told(history):
     ],
 )
 def test_tasks_that_wait_in_the_brokers_client_tell_it_without_a_collector(history, seconds, frames, found):
-    view = stacked(history(seconds=[1.0] * 6, running=seconds), *frames)
+    view = stacked(history(seconds=[1.0] * 6, running=seconds, source=KAFKA), *frames)
 
     told = [finding.summary for finding in RULE.check(view)]
     words = "its 2 tasks wait for the broker (KafkaConsumer.position)"
@@ -164,6 +167,35 @@ def test_tasks_that_wait_in_the_brokers_client_tell_it_without_a_collector(histo
 
 
 def test_tasks_that_wait_for_a_broker_that_answers_ledgerops_are_not_told(history):
-    view = asked(stacked(history(seconds=[1.0] * 6, running=14), POLL, POLL), [6000], [0])
+    view = asked(stacked(history(seconds=[1.0] * 6, running=14, source=KAFKA), POLL, POLL), [6000], [0])
+
+    assert list(RULE.check(view)) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "frame"),
+    [
+        pytest.param({"warm": 0, "seconds": []}, POLL, id="a first batch may read a long backlog"),
+        pytest.param({"plan": {"trigger": "real_time"}}, POLL, id="in real-time mode tasks poll all the time"),
+        pytest.param({"source": "RateStreamV2[rowsPerSecond=5]"}, POLL, id="the source has no broker"),
+        pytest.param({}, SENDS, id="they wait for the broker of a sink"),
+    ],
+)
+def test_tasks_that_may_wait_for_something_else_are_not_told(history, case, frame):
+    view = stacked(history(**{"seconds": [1.0] * 6, "running": 14, "source": KAFKA} | case), frame, frame)
+
+    assert list(RULE.check(view)) == []
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param(("org.acme.Score.of", POLL), id="the thread computes"),
+        pytest.param(("sun.nio.ch.EPoll.wait", "org.apache.spark.sql.Wait.on", POLL), id="Spark is further in"),
+    ],
+)
+def test_a_client_is_waited_for_only_where_the_thread_is_still_and_in_it(history, frames):
+    view = stacked(history(seconds=[1.0] * 6, running=14, source=KAFKA), POLL, POLL)
+    view.history.stacks = tuple(replace(look, stacks=(Stack(True, 2, frames),)) for look in view.history.stacks)
 
     assert list(RULE.check(view)) == []
