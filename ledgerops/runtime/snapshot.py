@@ -82,10 +82,9 @@ def snapshot_query(
     if before is not None and before.state.totals is totals:
         totalled = before.totalled
     else:
-        made = (_totalled(metric, totals) for metric in QUERY_METRICS)
-        totalled = {family.metric.name: family for family in made if family is not None}
-    judged = _read(VERDICT_METRICS, verdict, failed) if verdict is not None else {}
-    families = list({**totalled, **_read(QUERY_METRICS, view, failed), **judged}.values())
+        totalled = _families(QUERY_METRICS, _totalled, totals, failed)
+    judged = _families(VERDICT_METRICS, _read, verdict, failed) if verdict is not None else {}
+    families = list({**totalled, **_families(QUERY_METRICS, _read, view, failed), **judged}.values())
     ended = view.history.ended
     if ended is not None:
         kinds = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
@@ -126,24 +125,31 @@ def fit_queries(
 
 def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
     """The families of the driver's machine by metric name, none without a `host`; `failed` as in `snapshot_query`."""
-    return _read(DRIVER_METRICS, host, failed) if host is not None else {}
+    return _families(DRIVER_METRICS, _read, host, failed) if host is not None else {}
 
 
-def _read(
-    metrics: Iterable[Metric[Any]], subject: object, failed: Callable[[str, Exception], None]
+def _families(
+    metrics: Iterable[Metric[Any]],
+    make: Callable[[Metric[Any], Any], Family | None],
+    subject: object,
+    failed: Callable[[str, Exception], None],
 ) -> dict[str, Family]:
-    """The families that have a value now, by metric name."""
+    """The families that `make` gives of a subject, by metric name."""
     found = {}
     for metric in metrics:
-        if metric.read is None:
-            continue
         try:
-            series = metric.read(subject)
-            if series:
-                found[metric.name] = Family(metric, series_of(metric, series))
+            family = make(metric, subject)
         except Exception as error:
             failed(metric.name, error)
+        else:
+            if family is not None:
+                found[metric.name] = family
     return found
+
+
+def _read(metric: Metric[Any], subject: object) -> Family | None:
+    series = metric.read(subject) if metric.read is not None else {}
+    return Family(metric, series_of(metric, series)) if series else None
 
 
 def _totalled(metric: Metric[Any], totals: RunningTotals) -> Family | None:

@@ -93,6 +93,15 @@ def test_a_reader_that_raises_costs_its_own_family_only(monkeypatch):
     assert heard == [("ledgerops_broken", "division by zero")]
 
 
+def test_a_total_that_is_no_number_costs_its_own_family_only():
+    state, heard = state_of(batch(0)), []
+    state.totals.counters["ledgerops_batches_total"] = {(): "many"}
+    found = snapshot(state, failed=lambda name, error: heard.append(name)).families
+
+    assert heard == ["ledgerops_batches_total"]
+    assert seconds_count(found) == 1
+
+
 def test_partitions_beyond_the_budget_are_cut_and_counted_and_the_rest_is_whole():
     whole = snapshot(state_of(wide(300)), budget=100_000)
     cut = snapshot(state_of(wide(300)), budget=200)
