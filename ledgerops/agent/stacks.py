@@ -15,7 +15,7 @@ import orjson
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Threads
-from ledgerops.agent.watchdog import quiet_seconds
+from ledgerops.agent.watchdog import Silence, quiet_seconds
 from ledgerops.model.records import LONG_RUNNING, Stack, Stacks
 from ledgerops.runtime.runs import Run, Runs
 
@@ -26,21 +26,29 @@ SILENCES = 9  # newest of a run that are remembered
 LOOK_SECONDS = 5.0  # between two looks
 MAX_FRAMES = 30  # of a stack that are kept
 TASK = re.compile(r"^Executor task launch worker for task \S+ in stage (\d+)\.")
-WANTED = re.compile(r"Executor task launch worker for task |stream execution thread for ")
+WANTED = re.compile(f"{TASK.pattern}|^stream execution thread for ")
 PLAIN = re.compile(r"^(java|jdk|sun|scala)\.|\$\$Lambda")  # of these only the innermost frame says something
 
 
 class StackCollector:
     """Looks at runs that are silent for far longer than usual."""
 
-    def __init__(self, queue: EventQueue, runs: Runs, clock: Callable[[], float] = time.time) -> None:
-        self._queue, self._runs, self._clock = queue, runs, clock
+    def __init__(
+        self,
+        queue: EventQueue,
+        runs: Runs,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._queue, self._runs, self._clock, self._steady = queue, runs, clock, steady
+        self._silence = Silence(clock)
         self._silences: dict[str, tuple[float, deque[float]]] = {}  # run id -> last seen, how long it was silent before
 
     def collect(self) -> None:
         """Queues what the threads of silent runs do. Raises the last error, after all were tried."""
         runs = self._runs.runs()
         self._silences = {run.run_id: self._noted(run) for run in runs}
+        self._silence.keep(self._silences)
         problem: Exception | None = None
         looked: dict[str, Threads] = {}  # by session
         for run in runs:
@@ -71,7 +79,7 @@ class StackCollector:
             return False  # long by design
         silences = self._silences[run.run_id][1]
         usual = MIN_TIMES_USUAL * median(silences) if silences else MIN_FIRST_SECONDS
-        return self._clock() - run.last_seen > max(MIN_SILENCE_SECONDS, quiet_seconds(run), usual)
+        return self._silence.seconds(run, self._steady()) > max(MIN_SILENCE_SECONDS, quiet_seconds(run), usual)
 
 
 def stacks_of(run_id: str, threads: Threads, stages: Collection[int]) -> tuple[Stack, ...]:

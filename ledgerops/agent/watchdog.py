@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import orjson
 
@@ -46,7 +46,7 @@ class Watchdog:
         self.calls = 0
         self._queue, self._runs, self._sessions = queue, runs, sessions
         self._clock, self._steady = clock, steady
-        self._seen: dict[str, tuple[float, float]] = {}  # run id -> its last sign of life, and when, by `steady`
+        self._silence = Silence(clock)
         self._listed: dict[str, float] = {}  # session -> when
         self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was reported
         self._reported: dict[str, float] = {}
@@ -81,7 +81,7 @@ class Watchdog:
             if run.session not in sessions:  # detached; a query runs as long as its session does
                 self._note_missing(run, now, unwatched=run.session.alive)
                 continue
-            silence, reported = self._silence(run, now), self._reported.get(run.run_id, -math.inf)
+            silence, reported = self._silence.seconds(run, now), self._reported.get(run.run_id, -math.inf)
             pause = LIST_SECONDS if _always_runs(run) else REPEAT_SECONDS
             if silence > quiet_seconds(run) and now - reported >= pause:
                 try:
@@ -93,16 +93,9 @@ class Watchdog:
         active = {run.run_id for run in self._runs.runs()}
         self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in active}
         self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in active}
-        self._seen = {run_id: seen for run_id, seen in self._seen.items() if run_id in active}
+        self._silence.keep(active)
         self._listed = {each.key: self._listed.get(each.key, -math.inf) for each in sessions}
         self._unreachable = {key: since for key, since in self._unreachable.items() if key in self._listed}
-
-    def _silence(self, run: Run, now: float) -> float:
-        """Seconds since the run's last sign of life."""
-        seen = self._seen.get(run.run_id)
-        if seen is None or seen[0] != run.last_seen:
-            seen = self._seen[run.run_id] = run.last_seen, now - max(0.0, self._clock() - run.last_seen)
-        return now - seen[1]
 
     def _list(self, session: Session, now: float) -> None:
         active: dict[str, ActiveQuery] = {}
@@ -186,6 +179,25 @@ class Watchdog:
         work = run.session.work(run.run_id) if message == WORKING else {}
         data = {"run_id": run.run_id, "since": trigger_began(run), "message": message, **work}
         self._queue.put("batch_running", orjson.dumps(data), run.query, run.session)
+
+
+class Silence:
+    """How long runs give no sign of life, by a clock that nobody sets: `now` is of that one."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[float, float]] = {}  # run id -> its last sign of life, and when, by the other clock
+
+    def seconds(self, run: Run, now: float) -> float:
+        """Seconds since the run's last sign of life."""
+        seen = self._seen.get(run.run_id)
+        if seen is None or seen[0] != run.last_seen:
+            seen = self._seen[run.run_id] = run.last_seen, now - max(0.0, self._clock() - run.last_seen)
+        return now - seen[1]
+
+    def keep(self, active: Container[str]) -> None:
+        """Forgets all runs but these."""
+        self._seen = {run_id: seen for run_id, seen in self._seen.items() if run_id in active}
 
 
 def quiet_seconds(run: Run) -> float:

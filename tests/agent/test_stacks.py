@@ -65,10 +65,12 @@ def watched():
     """A collector whose two runs report every 2 s, and its session and runs."""
     session, now, queue = Session(), [T0], EventQueue(SelfStats())
     runs = [Run(name, f"id-{name}", f"run-{name}", session, T0) for name in "12"]
-    collector = StackCollector(queue, type("Runs", (), {"runs": lambda self: runs})(), clock=lambda: now[0])
+    of_runs = type("Runs", (), {"runs": lambda self: runs})()
+    ahead = [0.0]  # of the clock
+    collector = StackCollector(queue, of_runs, clock=lambda: now[0] + ahead[0], steady=lambda: now[0] - T0)
 
-    def at(seconds, seen=False):
-        now[0] = T0 + seconds
+    def at(seconds, seen=False, set_by=0.0):
+        now[0], ahead[0] = T0 + seconds, set_by
         for run in runs if seen else ():
             run.last_seen = now[0]
         try:
@@ -134,3 +136,12 @@ def test_a_run_whose_batches_take_minutes_is_left_alone_for_three_of_them(watche
 
     assert at(360.0 + 179.0) == []
     assert at(360.0 + 181.0) == ["run-1", "run-2"]
+
+
+def test_a_clock_that_is_set_makes_no_run_silent(watched):
+    at, session, _ = watched
+    for number in range(5):
+        at(2.0 * number, seen=True)
+
+    assert at(9.0, set_by=3_600.0) == []
+    assert session.asked == 0
