@@ -161,7 +161,8 @@ def test_columns_may_come_in_another_order_with_a_byte_order_mark(prepare):
 
 def test_a_file_without_one_good_row_is_refused_and_its_rows_kept(prepare, rejects, tmp_path):
     told = refusal_of(prepare, "bad")
-    assert told.startswith(f"no usable row in transactions.csv: 1 rejected, see {tmp_path}/work/rejects.jsonl")
+    kept = tmp_path.joinpath("work", "rejects.jsonl")
+    assert told.startswith(f"no usable row in transactions.csv: 1 rejected, see {kept}")
     assert len(rejects()) == 1
 
 
