@@ -16,7 +16,7 @@ is `spill`. The rest waits: in the stage that reads, the one that writes, or els
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
@@ -26,18 +26,8 @@ PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_
 DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
-STAGES = (
-    "slot_wait",
-    "launch",
-    "retries",
-    "many_tasks",
-    "few_rows",
-    "table_scan",
-    "source_wait",
-    *TASKS,
-    "sink_wait",
-    *UNEVEN,
-)
+BESIDE = ("slot_wait", "launch", "retries", "many_tasks", "few_rows", "table_scan", "source_wait")
+STAGES = (*BESIDE, *TASKS, "sink_wait", *UNEVEN)
 CONTENTION = ("other_queries", "other_processes", "cpu_limit")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
@@ -108,7 +98,6 @@ MIN_BLATANT_TASKS_PER_CORE, MAX_BLATANT_RECORDS = 50, 50.0  # so many, with so f
 FEW_RECORDS = 100  # of a task; with more the work may be in the rows
 
 MAX_EVEN_RATIO = 1.5  # of the largest task's rows over the others' mean, or of an executor's tasks over an even share
-
 
 Span = tuple[float, float]  # from when to when
 
@@ -185,10 +174,12 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     handed = min(between, _handed_over(batch, tasks.stages))
     parts |= {"driver_before": before, "driver_between": between - handed, "after_tasks": after}
     waits = without_slot(batch, tasks)
-    if _submitted(tasks) and sum(until - since for since, until in waits) >= MOSTLY * batch.duration:
-        first = sum(until - since for since, until in waits if until <= work.began)
-        late = sum(until - since for since, until in waits if until > work.began)
-        waited = {"driver_before": min(before, first), "driver_between": min(between - handed, late)}
+    if knows_ready(tasks) and seconds_of(waits) >= MOSTLY * batch.duration:
+        first = seconds_of(span for span in waits if span[1] <= work.began)
+        waited = {
+            "driver_before": min(before, first),
+            "driver_between": min(between - handed, seconds_of(waits) - first),
+        }
         parts |= {name: parts[name] - seconds for name, seconds in waited.items()}
         parts["slot_wait"] = sum(waited.values())
     stages = tuple(_stages(tasks, busy, facts))
@@ -266,7 +257,13 @@ def without_slot(batch: Progress, tasks: TaskSummary) -> list[Span]:
     return waits
 
 
-def _submitted(tasks: TaskSummary) -> bool:
+def seconds_of(spans: Iterable[Span]) -> float:
+    """Of all of them together."""
+    return sum(until - since for since, until in spans)
+
+
+def knows_ready(tasks: TaskSummary) -> bool:
+    """Whether it is known of each stage since when its tasks could have begun."""
     return all(stage.submitted is not None for stage in tasks.stages)
 
 

@@ -60,12 +60,8 @@ ON_ROWS = (
 WAITS = ("latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown")
 COMPUTING = ("cpu", "few_rows", "table_scan")
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
-FOR_SLOTS = (
-    "slot_wait",
-    "driver_before",
-    "driver_between",
-    "launch",
-)  # a stage waits there until another query's tasks end
+# a stage waits there until another query's tasks end
+FOR_SLOTS = ("slot_wait", "driver_before", "driver_between", "launch")
 
 
 class Part(NamedTuple):

@@ -386,7 +386,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """The distinct stacks of a run whose batch does not end: of its own thread, and of its tasks that were asked."""
+    """The distinct stacks of a run whose batch does not end: of its own thread and, in local mode, of its tasks."""
 
     at: float
     run_id: str

@@ -14,14 +14,8 @@ from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 
-JUDGED = (
-    "progress",
-    "terminated",
-    "tasks",
-    "files",
-    "batch_running",
-    "stacks",
-)  # kinds after which a verdict may change at once
+# kinds after which a verdict may change at once
+JUDGED = ("progress", "terminated", "tasks", "files", "batch_running", "stacks")
 # how long after the last observation queries are still judged at `every`: later verdicts would see nothing new
 MAX_SILENCE_SECONDS = 900.0
 

@@ -18,7 +18,7 @@ Mitigation: if the function calls a service, check that service first. Then load
 from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause
-from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE, cpu_use
+from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
@@ -48,7 +48,7 @@ def _jvm_waits(view: QueryView, found: Profile) -> bool:
 def _workers_wait(view: QueryView) -> bool:
     """Whether they wait for something else than a core."""
     use, at_once = cpu_use(view), tasks_at_once(view)
-    if use is None or at_once is None or use.busy >= MIN_BUSY_SHARE:
+    if use is None or at_once is None or use.full:
         return False
     return use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 

@@ -18,7 +18,7 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 from collections.abc import Mapping
 
 from ledgerops.diagnosis.cause import Cause
-from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE, cpu_use
+from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
 from ledgerops.diagnosis.limits import MOSTLY
@@ -71,9 +71,8 @@ def _tasks(view: QueryView, found: Profile) -> str:
     use = cpu_use(view)
     if not found.knows_tasks:
         return "; what its tasks do is not known"
-    free = use is not None and use.busy < MIN_BUSY_SHARE
     writes = found.now("sink_wait") > found.now(*OF_DRIVER)
-    return ", or its tasks wait for a core" if writes and not free else " while no task computes"
+    return ", or its tasks wait for a core" if writes and (use is None or use.full) else " while no task computes"
 
 
 def _place(view: QueryView, found: Profile) -> Mapping[str, str]:

@@ -95,6 +95,11 @@ class CpuUse(NamedTuple):
         return self.used + self.held_back
 
     @property
+    def full(self) -> bool:
+        """Whether hardly any core is free."""
+        return self.busy >= MIN_BUSY_SHARE
+
+    @property
     def others_share(self) -> float:
         """What other processes use of all cores, 0 to 1."""
         return self.cores_by[OTHER] / self.cores
@@ -185,7 +190,7 @@ def _by_limit(view: QueryView) -> Contention | None:
 def _by_processes(view: QueryView) -> Contention | None:
     """Other processes have a good part of a machine without a free core."""
     use, lost = cpu_use(view), view.baseline.slowdown_of(judged(view))
-    if use is None or view.last is None or use.busy < MIN_BUSY_SHARE or use.others_share < MIN_OTHERS_SHARE:
+    if use is None or view.last is None or not use.full or use.others_share < MIN_OTHERS_SHARE:
         return None
     stretch, pressed = _stretch(view), pressure(view)
     of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_OWN_SHARE, 1 - use.others_share))

@@ -9,7 +9,7 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from ledgerops.diagnosis.batch_parts import Span, stage_time, without_slot
+from ledgerops.diagnosis.batch_parts import Span, knows_ready, seconds_of, stage_time, without_slot
 from ledgerops.diagnosis.harm import examined, judged
 from ledgerops.diagnosis.limits import (
     LONG_SECONDS,
@@ -187,7 +187,7 @@ def _holder(view: QueryView) -> str | None:
     if looks and not any(looks.values()):
         return None
     since = batches[-1][0][0]
-    total = sum(until - since for since, until in waits)
+    total = seconds_of(waits)
     for other in view.others if len(batches) >= MIN_BATCHES else ():
         rate = cores_per_batch_second(other, since, view.now)
         if rate is None or rate < MIN_TAKEN_SHARE * width:
@@ -207,7 +207,7 @@ def _waited(history: History, at: float) -> bool:
     before, after = batches[place - 1] if place else None, batches[place] if place < len(batches) else None
     if before is not None and at <= before.ended:
         tasks = history.tasks_of(before)
-        if tasks is None or stage_time(tasks) is None or any(stage.submitted is None for stage in tasks.stages):
+        if tasks is None or stage_time(tasks) is None or not knows_ready(tasks):
             return False
         return any(since <= at <= until for since, until in without_slot(before, tasks))
     if after is None and at >= _quiet_until(history):
@@ -243,7 +243,7 @@ def _waits(view: QueryView) -> list[list[Span]]:
         if tasks is None or "add_batch" not in batch.phases or stage_time(tasks) is None:
             continue
         waits = without_slot(batch, tasks)
-        if waits and sum(until - since for since, until in waits) >= MOSTLY * batch.duration:
+        if waits and seconds_of(waits) >= MOSTLY * batch.duration:
             found.append(waits)
             if len(found) == SHOWN_BATCHES:
                 break

@@ -16,7 +16,7 @@ Whom = Literal["broker", "database", "storage", "python"]
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
     "database": (
-        "java.sql.", "org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
+        "org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
         "com.clickhouse.", "net.snowflake.", "org.apache.spark.sql.execution.datasources.jdbc.",
     ),
     "storage": (
@@ -25,6 +25,7 @@ CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     ),
     "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
 }  # fmt: skip
+SENDERS = ("org.apache.kafka.clients.producer.", "org.apache.spark.sql.kafka010.KafkaDataWriter")
 # where a thread is that waits: it parks, sleeps, or reads and writes what may not answer
 STILL = re.compile(r"(sun\.nio\.(ch|fs)|java\.(net|io)|jdk\.internal\.misc\.Unsafe|java\.lang\.(Object|Thread))\.")
 WORDS: Mapping[Whom, str] = {
@@ -40,7 +41,17 @@ class Waiting(NamedTuple):
 
     whom: Whom
     tasks: int  # 0 for the driver
-    call: str  # class and method, as `KafkaConsumer.poll`
+    frame: str  # the class and method in which it is called
+
+    @property
+    def call(self) -> str:
+        """KafkaConsumer.poll"""
+        return ".".join(self.frame.split(".")[-2:])
+
+    @property
+    def sends(self) -> bool:
+        """Whether it waits for the broker of a sink."""
+        return self.frame.startswith(SENDERS)
 
     @property
     def words(self) -> str:
@@ -77,12 +88,12 @@ def _seen(look: Stacks, pending: int) -> Waiting | None:
 
 
 def _client(stack: Stack) -> tuple[Whom, str] | None:
-    """Whom the innermost client in a stack asks, and by which call; None where the thread works, or Spark's own code
+    """Whom the innermost client in a stack asks, and where; None where the thread works, or Spark's own code
     is further in."""
     for frame in stack.frames[1:] if stack.frames and STILL.match(stack.frames[0]) else ():
         for whom, signs in CLIENTS.items():
             if frame.startswith(signs):
-                return whom, ".".join(frame.split(".")[-2:])
+                return whom, frame
         if frame.startswith("org.apache.spark."):
             return None
     return None

@@ -24,7 +24,6 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts.context import sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRITE_FEWER, small_files
 from ledgerops.diagnosis.rule import Rule
@@ -49,7 +48,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if behind is not None:
         evidence.append(Evidence("uncheckpointed_versions", float(behind), "count", "about 10", view.now))
     yield Finding(
-        f"each batch adds {found.summary}, by the last {counted(found.commits, 'commit')}",
+        f"each batch adds {found.summary}, by the last {found.commits} commits",
         Component("sink", sink_name(view), "files"),
         tuple(evidence),
         (COMPARE if sink_kind(view) == "files" else COMPACT, WRITE_FEWER),
