@@ -65,9 +65,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "sink function": FirstStep(
             "see what the function of foreachBatch does in the driver's Python process", "`foreachBatch`, no task"
         ),
-        "broker": FirstStep("check the broker, and the network to it", "tasks wait for it"),
-        "database": FirstStep("look in the database for locks and for what its sessions wait for", "tasks wait for it"),
-        "storage": FirstStep("check whether the file system or object store answers", "tasks wait for it"),
+        "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
+        "database": FirstStep(
+            "look in the database for locks and for what its sessions wait for", "it waits for a database"
+        ),
+        "storage": FirstStep("check whether the file system or object store answers", "it waits for files"),
         "going on": FirstStep(
             "let the batch end, and see in the Spark UI, page Jobs, which of its jobs others do not have", "tasks end"
         ),
