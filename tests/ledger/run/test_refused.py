@@ -60,10 +60,6 @@ LINES_WITH_JARS = {
         "invalid start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z"
     ),
     f"{KAFKA} --plan whale": "--plan, --rate-scale and --rate are not for --source kafka, which sets its own rate",
-    f"large_credits --sink postgres --postgres {POSTGRES}": (
-        "cannot reach postgresql://me@127.0.0.1:1/ledger: connection failed: connection to server at "
-        '"127.0.0.1", port 1 failed: Connection refused'
-    ),
     KAFKA: f"cannot reach Kafka at {GONE}: connection refused",
 }
 
@@ -80,6 +76,13 @@ def test_a_server_that_is_not_asked_rightly_or_not_there_is_refused(refused, ser
     assert refused(*argv.split()) == line
     assert time.monotonic() - began < 30  # Kafka's client of its own waits for a minute, and Spark's for longer
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_postgres_that_is_not_there_is_refused(refused, server_jars):
+    assert refused(*f"large_credits --sink postgres --postgres {POSTGRES}".split()) == (
+        "cannot reach postgresql://me@127.0.0.1:1/ledger: connection failed: connection to server at "
+        '"127.0.0.1", port 1 failed: Connection refused'
+    )
 
 
 def test_a_bad_plan_is_refused_with_its_line(refused, tmp_path):
