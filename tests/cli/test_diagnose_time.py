@@ -81,14 +81,8 @@ def test_without_being_asked_for_nothing_is_added(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["--since", "lately"],
-            "--since lately: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m",
-        ),
-        (
-            ["--since", "2030-01-01"],
-            f"nothing was recorded in {OUTAGE} since 2030-01-01T00:00:00.000Z",
-        ),
+        (["--since", "lately"], "--since lately: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m"),
+        (["--since", "2030-01-01"], f"nothing was recorded in {OUTAGE} since 2030-01-01T00:00:00.000Z"),
         (
             ["--watch", "--at", "2026-11-21T12:36:00Z"],
             "--watch cannot be combined with --at: a past moment does not change",

@@ -32,11 +32,7 @@ def test_one_job_is_listed_below_its_group(capsys):
 
 @pytest.mark.parametrize(
     ("typed", "hint"),
-    [
-        ("daily_count", "did you mean daily_counts?"),
-        ("statful", "did you mean stateful?"),
-        ("nosuch", "there are "),
-    ],
+    [("daily_count", "did you mean daily_counts?"), ("statful", "did you mean stateful?"), ("nosuch", "there are ")],
 )
 def test_a_name_that_is_none_has_a_suggestion_or_the_list(capsys, typed, hint):
     assert main(["jobs", typed]) == 2

@@ -118,8 +118,7 @@ def test_every_phase_has_a_glyph_and_a_colour_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("values", "line"),
-    [([0, 4, 8], "▁▄█"), ([None, 8], " █"), ([], "   "), ([0, 0], "▁▁"), ([1, 1, 1, 8], "▁▁█")],
+    ("values", "line"), [([0, 4, 8], "▁▄█"), ([None, 8], " █"), ([], "   "), ([0, 0], "▁▁"), ([1, 1, 1, 8], "▁▁█")]
 )
 def test_a_sparkline_goes_from_zero_to_the_largest(values, line):
     assert sparkline(values, 3) == line.rjust(3)
@@ -178,12 +177,7 @@ def test_without_a_terminal_queries_that_wait_share_a_line_and_a_first_batch_has
 
 @pytest.mark.parametrize(
     ("environ", "live"),
-    [
-        ({"TERM": "xterm"}, True),
-        ({"TERM": "dumb"}, False),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
-        ({}, False),
-    ],
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({}, False)],
 )
 def test_the_view_is_drawn_only_where_the_terminal_can(monkeypatch, environ, live):
     for name in ("TERM", "NO_COLOR"):

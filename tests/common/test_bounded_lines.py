@@ -162,10 +162,7 @@ def bombs(folder):
         "other.jsonl": (RECORD + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
         "other-log": (EVENT + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
         "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ":1: not a recording line (no kind)"),
-        "numbers.jsonl": (
-            b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD,
-            ":1: not a recording line (no valid",
-        ),
+        "numbers.jsonl": (b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD, ":1: not a recording line (no valid"),
         "newlines.jsonl": (b"\n" * (64 * MIB), ": no streaming query in "),
         "newlines-log": (EVENT + b"\n" * (64 * MIB), ": no streaming query in "),
     }

@@ -4,16 +4,14 @@ from ledgerops.common.format import clock, count, counted, duration, instant, ra
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "–"), (0, "0"), (3.25, "3.2"), (8075, "8,075"), (117_000, "117k"), (1_204_000, "1.2M")],
+    ("value", "text"), [(None, "–"), (0, "0"), (3.25, "3.2"), (8075, "8,075"), (117_000, "117k"), (1_204_000, "1.2M")]
 )
 def test_counts_are_short(value, text):
     assert count(value) == text
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 queries"), (1, "1 query"), (1.2, "1 query"), (8075, "8,075 queries")],
+    ("number", "text"), [(0, "0 queries"), (1, "1 query"), (1.2, "1 query"), (8075, "8,075 queries")]
 )
 def test_a_single_thing_is_in_the_singular(number, text):
     assert counted(number, "query", "queries") == text

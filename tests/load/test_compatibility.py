@@ -99,10 +99,7 @@ def test_combinations_of_one_spark_that_lack_the_same_share_a_row():
         ([], "1 of 30 combinations were tried."),
         ([Tried("4.1.4", "classic", "3.11", at="2026-11-22")], "2 of 30 combinations were tried (2026-11-22)."),
         (
-            [
-                Tried("4.1.4", "classic", "3.11", at="2026-11-23"),
-                Tried("4.0.5", "classic", "3.11", at="2026-11-22"),
-            ],
+            [Tried("4.1.4", "classic", "3.11", at="2026-11-23"), Tried("4.0.5", "classic", "3.11", at="2026-11-22")],
             "3 of 30 combinations were tried (2026-11-22 to 2026-11-23).",
         ),
     ],

@@ -38,8 +38,7 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("own", "holds"),
-    [pytest.param(0.1, YES, id="one per cent"), pytest.param(0.3, NO, id="three per cent")],
+    ("own", "holds"), [pytest.param(0.1, YES, id="one per cent"), pytest.param(0.3, NO, id="three per cent")]
 )
 def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, holds):
     def runs(jvm: list[float], serving: float) -> list[Run]:

@@ -73,12 +73,7 @@ def test_a_run_that_passes_names_no_cause(result):
 
 def test_all_plots_are_there_with_axes_and_units(result):
     html = page(result(30_000))
-    for title in (
-        "rows per second",
-        "age of results",
-        "latency since the due time",
-        "batch duration by phase",
-    ):
+    for title in ("rows per second", "age of results", "latency since the due time", "batch duration by phase"):
         assert f'class="title">{title}<' in html
     assert "trigger interval 2.0 s" in html
     assert ">warm-up<" in html
