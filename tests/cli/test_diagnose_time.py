@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -10,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,85 +22,81 @@ from tests.serving import Quiet, serving
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 
 
-def test_what_is_over_is_told_when_asked_since_before_it(capsys):
-    assert main(["diagnose", "--from", OUTAGE, "--since", "5m"]) == 1
-
-    out = capsys.readouterr().out.splitlines()
-    assert out[1].startswith("  was critical source-unreachable  12:35:51 to 12:36:08 UTC: the broker has not answered")
-    assert out[-1].endswith("nothing found now; ended: outage (source-unreachable)")
+@pytest.fixture
+def outage(ledgerops):
+    return partial(ledgerops, "diagnose", "--from", OUTAGE)
 
 
-def test_what_was_over_before_that_is_not_told(capsys):
-    assert main(["diagnose", "--from", OUTAGE, "--since", "2026-11-21T12:36:09Z"]) == 0
-    assert "source-unreachable" not in capsys.readouterr().out
+def test_what_is_over_is_told_when_asked_since_before_it(outage):
+    told = outage("--since", "5m")
 
-
-def test_queries_of_which_nothing_was_heard_since_are_left_out(capsys):
-    assert main(["diagnose", "--from", CRASH, "--since", "10s", "--json"]) == 1
-
-    queries = [query["query"] for query in json.loads(capsys.readouterr().out)["queries"]]
-    assert "windowed" in queries
-
-
-def test_at_a_moment_what_ended_before_it_is_told_too(capsys):
-    assert main(["diagnose", "--from", OUTAGE, "--at", "2026-11-21T12:36:20Z", "--since", "5m", "--json"]) == 1
-
-    [query] = json.loads(capsys.readouterr().out)["queries"]
-    assert [ended["rule"] for ended in query["ended"]] == ["source-unreachable"]
-
-
-def test_the_timeline_is_printed_above_the_sum(capsys):
-    assert main(["diagnose", "--from", OUTAGE, "--timeline"]) == 1
-
-    out = capsys.readouterr().out.splitlines()
-    assert "incident at 2026-11-21 12:35:51 UTC, until 12:36:08, 1 query" in out
-    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ended after 1\d s", out[-4])
-    assert out[-1].startswith("1 query until ")
-
-
-def test_the_timeline_is_an_added_key_of_the_document(capsys):
-    assert main(["diagnose", "--from", OUTAGE, "--timeline", "--since", "5m", "--json"]) == 1
-
-    document = json.loads(capsys.readouterr().out)
-    assert {each["what"] for each in document["timeline"]["events"]} == {"start", "begin", "end", "stop"}
-    [ended] = document["queries"][0]["ended"]
-    assert (ended["rule"], ended["explained_by"], ended["until"][:19]) == (
-        "source-unreachable",
-        [],
-        "2026-11-21T12:36:08",
+    assert told.code == 1
+    assert told.lines[1].startswith(
+        "  was critical source-unreachable  12:35:51 to 12:36:08 UTC: the broker has not answered"
     )
+    assert told.lines[-1].endswith("nothing found now; ended: outage (source-unreachable)")
 
 
-def test_without_being_asked_for_nothing_is_added(capsys):
-    main(["diagnose", "--from", OUTAGE, "--json"])
-
-    document = json.loads(capsys.readouterr().out)
-    assert "timeline" not in document and "ended" not in document["queries"][0]
+def test_what_was_over_before_that_is_not_told(outage):
+    told = outage("--since", "2026-11-21T12:36:09Z")
+    assert (told.code, "source-unreachable" in told.out) == (0, False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--since", "lately"], "--since lately: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m"),
-        (["--since", "2030-01-01"], f"nothing was recorded in {OUTAGE} since 2030-01-01T00:00:00.000Z"),
-        (
-            ["--watch", "--at", "2026-11-21T12:36:00Z"],
-            "--watch cannot be combined with --at: a past moment does not change",
-        ),
-        (["--watch", "often"], "argument --watch: not a duration: 'often'"),
-    ],
-    ids=["no time", "in the future", "watching the past", "no interval"],
-)
-def test_could_not_look_is_two_and_one_line(arguments, said, capsys):
-    assert main(["diagnose", "--from", OUTAGE, *arguments]) == 2
-
-    out, err = capsys.readouterr()
-    assert out == "" and said in err and err.count("\n") == 1
+def test_queries_of_which_something_was_heard_since_are_there(ledgerops):
+    told = ledgerops("diagnose", "--from", CRASH, "--since", "10s", "--json")
+    assert (told.code, "windowed" in [query["query"] for query in told.document["queries"]]) == (1, True)
 
 
-def watching(*arguments, **options):
-    command = [sys.executable, "-m", "ledgerops", "diagnose", "--watch", "0.1", *arguments]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+def test_at_a_moment_what_ended_before_it_is_told_too(outage):
+    told = outage("--at", "2026-11-21T12:36:20Z", "--since", "5m", "--json")
+    [query] = told.document["queries"]
+    assert (told.code, [ended["rule"] for ended in query["ended"]]) == (1, ["source-unreachable"])
+
+
+def test_the_timeline_is_printed_above_the_sum(outage):
+    told = outage("--timeline")
+
+    assert told.code == 1
+    assert "incident at 2026-11-21 12:35:51 UTC, until 12:36:08, 1 query" in told.lines
+    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ended after 1\d s", told.lines[-4])
+    assert told.lines[-1].startswith("1 query until ")
+
+
+def test_the_timeline_is_a_key_of_the_document_where_it_is_asked_for(outage):
+    told, plain = outage("--timeline", "--since", "5m", "--json"), outage("--json").document
+
+    assert told.code == 1
+    assert {each["what"] for each in told.document["timeline"]["events"]} == {"start", "begin", "end", "stop"}
+    [ended] = told.document["queries"][0]["ended"]
+    assert (ended["rule"], ended["explained_by"]) == ("source-unreachable", [])
+    assert ended["until"].startswith("2026-11-21T12:36:08")
+    assert "timeline" not in plain and "ended" not in plain["queries"][0]
+
+
+CANNOT_LOOK = {
+    "--since lately": "--since lately: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m",
+    "--since 2030-01-01": f"nothing was recorded in {OUTAGE} since 2030-01-01T00:00:00.000Z",
+    "--watch --at 2026-11-21T12:36:00Z": "--watch cannot be combined with --at: a past moment does not change",
+    "--watch often": "argument --watch: not a duration: 'often'",
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), CANNOT_LOOK.items(), ids=CANNOT_LOOK)
+def test_could_not_look_is_two_and_one_line(refusal, arguments, said):
+    assert said in refusal("diagnose", "--from", OUTAGE, *arguments.split())
+
+
+def watching(place, *arguments, **options):
+    """`ledgerops diagnose --watch`, with pipes unless it is given other streams."""
+    command = [sys.executable, "-m", "ledgerops", "diagnose", "--watch", "0.1", "--from", place, *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes | options)
+
+
+def interrupted(watch):
+    """What it still says on stderr when it is interrupted."""
+    watch.send_signal(signal.SIGINT)
+    return watch.communicate(timeout=60)[1]
 
 
 def read_until(stream, part, times=1):
@@ -115,12 +111,11 @@ def read_until(stream, part, times=1):
 
 @pytest.mark.parametrize(("place", "code"), [(CRASH, 1), (OUTAGE, 0)], ids=["something found", "nothing found"])
 def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_look(place, code):
-    with watching("--from", place, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+    with watching(place) as watch:
         got = read_until(watch.stdout.fileno(), b" at 2026-11-21 ", times=3).decode()
-        watch.send_signal(signal.SIGINT)
-        _, err = watch.communicate(timeout=60)
+        err = interrupted(watch)
 
-    assert watch.returncode == code and err == b""
+    assert (watch.returncode, err) == (code, b"")
     assert "\x1b" not in got and len(re.findall(r"\n\n\w+ +\w+ +health", got)) >= 2
 
 
@@ -130,19 +125,16 @@ def test_a_record_that_cannot_be_read_is_told_once_however_often_a_file_is_looke
     place.write_text(Path(CRASH).read_text() + bad)
     looks = Investigation(str(place))
 
-    looks.diagnose()
-    assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
-    looks.diagnose()
-    assert capsys.readouterr().err == ""
-
-    place.write_text(place.read_text() + bad)
-    looks.diagnose()
-    assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
+    for more, said in (("", True), ("", False), (bad, True)):
+        place.write_text(place.read_text() + more)
+        looks.diagnose()
+        skipped = f"ledgerops: skipped 1 record of {place} that could not be read\n"
+        assert capsys.readouterr().err == (skipped if said else "")
 
 
 def test_watching_on_a_terminal_redraws_in_place():
     ours, theirs = pty.openpty()
-    with watching("--from", OUTAGE, stdout=theirs, stderr=theirs, env={**os.environ, "LINES": "30"}) as watch:
+    with watching(OUTAGE, stdout=theirs, stderr=theirs, env={**os.environ, "LINES": "30"}) as watch:
         os.close(theirs)
         got = read_until(ours, b"\x1b[H", times=3)
         watch.send_signal(signal.SIGINT)
@@ -175,11 +167,9 @@ def exporter():
 
 
 def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
-    url = exporter.url
-    with watching("--from", url, "--since", "10m", stdout=subprocess.PIPE) as watch:
+    with watching(exporter.url, "--since", "10m") as watch:
         read_until(watch.stdout.fileno(), b"query at ", times=3)
-        watch.send_signal(signal.SIGINT)
-        watch.communicate(timeout=60)
+        interrupted(watch)
 
     assert exporter.asked[0] == "/recording?since=4200.000"
     assert all(path.startswith("/recording?since=") for path in exporter.asked)
@@ -197,15 +187,13 @@ def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
 
 
 def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
-    url = exporter.url
-    with watching("--from", url, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+    with watching(exporter.url) as watch:
         read_until(watch.stdout.fileno(), b"query at ")
         exporter.away = True
         got = read_until(watch.stderr.fileno(), b"\n").decode()
-        watch.send_signal(signal.SIGINT)
-        watch.communicate(timeout=60)
+        interrupted(watch)
 
-    assert got.startswith(f"ledgerops: {url}/recording?since=")
+    assert got.startswith(f"ledgerops: {exporter.url}/recording?since=")
     assert "answers 503: it gets too many requests at the moment; try again (retrying in 0.1 s)\n" in got
     assert watch.returncode == 2
 

@@ -36,28 +36,16 @@ def test_the_view_fits_the_terminal(document, width, height):
 def test_a_query_shows_its_status_in_words_its_figures_and_its_verdict(document, width):
     text = "\n".join(shown(document, width, 60))
 
-    for part in (
-        "falling behind",
-        "8,072",
-        "8,188",
-        "117k",
-        "16 min 52 s",
-        "6.6 s",
-        "36 s",
-        "4,060",
-        "406 kB",
-        "key-skew:",
-    ):
-        assert part in text
+    figures = ("8,072", "8,188", "117k", "16 min 52 s", "6.6 s", "36 s", "4,060", "406 kB")
+    assert [part for part in ("falling behind", *figures, "key-skew:") if part not in text] == []
 
 
 def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_left_out(document):
     text = "\n".join(shown(document, 80, 12))
 
-    assert "enriched_transactions" in text
-    assert "daily_counts" in text
     assert "large_credits" not in text
-    assert "5 more queries not shown" in text
+    shows = ("enriched_transactions", "daily_counts", "5 more queries not shown")
+    assert [part for part in shows if part not in text] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 12), (80, 24), (120, 40), (200, 50)])
@@ -104,12 +92,10 @@ def test_no_query_yet_is_said():
 
 def test_the_bar_shares_the_trigger_interval_among_the_phases():
     phases = {"latest_offset": 0.1, "query_planning": 0.4, "add_batch": 1.0}
+    longer = {"seconds": 4.0, "phases": {"add_batch": 4.0}}
 
     assert phase_bar({"seconds": 1.5, "phases": phases}, 2.0, 20).plain == "▚▓▓▓▓██████████·····"
-
-
-def test_a_batch_longer_than_its_interval_fills_the_bar():
-    assert phase_bar({"seconds": 4.0, "phases": {"add_batch": 4.0}}, 2.0, 10).plain == "█" * 10
+    assert phase_bar(longer, 2.0, 10).plain == "█" * 10
 
 
 def test_every_phase_has_a_glyph_and_a_colour_of_its_own():
@@ -125,10 +111,9 @@ def test_a_sparkline_goes_from_zero_to_the_largest(values, line):
 
 
 def test_control_characters_of_a_name_never_reach_the_terminal(document):
-    query = {**document["queries"][0], "query": "evil\x1b[2J\x07name"}
+    line = plain_line({**document["queries"][0], "query": "evil\x1b[2J\x07name"})
 
-    assert "\x1b" not in plain_line(query)
-    assert plain_line(query).startswith("evil?[2J?name: idle")
+    assert line.startswith("evil?[2J?name: idle") and "\x1b" not in line
     assert clean("one\ntwo") == "one?two"
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 
 import psutil
 import pytest
@@ -60,9 +61,10 @@ def plan(tmp_path):
 def load(plan, tmp_path):
     """Runs the command; gives its exit code and the manifest."""
 
-    def run(*argv, first=str(plan)):
-        code = main(["load", first, "--manifest", str(tmp_path / "manifest.json"), *argv])
-        return code, read_manifest(tmp_path / "manifest.json")
+    def run(*argv, first=plan):
+        file = tmp_path / "manifest.json"
+        code = main([str(each) for each in ("load", first, "--manifest", file, *argv)])
+        return code, read_manifest(file)
 
     return run
 
@@ -137,10 +139,8 @@ def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka
     assert found[0] == found[1]
     assert {p: each for p, each in expected.items() if each} == found[0]
     assert (manifest.topic, manifest.records, manifest.summary.all.rows) == ("twice.transactions", COUNT, COUNT)
-    poison = sum(manifest.poison.values())
-    sent = COUNT + poison
-    counted = {name: manifest.sent[name] for name in ("planned", "produced", "acknowledged", "refused")}
-    assert counted == {"planned": sent, "produced": sent, "acknowledged": sent, "refused": 0}
+    sent = COUNT + sum(manifest.poison.values())
+    assert manifest.sent.items() >= {"planned": sent, "produced": sent, "acknowledged": sent, "refused": 0}.items()
     assert f"records   {sent:,} due, {sent:,} sent, {sent:,} acknowledged, 0 refused\n" in capsys.readouterr().out
 
 
@@ -173,7 +173,7 @@ def reason(key, value):
 
 
 def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, refused, plan):
-    refused(str(plan), "--to", str(tmp_path / "land"), "--records", "10", "--manifest", str(tmp_path))
+    refused(plan, "--to", tmp_path / "land", "--records", 10, "--manifest", tmp_path)
 
     assert not (tmp_path / "land").exists()
 
@@ -182,12 +182,8 @@ def test_debits_alone_go_to_their_own_topic(kafka, load):
     topic = make(kafka, "sides.", name="transactions.debits")
     code, manifest = load(*to(kafka, "sides."), "--table", "debits", "--records", "2000", "--at-once")
 
-    rows = [
-        json.loads(value)
-        for each in read(kafka.servers, topic).values()
-        for key, value in each
-        if key and value and reason(key, value) is None
-    ]
+    records = chain.from_iterable(read(kafka.servers, topic).values())
+    rows = [json.loads(value) for key, value in records if reason(key, value) is None]
 
     assert code == 0
     assert {row["type"] for row in rows} == {"Debit"}
@@ -300,13 +296,11 @@ def test_a_load_ends_with_its_plan_and_tells_what_is_out_of_order_in_it(load, pl
     code, manifest = load("--to", str(tmp_path / "land"), "--at-once")
 
     assert (code, manifest.records, manifest.summary.future) == (0, 500, 3)
-    out = capsys.readouterr().out
-    told = re.search(r"rows +500 \((\d+) distinct, (\d+) copies, 0 late, (\d+) with another amount, 3 dated", out)
-    assert told is not None
-    summary = manifest.summary
-    copies = summary.all.rows - summary.distinct.rows
-    assert [int(each) for each in told.groups()] == [summary.distinct.rows, copies, summary.conflicting]
-    assert copies > summary.conflicting > 0
+    distinct, conflicting = manifest.summary.distinct.rows, manifest.summary.conflicting
+    copies = manifest.summary.all.rows - distinct
+    told = rf"rows +500 \({distinct} distinct, {copies} copies, 0 late, {conflicting} with another amount, 3 dated"
+    assert re.search(told, capsys.readouterr().out)
+    assert copies > conflicting > 0
 
 
 def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, capsys):
@@ -318,19 +312,16 @@ def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, c
         f"p99 lateness was {spent(late)} (at most 0 ms allowed): this generator cannot keep up; "
         "use more --workers or a lower --rate-scale, see ledgerops load calibrate"
     )
-    out = capsys.readouterr().out
     assert (code, manifest.exact, manifest.sent["valid"]) == (1, True, False)
-    assert f"verdict   INVALID: {why}\n" in out
+    assert f"verdict   INVALID: {why}\n" in capsys.readouterr().out
     assert manifest.sent["invalid_because"] == why
 
 
 def test_a_load_within_its_budget_is_valid_and_samples_are_kept(load, plan, tmp_path, capsys):
     plan.write_text(PLAN.replace("20000", "500"))
     samples = tmp_path / "samples.jsonl"
-    code, manifest = load(
-        *("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "300s"),
-        *("--samples", str(samples), "--sample-every", "10"),
-    )
+    argv = ["--to", tmp_path / "land", "--records", 200, "--late-budget", "300s"]
+    code, manifest = load(*argv, "--samples", samples, "--sample-every", 10)
 
     out = capsys.readouterr().out
     assert (code, manifest.sent["valid"], manifest.sent["invalid_because"]) == (0, True, None)
@@ -343,10 +334,8 @@ def test_several_workers_send_exactly_what_one_does(load, plan, tmp_path):
     found = []
     for workers in ("1", "3"):
         folder, samples = tmp_path / workers, tmp_path / f"samples-of-{workers}.jsonl"
-        code, manifest = load(
-            *("--to", str(folder), "--records", str(COUNT), "--at-once", "--workers", workers),
-            *("--samples", str(samples), "--sample-every", "50"),
-        )
+        argv = ["--to", folder, "--records", COUNT, "--at-once", "--workers", workers]
+        code, manifest = load(*argv, "--samples", samples, "--sample-every", 50)
         assert (code, manifest.exact) == (0, True)
         lines = sorted(line for file in folder.rglob("*.jsonl") for line in file.read_bytes().splitlines())
         sampled = sorted(each["number"] for each in read_samples(samples))
@@ -405,86 +394,46 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
     assert before - 0.001 <= manifest.origin + 1 <= time.time() + 0.001  # it is told to the millisecond
 
 
+TOO_MANY = "too many records for one load; reduce --records, --duration or --rate-scale"
+TOO_FAST = "times its rates plan default sends more than 1,000,000,000 records per second; give a smaller factor"
+REFUSED = {
+    "--topic-prefix a.": "--kafka-config and --topic-prefix are for Kafka, not for --to",
+    "--at-once": "this plan never ends, and --at-once ignores its schedule; add --records N or --duration TIME",
+    "--data y": "--data is for replay; a plan generates its own rows",
+    "--sample-every 9": "--sample-every needs --samples FILE",
+    f"--at-once --records {'9' * 22}": TOO_MANY,
+    "--duration 365d --rate-scale 1e5": TOO_MANY,
+    "--duration 60 --rate-scale 1e308": f"at 1e+308 {TOO_FAST}",
+    "--duration 1 --rate-scale 1e300": f"at 1e+300 {TOO_FAST}",
+    "--at-once --records 10 --rate-scale 1e-300": (
+        "at this rate the records would start before 1970; give a larger --rate-scale or fewer --records"
+    ),
+    "--duration 1 --samples /dev/full": "cannot write /dev/full: no space left on device",
+    "--duration 1 --manifest .": "cannot write .: it is a folder",
+    "--duration 1 --manifest /dev/null/manifest.json": (
+        "cannot write /dev/null/manifest.json: /dev/null is not a folder"
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        pytest.param(["default"], "no target; give either --bootstrap-servers HOST:PORT or --to FOLDER", id="nowhere"),
-        pytest.param(
-            ["default", "--to", "x", "--topic-prefix", "a."],
-            "--kafka-config and --topic-prefix are for Kafka, not for --to",
-            id="a prefix for a folder",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--at-once"],
-            "this plan never ends, and --at-once ignores its schedule; add --records N or --duration TIME",
-            id="endless",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan generates its own rows", id="data"
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--sample-every", "9"], "--sample-every needs --samples FILE", id="no file"
-        ),
-        pytest.param(
-            ["replay", "--to", "x"],
-            "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv",
-            id="no data",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--at-once", "--records", "9" * 22],
-            "too many records for one load; reduce --records, --duration or --rate-scale",
-            id="records without number",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
-            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records per second; "
-            "give a smaller factor",
-            id="an absurd rate",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
-            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records per second; "
-            "give a smaller factor",
-            id="a rate nearly as absurd",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "365d", "--rate-scale", "1e5"],
-            "too many records for one load; reduce --records, --duration or --rate-scale",
-            id="too many records",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--at-once", "--records", "10", "--rate-scale", "1e-300"],
-            "at this rate the records would start before 1970; give a larger --rate-scale or fewer --records",
-            id="a rate next to nothing",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "1", "--samples", "/dev/full"],
-            "cannot write /dev/full: no space left on device",
-            id="samples that find no room",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "1", "--manifest", "."],
-            "cannot write .: it is a folder",
-            id="a manifest that is a folder",
-        ),
-        pytest.param(
-            ["default", "--to", "x", "--duration", "1", "--manifest", "/dev/null/manifest.json"],
-            "cannot write /dev/null/manifest.json: /dev/null is not a folder",
-            id="a manifest in no folder",
-        ),
+        *((f"default --to x {options}", message) for options, message in REFUSED.items()),
+        ("default", "no target; give either --bootstrap-servers HOST:PORT or --to FOLDER"),
+        ("replay --to x", "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv"),
     ],
 )
 def test_what_does_not_fit_is_refused(refused, argv, message):
-    assert refused(*argv) == message
+    assert refused(*argv.split()) == message
 
 
 def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, refused, plan, tmp_path, data_dir):
-    argv = ["replay", "--to", str(tmp_path / "land"), "--data", str(data_dir), "--at-once"]
-    argv += ["--manifest", str(tmp_path / "manifest.json")]
-    assert main(["load", *argv]) == 0
-    assert read_manifest(tmp_path / "manifest.json").data == str(data_dir.resolve())
+    argv = ["--to", tmp_path / "land", "--data", data_dir, "--at-once"]
+    code, manifest = load(*argv, first="replay")
+    assert (code, manifest.data) == (0, str(data_dir.resolve()))
     capsys.readouterr()
 
-    assert refused(*argv) == (
+    assert refused("replay", *argv, "--manifest", tmp_path / "manifest.json") == (
         f"{tmp_path}/land/transactions already contains this load; give another folder, or empty it"
     )

@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from ledgerops.checkpoint.text_view import ListingText, StateText
-from ledgerops.cli import main
 from tests.checkpoint.fake import checkpoint, put, snapshot
 
 
@@ -40,113 +39,87 @@ def run(tmp_path):
     return folder
 
 
-def test_a_run_is_told_by_its_files_and_its_recording(run, capsys):
-    assert main(["state", str(run)]) == 0
+def test_a_run_is_told_by_its_files_and_its_recording(run, ledgerops):
+    told = ledgerops("state", run)
 
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines] == [
-        ["job", "operator", "parts", "batch", "rows", "bytes", "snapshot"],
-        ["daily_counts", "stateStoreSave", "2", "2", "12k", "60", "B", "none"],
-        ["large_credits", "keeps", "no", "state"],
-        ["sums", "flatMapGroupsWithState", "2", "2", "2,001*", "320", "B", "1", "old"],
-        [
-            "*",
-            "rows",
-            "of",
-            "an",
-            "earlier",
-            "batch;",
-            "name",
-            "the",
-            "job's",
-            "checkpoint",
-            "to",
-            "count",
-            "the",
-            "newest",
-        ],
+    assert told.code == 0
+    assert [" ".join(line.split()) for line in told.lines] == [
+        "job operator parts batch rows bytes snapshot",
+        "daily_counts stateStoreSave 2 2 12k 60 B none",
+        "large_credits keeps no state",
+        "sums flatMapGroupsWithState 2 2 2,001* 320 B 1 old",
+        "* rows of an earlier batch; name the job's checkpoint to count the newest",
     ]
 
 
-def test_a_record_that_cannot_be_read_does_not_hide_those_after_it(run, capsys):
-    segment = run / "recording" / "recording-000001.jsonl"
-    strange = {"at": "2026-11-21T09:59:00Z", "kind": "progress", "query": "daily_counts", "data": {"id": 7}}
-    segment.write_text(json.dumps(strange) + "\n" + segment.read_text())
-
-    assert main(["state", str(run)]) == 0
-    assert "12k" in capsys.readouterr().out
+STRANGE = {"at": "2026-11-21T09:59:00Z", "kind": "progress", "query": "daily_counts", "data": {"id": 7}}
 
 
-def test_a_width_that_is_none_is_passed_over(run, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "wide")
-
-    assert main(["state", str(run)]) == 0
-    assert "12k" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_run_fits_the_terminal(run, capsys, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    main(["state", str(run)])
-
-    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= width
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, json.dumps(STRANGE) + "\n"), (2, "nonsense\n{}\n")],
+    ids=["a strange record before the others", "a torn segment behind"],
+)
+def test_a_record_that_cannot_be_read_hides_no_other(run, ledgerops, number, text):
+    segment = run / "recording" / f"recording-00000{number}.jsonl"
+    put(segment, text + (segment.read_text() if segment.exists() else ""))
+    told = ledgerops("state", run)
+    assert (told.code, "12k" in told.out) == (0, True)
 
 
-def test_a_run_is_one_document(run, capsys):
-    assert main(["state", str(run / "checkpoints"), "--json"]) == 0
+@pytest.mark.parametrize(("columns", "most"), [("80", 80), ("120", 120), ("wide", 120)])
+def test_a_run_fits_the_terminal(run, ledgerops, monkeypatch, columns, most):
+    monkeypatch.setenv("COLUMNS", columns)
+    told = ledgerops("state", run)
 
-    document = json.loads(capsys.readouterr().out)
-    assert [job["job"] for job in document["jobs"]] == ["daily_counts", "large_credits", "sums"]
-    [operator] = document["jobs"][0]["operators"]
+    assert (told.code, "12k" in told.out) == (0, True)
+    assert max(map(len, told.lines)) <= most
+
+
+def test_a_run_is_one_document(run, ledgerops):
+    told = ledgerops("state", run / "checkpoints", "--json")
+
+    assert told.code == 0
+    assert [job["job"] for job in told.document["jobs"]] == ["daily_counts", "large_credits", "sums"]
+    [operator] = told.document["jobs"][0]["operators"]
     assert (operator["rows"], operator["rows_batch"], operator["bytes"], operator["stores"]) == (12_345, 2, 60, None)
-    assert document["jobs"][0]["kept"] == {"first": 0, "last": 2, "batches": 3}
+    assert told.document["jobs"][0]["kept"] == {"first": 0, "last": 2, "batches": 3}
 
 
-def test_a_damaged_checkpoint_does_not_hide_the_others(run, capsys):
+def test_a_damaged_checkpoint_does_not_hide_the_others(run, ledgerops):
     (run / "checkpoints" / "sums" / "state" / "0" / "1" / "3.changelog").unlink()
-    assert main(["state", str(run), "--json"]) == 0
+    told = ledgerops("state", run, "--json")
 
-    jobs = {job["job"]: job for job in json.loads(capsys.readouterr().out)["jobs"]}
-    assert jobs["daily_counts"]["error"] is None and "is incomplete" in jobs["sums"]["error"]
-
-
-def test_a_torn_recording_is_passed_over(run, capsys):
-    put(run / "recording" / "recording-000002.jsonl", "nonsense\n{}\n")
-
-    assert main(["state", str(run)]) == 0
-    assert "12k" in capsys.readouterr().out
+    errors = {job["job"]: job["error"] for job in told.document["jobs"]}
+    assert (told.code, errors["daily_counts"], "is incomplete" in errors["sums"]) == (0, None, True)
 
 
 def test_the_folder_of_several_runs_is_not_one(run, refused):
     assert refused(run.parent) == f"{run.parent} contains several runs; give one of them: default"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--operator", "4"], "no operator 4 in {path}; there are 0"),
-        (["--batch", "9"], "no state of batch 9 in {path}; it has batches 0 to 2"),
-        (["--store", "left"], "no store 'left' in {path}; there are default"),
-        (["--batch", "new"], "argument --batch: not a whole number: 'new'; see ledgerops state --help"),
-        (["--top", "-1"], "argument --top: not a whole number: '-1'; see ledgerops state --help"),
-    ],
-    ids=["no such operator", "no such batch", "no such store", "no number", "less than nothing"],
-)
+REFUSED = {
+    "--operator 4": "no operator 4 in {path}; there are 0",
+    "--batch 9": "no state of batch 9 in {path}; it has batches 0 to 2",
+    "--store left": "no store 'left' in {path}; there are default",
+    "--batch new": "argument --batch: not a whole number: 'new'; see ledgerops state --help",
+    "--top -1": "argument --top: not a whole number: '-1'; see ledgerops state --help",
+}
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED.items(), ids=REFUSED)
 def test_what_is_not_there_is_refused_before_spark_starts(run, refused, options, said):
     path = run / "checkpoints" / "daily_counts"
+    assert refused(path, *options.split()) == said.format(path=path)
 
-    assert refused(path, *options) == said.format(path=path)
 
-
-def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, refused):
+def test_no_folder_no_checkpoint_and_temporary_checkpoints_of_others_are_told_apart_from_a_run(tmp_path, refused):
+    no_checkpoint = f"{tmp_path} is not a checkpoint (it has no offsets and metadata)"
     assert refused(tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
-    assert refused(tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
+    assert refused(tmp_path).startswith(no_checkpoint)
 
-
-def test_temporary_checkpoints_of_others_are_no_run(tmp_path, refused):
     checkpoint(tmp_path / "temporary-1914a555-b66e-44eb-b20c-b913c157e524")
-
-    assert refused(tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
+    assert refused(tmp_path).startswith(no_checkpoint)
 
 
 def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_path, refused):
@@ -159,40 +132,24 @@ def test_a_run_before_its_first_batch_is_told_from_a_folder_that_is_no_run(tmp_p
     assert refused(job).startswith(f"{job} has no committed batch yet")
 
 
-def store(**other):
-    return {
-        "store": "default",
-        "folder": "default",
-        "kind": "store",
-        "ttl": False,
-        "counted": True,
-        "key": [{"name": "customer_id", "type": "string"}],
-        "value": [{"name": "count", "type": "bigint"}],
-        "rows": 0,
-        "keys": None,
-        "skew": None,
-        "partitions": [{"partition": 0, "rows": 0}],
-        "timers": None,
-        "growth": None,
-        "top": None,
-        "sample": None,
-        **other,
-    }
+STORE = {
+    "store": "default", "folder": "default", "kind": "store", "ttl": False, "counted": True, "rows": 0,
+    "key": [{"name": "customer_id", "type": "string"}], "value": [{"name": "count", "type": "bigint"}],
+    "partitions": [{"partition": 0, "rows": 0}],
+    "keys": None, "skew": None, "timers": None, "growth": None, "top": None, "sample": None,
+}  # fmt: skip
 
 
-def drawn(one, width=80, encoding="utf-8", files=()):
+def drawn(encoding="utf-8", **store):
     """The lines of a document's store."""
     operator = {"operator": 0, "name": "stateStoreSave", "partitions": 1, "format": 2, "rows": 1, "bytes": 10}
     document = {
-        "checkpoint": "/data/q",
-        "batch": 5,
-        "provider": "rocksdb",
-        "kept": {"first": 0, "last": 5, "batches": 6},
-        "operators": [{**operator, "files": list(files), "stores": [one]}],
-    }
-    console = Console(width=width, color_system=None)
+        "checkpoint": "/data/q", "batch": 5, "provider": "rocksdb", "kept": {"first": 0, "last": 5, "batches": 6},
+        "operators": [{**operator, "files": [], "stores": [STORE | store]}],
+    }  # fmt: skip
+    console = Console(width=80, color_system=None)
     with console.capture() as caught:
-        options = console.options.update(width=width)
+        options = console.options.update(width=80)
         options.encoding = encoding
         console.print(*StateText(document).__rich_console__(console, options), sep="\n")
     return caught.get().splitlines()[6:]
@@ -201,7 +158,7 @@ def drawn(one, width=80, encoding="utf-8", files=()):
 def test_of_many_partitions_the_largest_are_drawn_in_their_order():
     partitions = [{"partition": number, "rows": 10 + number} for number in range(200)]
     partitions[3]["rows"] = 1000
-    lines = drawn(store(rows=21_000, partitions=partitions, skew=9.1))
+    lines = drawn(rows=21_000, partitions=partitions, skew=9.1)
 
     bars = [line for line in lines if "█" in line]
     assert [line.removeprefix("    rows").split()[0] for line in bars] == ["3", *map(str, range(189, 200))]
@@ -210,13 +167,11 @@ def test_of_many_partitions_the_largest_are_drawn_in_their_order():
 
 
 def test_an_empty_store_has_no_bars():
-    assert not any(line.startswith("    rows") for line in drawn(store()))
+    assert not any(line.startswith("    rows") for line in drawn())
 
 
 def test_a_terminal_without_unicode_is_drawn_in_ascii():
-    lines = drawn(
-        store(rows=3, skew=1.5, partitions=[{"partition": 0, "rows": 1}, {"partition": 1, "rows": 2}]), 80, "ascii"
-    )
+    lines = drawn("ascii", rows=3, skew=1.5, partitions=[{"partition": 0, "rows": 1}, {"partition": 1, "rows": 2}])
 
     assert any("####" in line for line in lines)
     assert all(line.isascii() for line in lines)
@@ -225,27 +180,23 @@ def test_a_terminal_without_unicode_is_drawn_in_ascii():
 def test_growth_is_told_in_words_and_over_several_batches_as_a_line():
     batches = [{"batch": number, "rows": number * 1000} for number in range(4)]
     grown = {"since": 0, "until": 3, "source": "changes", "added": 3500, "removed": 500, "batches": batches}
-    lines = drawn(store(rows=3000, growth=grown))
-
-    assert "    growth ▁▃▅█ 0 at batch 0, 3,000 at batch 3: 3,500 added, 500 removed" in lines
+    words = "    growth ▁▃▅█ 0 at batch 0, 3,000 at batch 3: 3,500 added, 500 removed"
+    assert words in drawn(rows=3000, growth=grown)
 
 
 def test_growth_of_which_only_the_ends_are_known_is_a_difference():
     batches = [{"batch": 2, "rows": 900}, {"batch": 5, "rows": 100}]
     grown = {"since": 2, "until": 5, "source": "counts", "added": None, "removed": None, "batches": batches}
-
-    assert "    growth 900 at batch 2, 100 at batch 5 (-800)" in drawn(store(rows=100, growth=grown))
+    assert "    growth 900 at batch 2, 100 at batch 5 (-800)" in drawn(rows=100, growth=grown)
 
 
 def test_control_characters_of_keys_do_not_reach_the_terminal():
-    lines = drawn(store(rows=1, top=[{"key": {"customer_id": "\x1b[31mred"}, "rows": 1, "bytes": 2}]))
-
+    lines = drawn(rows=1, top=[{"key": {"customer_id": "\x1b[31mred"}, "rows": 1, "bytes": 2}])
     assert any("?[31mred" in line for line in lines)
 
 
 def test_long_columns_are_folded_and_not_cut():
-    value = [{"name": f"column_{number}", "type": "decimal(18,2)"} for number in range(12)]
-    lines = drawn(store(value=value))
+    lines = drawn(value=[{"name": f"column_{number}", "type": "decimal(18,2)"} for number in range(12)])
 
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())

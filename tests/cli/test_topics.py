@@ -1,8 +1,10 @@
 """`ledgerops topics` against a real broker and a real Postgres."""
 
 import json
+import shlex
 import socket
 import time
+from functools import partial
 
 import psycopg
 import pytest
@@ -30,14 +32,8 @@ def prefix(topic):
 
 
 @pytest.fixture
-def topics(kafka, prefix, capsys):
-    """Runs the command; gives exit code, stdout and stderr."""
-
-    def call(*args):
-        code = main(["topics", "--bootstrap-servers", kafka.servers, "--prefix", prefix, *args])
-        return code, *capsys.readouterr()
-
-    return call
+def topics(kafka, prefix, ledgerops):
+    return partial(ledgerops, "topics", "--bootstrap-servers", kafka.servers, "--prefix", prefix)
 
 
 @pytest.fixture
@@ -113,55 +109,48 @@ def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
     make("customers", 1, "compact")
 
     for _ in range(2):
-        code, out, err = topics("--check")
-        assert (code, err) == (1, "")
-        assert out.splitlines()[:2] == [
+        told = topics("--check")
+        assert (told.code, told.err) == (1, "")
+        assert told.lines[:2] == [
             f"missing  {prefix}transactions  5 partitions, transactions, by customer_id",
             f"present  {prefix}customers  1 partition, customers, by customer_id",
         ]
     topics()
-    assert topics("--check")[0] == 0
+    assert topics("--check").code == 0
 
 
 @broker
-def test_a_wrong_number_of_partitions_is_one_line_and_nothing_is_made(topics, make, prefix):
-    make("transactions", 3)
-    line = (
-        f"ledgerops: topic {prefix}transactions has 3 partitions, expected 5; delete it and run ledgerops topics, "
-        "or use another --prefix\n"
-    )
+@pytest.mark.parametrize(
+    ("name", "partitions", "line"),
+    [
+        ("transactions", 3, "has 3 partitions, expected 5; delete it and run ledgerops topics"),
+        (
+            *("accounts", 1),
+            "has cleanup.policy delete, expected compact; set it (kafka-configs --alter --topic {}accounts "
+            "--add-config cleanup.policy=compact)",
+        ),
+    ],
+    ids=["a wrong number of partitions", "a wrong cleanup policy"],
+)
+def test_a_topic_that_is_not_as_it_must_be_is_one_line(topics, make, prefix, name, partitions, line):
+    make(name, partitions)
+    refused = (2, "", f"ledgerops: topic {prefix}{name} {line.format(prefix)}, or use another --prefix\n")
 
-    assert topics() == (2, "", line)
-    assert topics("--check") == (2, "", line)
-
-
-@broker
-def test_a_wrong_cleanup_policy_is_one_line(topics, make, prefix):
-    make("accounts", 1)
-
-    assert topics() == (
-        2,
-        "",
-        f"ledgerops: topic {prefix}accounts has cleanup.policy delete, expected compact; set it (kafka-configs --alter "
-        f"--topic {prefix}accounts --add-config cleanup.policy=compact), or use another --prefix\n",
-    )
+    assert (topics(), topics("--check")) == (refused, refused)
 
 
 @broker
 def test_a_topic_that_is_compacted_and_shortened_is_left_alone(topics, make):
     make("customers", 1, "compact,delete")
-
-    assert topics()[0] == 0
+    assert topics().code == 0
 
 
 @broker
-def test_more_replicas_than_brokers_is_one_line(topics, kafka):
-    code, out, err = topics("--replication", "3")
+def test_more_replicas_than_brokers_is_one_line(refusal, kafka, prefix):
+    line = refusal("topics", "--bootstrap-servers", kafka.servers, "--prefix", prefix, "--replication", "3")
 
-    assert (code, out) == (2, "")
-    assert err.startswith("ledgerops: cannot create topic ")
-    assert "replica" in err
-    assert err.count("\n") == 1
+    assert line.startswith("cannot create topic ")
+    assert "replica" in line
 
 
 @broker
@@ -171,17 +160,14 @@ def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
     loaded = "loaded 4 customers and 3 accounts into"
     where = database.replace(":secret", "")
     for made, there in ((7, 0), (0, 7)):
-        assert topics("--data", str(reference), "--postgres", database) == (
+        assert topics("--data", reference, "--postgres", database) == (
             0,
             f"topics at {kafka.servers}: {made} created, {there} already present\n"
             f"{loaded} {kafka.servers}\n{loaded} {where}\n",
             "",
         )
-        customers = compacted(kafka, f"{prefix}customers")
-        assert sorted(customers) == ["C1", "C2", "C3", "C4"]
-        accounts = compacted(kafka, f"{prefix}accounts")
-        assert sorted(accounts) == ["A1", "A2", "A3"]
-
+        customers, accounts = (compacted(kafka, prefix + name) for name in ("customers", "accounts"))
+        assert (sorted(customers), sorted(accounts)) == (["C1", "C2", "C3", "C4"], ["A1", "A2", "A3"])
         for kept, table, key in ((customers, "customers", "customer_id"), (accounts, "accounts", "account_id")):
             found = rows(database, f"SELECT {key}, to_jsonb({table}) FROM {table}")
             assert {each: {**row, "updated_at": None} for each, row in found} == {
@@ -193,9 +179,9 @@ def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
 
 @broker
 def test_a_changed_customer_replaces_the_old_one(topics, kafka, prefix, database, reference):
-    topics("--data", str(reference), "--postgres", database)
+    topics("--data", reference, "--postgres", database)
     write_reference(reference, ["C1"], [], seed=6)
-    topics("--data", str(reference), "--postgres", database)
+    topics("--data", reference, "--postgres", database)
 
     last = compacted(kafka, f"{prefix}customers")["C1"]["last"]
     assert rows(database, "SELECT last FROM customers WHERE customer_id = 'C1'") == [(last,)]
@@ -207,10 +193,10 @@ def test_a_plan_invents_the_customers_that_its_transactions_name(topics, kafka, 
     plan = tmp_path / "small.yaml"
     plan.write_text("seed: 7\nphases:\n  - {shape: constant, rate: 1}\nkeys: {customers: 20, accounts: 30}\n")
 
-    code, out, _ = topics("--plan", str(plan))
+    told = topics("--plan", plan)
 
-    assert code == 0
-    assert out.endswith(f"loaded 20 customers and 30 accounts into {kafka.servers}\n")
+    assert told.code == 0
+    assert told.out.endswith(f"loaded 20 customers and 30 accounts into {kafka.servers}\n")
     assert sorted(compacted(kafka, f"{prefix}accounts"))[0] == "A00000001"
 
 
@@ -219,48 +205,37 @@ def test_bad_rows_are_told_and_the_good_ones_loaded(topics, kafka, reference):
     file = reference / "accounts.csv"
     file.write_text(file.read_text().replace("A2,", "A2,x", 1))
 
-    code, out, err = topics("--data", str(reference))
+    told = topics("--data", reference)
 
-    assert code == 0
-    assert out.endswith(f"loaded 4 customers and 2 accounts into {kafka.servers}\n")
-    assert err.startswith(f"rejected {file}:3: district_id 'x")
+    assert told.code == 0
+    assert told.out.endswith(f"loaded 4 customers and 2 accounts into {kafka.servers}\n")
+    assert told.err.startswith(f"rejected {file}:3: district_id 'x")
 
 
 @broker
 def test_a_database_that_does_not_answer_is_one_line_without_the_password(topics, reference):
-    url = "postgresql://ledger:secret@127.0.0.1:1/ledger"
+    told = topics("--data", reference, "--postgres", "postgresql://ledger:secret@127.0.0.1:1/ledger")
 
-    code, _, err = topics("--data", str(reference), "--postgres", url)
-
-    assert code == 2
-    assert err.startswith("ledgerops: cannot load the reference data into postgresql://ledger@127.0.0.1:1/ledger: ")
-    assert "refused" in err
-    assert "secret" not in err
-    assert err.count("\n") == 1
+    assert told.code == 2
+    assert told.err.startswith("ledgerops: cannot load the reference data into postgresql://ledger@127.0.0.1:1/ledger:")
+    assert "refused" in told.err
+    assert "secret" not in told.err
+    assert told.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        pytest.param(
-            ["--data", "data", "--postgres", "postgresql://u:sec@ret@h/d"],
-            "not the URL of a database; write postgresql://user:password@host:port/database",
-            id="no URL, which is not quoted",
-        ),
-        pytest.param(
-            ["--postgres", "postgresql://h/d"],
-            "nothing to load into Postgres; give --data FOLDER or --plan PLAN",
-            id="nothing to load",
-        ),
-        pytest.param(
-            ["--prefix", "a b"],
-            "invalid topic prefix: 'a b'; use letters, digits, dots, hyphens and underscores",
-            id="a prefix that no topic may have",
-        ),
-    ],
-)
+REFUSED = {
+    # what is no URL is not quoted
+    "--data data --postgres postgresql://u:sec@ret@h/d": (
+        "not the URL of a database; write postgresql://user:password@host:port/database"
+    ),
+    "--postgres postgresql://h/d": "nothing to load into Postgres; give --data FOLDER or --plan PLAN",
+    "--prefix 'a b'": "invalid topic prefix: 'a b'; use letters, digits, dots, hyphens and underscores",
+}
+
+
+@pytest.mark.parametrize(("argv", "line"), REFUSED.items(), ids=REFUSED)
 def test_what_cannot_be_done_is_refused_before_a_broker_is_asked(refusal, reference, argv, line):
-    assert refusal("topics", "--bootstrap-servers", "127.0.0.1:1", *argv) == line
+    assert refusal("topics", "--bootstrap-servers", "127.0.0.1:1", *shlex.split(argv)) == line
 
 
 def test_a_refused_connection_is_one_line_within_ten_seconds(capfd):
