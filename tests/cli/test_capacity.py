@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import orjson
 import pytest
 
-from ledgerops.cli import main
 from ledgerops.model.recording import encode
 from ledgerops.model.spark_progress import format_instant
 from tests.build import T0, spark_json
@@ -50,10 +49,16 @@ def recorded(tmp_path):
     return write(tmp_path / "recording.jsonl")
 
 
-def test_a_table_answers_each_question_and_says_what_limits(recorded, capsys):
-    assert main(["capacity", "--from", recorded, "--load", "2x", "--trigger", "1s"]) == 0
+@pytest.fixture
+def capacity(ledgerops):
+    return partial(ledgerops, "capacity")
 
-    lines = capsys.readouterr().out.splitlines()
+
+def test_a_table_answers_each_question_and_says_what_limits(recorded, capacity):
+    told = capacity("--from", recorded, "--load", "2x", "--trigger", "1s")
+    lines = told.lines
+
+    assert told.code == 0
     assert lines[0] == "daily_counts  at 2027-01-15 08:01:18 UTC"
     assert lines[1].startswith("  trigger 2 s, ") and lines[1].endswith(" rows/s")
     assert lines[2].startswith("  batch time = 0.4") and " + rows / " in lines[2]
@@ -70,20 +75,17 @@ def test_a_table_answers_each_question_and_says_what_limits(recorded, capsys):
     ("more", "seconds"),
     [pytest.param((), 7.0, id="the setting"), pytest.param(("--freshness", "9s"), 9.0, id="what is asked for")],
 )
-def test_the_freshness_objective_is_that_of_the_settings(recorded, capsys, monkeypatch, more, seconds):
+def test_the_freshness_objective_is_that_of_the_settings(recorded, capacity, monkeypatch, more, seconds):
     monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "7")
-    main(["capacity", recorded, "--json", *more])
-
-    [query] = json.loads(capsys.readouterr().out)["queries"]
+    [query] = capacity(recorded, "--json", *more).document["queries"]
     assert query["freshness_objective_seconds"] == seconds
 
 
-def test_the_document_has_the_promised_form(recorded, capsys):
-    assert main(["capacity", "--from", recorded, "--json", "--load", "3000", "--cores", "8"]) == 0
+def test_the_document_has_the_promised_form(recorded, capacity):
+    told = capacity("--from", recorded, "--json", "--load", "3000", "--cores", "8")
 
-    document = json.loads(capsys.readouterr().out)
-    assert document["version"] == 1 and document["source"] == recorded and document["interval"] == 0.9
-    [query] = document["queries"]
+    assert (told.code, *(told.document[each] for each in ("version", "source", "interval"))) == (0, 1, recorded, 0.9)
+    [query] = told.document["queries"]
     fit = query["fit"]
     assert fit["overhead_seconds"]["low"] <= 0.4 <= fit["overhead_seconds"]["high"]
     assert fit["rows_per_second"]["low"] <= 5000 <= fit["rows_per_second"]["high"]
@@ -98,57 +100,32 @@ def test_the_document_has_the_promised_form(recorded, capsys):
     assert both["question"] == "load 3,000/s, 8 cores"
 
 
-def test_batches_of_one_size_are_told_as_such(tmp_path, capsys):
-    assert main(["capacity", "--from", write(tmp_path / "even.jsonl", swings=False)]) == 0
+def test_batches_of_one_size_are_told_as_such(tmp_path, capacity):
+    told = capacity("--from", write(tmp_path / "even.jsonl", swings=False))
 
-    out = capsys.readouterr().out
-    assert "now: capacity unknown: batches have nearly the same size (the middle 80%" in out
-    assert "at least 1,000" in out
-
-
-def test_a_past_moment_can_be_asked_about(recorded, capsys):
-    assert main(["capacity", "--from", recorded, "--at", "2027-01-15T08:00:10Z"]) == 0
-
-    assert "capacity unknown: " in capsys.readouterr().out
+    assert told.code == 0
+    assert "now: capacity unknown: batches have nearly the same size (the middle 80%" in told.out
+    assert "at least 1,000" in told.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        pytest.param(
-            ["--query", "other"], "no query 'other' in {place}; the queries are daily_counts", id="no such query"
-        ),
-        pytest.param(["--at", "noon"], "--at noon: not a time; write it like 2026-11-21T08:30:00Z", id="no time"),
-        pytest.param(
-            ["--load", "twice"],
-            "argument --load: not a load: 'twice'; write 2x, or rows a second such as 5000; "
-            "see ledgerops capacity --help",
-            id="no load",
-        ),
-        pytest.param(
-            ["--load", "99999999x"],
-            "argument --load: 99999999x is out of range: at most 1,000x or 1,000,000,000 rows a second; "
-            "see ledgerops capacity --help",
-            id="an absurd load",
-        ),
-        pytest.param(
-            ["--cores", "100000000000"],
-            "argument --cores: 100000000000 cores is out of range: at most 100,000; see ledgerops capacity --help",
-            id="absurd cores",
-        ),
-        pytest.param(
-            ["--at", "2020-01-01T00:00:00Z"],
-            "no streaming query in {place} before 2020-01-01T00:00:00Z",
-            id="nothing there yet",
-        ),
-    ],
-)
-def test_what_cannot_be_looked_at_is_two(recorded, capsys, arguments, message):
-    assert main(["capacity", "--from", recorded, *arguments]) == 2
-    assert capsys.readouterr().err == f"ledgerops: {message.format(place=recorded)}\n"
+def test_a_past_moment_can_be_asked_about(recorded, capacity):
+    told = capacity("--from", recorded, "--at", "2027-01-15T08:00:10Z")
+    assert (told.code, "capacity unknown: " in told.out) == (0, True)
 
 
-def test_the_recording_can_be_given_without_an_option_but_only_once(recorded, capsys):
-    assert main(["capacity", "--from", recorded]) == main(["capacity", recorded]) == 0
-    assert main(["capacity", recorded, "--from", "x"]) == 2
-    assert capsys.readouterr().err.endswith(" and x; give one\n")
+SEE = "see ledgerops capacity --help"
+REFUSED = {
+    "--query other": "no query 'other' in {place}; the queries are daily_counts",
+    "--at noon": "--at noon: not a time; write it like 2026-11-21T08:30:00Z",
+    "--at 2020-01-01T00:00:00Z": "no streaming query in {place} before 2020-01-01T00:00:00Z",
+    "--load twice": f"argument --load: not a load: 'twice'; write 2x, or rows a second such as 5000; {SEE}",
+    "--load 99999999x": (
+        f"argument --load: 99999999x is out of range: at most 1,000x or 1,000,000,000 rows a second; {SEE}"
+    ),
+    "--cores 100000000000": f"argument --cores: 100000000000 cores is out of range: at most 100,000; {SEE}",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.items(), ids=REFUSED)
+def test_what_cannot_be_looked_at_is_refused(recorded, refusal, arguments, message):
+    assert refusal("capacity", "--from", recorded, *arguments.split()) == message.format(place=recorded)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 
 import pytest
 
 from ledgerops.analysis.advice import advice
 from ledgerops.analysis.inputs import open_source
-from ledgerops.cli import main
-from ledgerops.model.spark_progress import format_instant
+from ledgerops.model.spark_progress import format_instant, parse_instant
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
 
@@ -43,125 +43,113 @@ def _line(at, kind, query, data):
     return json.dumps({"at": format_instant(at), "kind": kind, "query": query, "data": data}).encode() + b"\n"
 
 
-def test_a_change_that_made_it_slower_is_told_with_the_phase_and_fails(tmp_path, capsys):
-    place = record(tmp_path / "x.jsonl", 120, slower_from=60)
-    assert main(["compare", place, "--change-at", format_instant(T0 + 120)]) == 1
-
-    out = capsys.readouterr().out.splitlines()
-    assert out[0] == "daily_counts             worse (batch duration)"
-    assert out[1] == "  load               149 to 149 rows/s, 298 to 298 rows a batch, 45 and 60 batches"
-    assert out[3].startswith("  batch duration     0.60 s to 1.2 s (+98%), between +0.5")
-    assert out[4].startswith("    add batch        0.50 s to 1.1 s (+118%), between +0.5")
-    assert out[-1] == "1 query: 1 worse"
+@pytest.fixture
+def compare(ledgerops):
+    return partial(ledgerops, "compare")
 
 
-def test_two_recordings_of_the_same_are_no_effect(tmp_path, capsys):
+AT_BATCH_60 = ("--change-at", format_instant(T0 + 120))
+
+
+def test_a_change_that_made_it_slower_is_told_with_the_phase_and_fails(tmp_path, compare):
+    told = compare(record(tmp_path / "x.jsonl", 120, slower_from=60), *AT_BATCH_60)
+
+    assert told.code == 1
+    assert told.lines[:2] == [
+        "daily_counts             worse (batch duration)",
+        "  load               149 to 149 rows/s, 298 to 298 rows a batch, 45 and 60 batches",
+    ]
+    assert told.lines[3].startswith("  batch duration     0.60 s to 1.2 s (+98%), between +0.5")
+    assert told.lines[4].startswith("    add batch        0.50 s to 1.1 s (+118%), between +0.5")
+    assert told.lines[-1] == "1 query: 1 worse"
+
+
+def test_two_recordings_of_the_same_are_no_effect(tmp_path, compare):
     before = record(tmp_path / "a.jsonl", 200, seed=1)
     after = record(tmp_path / "b.jsonl", 200, seed=2, began=T0 + 9000)
+    told = compare(before, after)
+    assert (told.code, told.lines[0]) == (0, "daily_counts             no effect")
 
-    assert main(["compare", before, after]) == 0
-    assert capsys.readouterr().out.startswith("daily_counts             no effect\n")
 
+def test_the_document_has_a_form(tmp_path, compare):
+    told = compare(record(tmp_path / "x.jsonl", 120, slower_from=60, slower=0.5), *AT_BATCH_60, "--json")
 
-def test_the_document_has_a_form(tmp_path, capsys):
-    place = record(tmp_path / "x.jsonl", 120, slower_from=60, slower=0.5)
-    assert main(["compare", place, "--change-at", format_instant(T0 + 120), "--json"]) == 0
-
-    document = json.loads(capsys.readouterr().out)
-    [query] = document["queries"]
+    [query] = told.document["queries"]
+    assert told.code == 0
     assert (query["query"], query["verdict"], query["before"]["batches"]) == ("daily_counts", "better", 45)
     assert set(query["measures"][0]) == {
         "name", "unit", "verdict", "because", "before", "after", "difference", "low", "high", "probability",
     }  # fmt: skip
 
 
-def test_what_is_worse_comes_first(tmp_path, capsys):
+def test_what_is_worse_comes_first(tmp_path, compare):
     record(tmp_path / "x.jsonl", 120, query="a_same")
-    place = record(tmp_path / "x.jsonl", 120, slower_from=60, query="b_worse", seed=2)
-    main(["compare", place, "--change-at", format_instant(T0 + 120)])
-
-    out = capsys.readouterr().out
+    out = compare(record(tmp_path / "x.jsonl", 120, slower_from=60, query="b_worse", seed=2), *AT_BATCH_60).out
     assert out.startswith("b_worse") and out.endswith("2 queries: 1 worse, 1 no effect\n")
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ([], "give two recordings to compare, or one and the time of the change with --change-at"),
-        (["b.jsonl", "--change-at", "2027-01-15"], "give two recordings to compare, or one and the time"),
-        (["--change-at", "noon"], "--change-at noon: not a time; write it like 2026-11-21T08:30:00Z"),
-        (["--change-at", "2020-01-01"], "--change-at 2020-01-01: not between the first batch (2027-01-15T08:00:30"),
-        (
-            ["--change-at", "2027-01-15T08:01:00Z", "--query", "nobody"],
-            "no query 'nobody' to compare; there are daily_",
-        ),
-        (["absent.jsonl"], "cannot read absent.jsonl: no such file or folder"),
-    ],
-    ids=["one place", "too much", "no time", "not within", "no such query", "no file"],
-)
-def test_could_not_look_is_two_and_one_line(tmp_path, more, said, capsys):
-    assert main(["compare", record(tmp_path / "x.jsonl"), *more]) == 2
-
-    out, err = capsys.readouterr()
-    assert out == "" and said in err and err.count("\n") == 1
+CANNOT_LOOK = {
+    "": "give two recordings to compare, or one and the time of the change with --change-at",
+    "b.jsonl --change-at 2027-01-15": "give two recordings to compare, or one and the time",
+    "--change-at noon": "--change-at noon: not a time; write it like 2026-11-21T08:30:00Z",
+    "--change-at 2020-01-01": "--change-at 2020-01-01: not between the first batch (2027-01-15T08:00:30",
+    "--change-at 2027-01-15T08:01:00Z --query nobody": "no query 'nobody' to compare; there are daily_",
+    "absent.jsonl": "cannot read absent.jsonl: no such file or folder",
+}
 
 
-def test_a_recording_that_is_too_short_is_said(tmp_path, capsys):
+@pytest.mark.parametrize(("more", "said"), CANNOT_LOOK.items(), ids=CANNOT_LOOK)
+def test_could_not_look_is_two_and_one_line(tmp_path, more, said, refusal):
+    assert said in refusal("compare", record(tmp_path / "x.jsonl"), *more.split())
+
+
+def test_a_recording_that_is_too_short_is_said(tmp_path, refusal):
     place = record(tmp_path / "x.jsonl", 10)
-    assert main(["compare", place, place]) == 2
-    assert "ran for long enough to compare" in capsys.readouterr().err
+    assert "ran for long enough to compare" in refusal("compare", place, place)
 
 
-def test_two_places_without_a_query_in_common_cannot_be_compared(tmp_path, capsys):
+def test_two_places_without_a_query_in_common_cannot_be_compared(tmp_path, refusal):
     here, there = record(tmp_path / "x.jsonl"), record(tmp_path / "y.jsonl", query="renamed")
-
-    assert main(["compare", here, there]) == 2
-    assert capsys.readouterr().err == (
-        f"ledgerops: no query ran long enough on both sides: daily_counts in {here} and renamed in {there}\n"
+    assert refusal("compare", here, there) == (
+        f"no query ran long enough on both sides: daily_counts in {here} and renamed in {there}"
     )
 
 
-def test_what_was_advised_before_a_change_is_said_with_what_became_of_the_harm(capsys):
-    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")  # repaired at 18:53:13
-    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z"])
-    assert capsys.readouterr().out.splitlines()[1:4] == [
+TOO_MANY_TASKS = RECORDED / "drills" / "too-many-tasks" / "recording"  # broken at 18:52:27, repaired at 18:53:13
+WHILE_BROKEN = ("--change-at", "2026-11-21T18:53:05Z")
+
+
+def test_what_was_advised_before_a_change_is_said_with_what_became_of_the_harm(compare):
+    assert compare(TOO_MANY_TASKS, *WHILE_BROKEN).lines[1:4] == [
         "  harm before        too-many-tasks",
         "  advised            lower repartition(500) in the code of the query to 6, and start it again",
         "  harm after         ended: batch 0.88 s -> 0.33 s, promised 0.97 s less",
     ]
 
-    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z", "--json"])
-    [query] = json.loads(capsys.readouterr().out)["queries"]
+    [query] = compare(TOO_MANY_TASKS, *WHILE_BROKEN, "--json").document["queries"]
     assert query["advice"]["settings"] == [{"name": "repartition", "value": 6}]
     assert query["advice"]["ended"] and query["advice"]["still"] == []
 
 
-def test_a_harm_that_lasts_is_not_ended(tmp_path, capsys):
-    lasting = tmp_path / "while-it-lasted.jsonl"
-    lasting.write_text("\n".join(_until("too-many-tasks", "2026-11-21T18:53:08Z")) + "\n", "utf-8")
-    main(["compare", str(lasting), str(lasting)])
-    assert "  harm after         not ended" in capsys.readouterr().out.splitlines()
+def test_a_harm_that_lasts_is_not_ended(tmp_path, compare):
+    lasting, until = tmp_path / "while-it-lasted.jsonl", parse_instant("2026-11-21T18:53:08Z")
+    seen = [each for each in open_source(str(TOO_MANY_TASKS)).observations if each.at < until]
+    lasting.write_bytes(b"".join(_line(each.at, each.kind, each.query, each.data) for each in seen))
+    assert "  harm after         not ended" in compare(lasting, lasting).lines
 
 
-def test_where_nothing_was_wrong_before_no_advice_is_told(capsys):
-    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")
-    main(["compare", place, "--change-at", "2026-11-21T18:52:20Z"])  # broken at 18:52:27
-    assert "advised" not in capsys.readouterr().out
+def test_where_nothing_was_wrong_before_no_advice_is_told(compare):
+    assert "advised" not in compare(TOO_MANY_TASKS, "--change-at", "2026-11-21T18:52:20Z").out
 
 
-def test_a_harm_that_is_muted_is_none(capsys, monkeypatch):
-    place = str(RECORDED / "drills" / "too-many-tasks" / "recording")
+def test_a_harm_that_is_muted_is_none(compare, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_MUTE", "too-many-tasks")
-    main(["compare", place, "--change-at", "2026-11-21T18:53:05Z"])
-    assert "too-many-tasks" not in capsys.readouterr().out
+    assert "too-many-tasks" not in compare(TOO_MANY_TASKS, *WHILE_BROKEN).out
 
 
 def test_a_cause_that_took_the_place_of_the_first_is_named():
-    cause = {
-        "rule": "input-overload",
-        "saving_seconds": None,
-        "remedies": [{"action": "a", "settings": [["cores", 5]]}],
-    }
+    remedy = {"action": "a", "settings": [["cores", 5]]}
+    cause = {"rule": "input-overload", "saving_seconds": None, "remedies": [remedy]}
     found = advice({"q": [cause], "unseen": [cause]}, {"q": [{"rule": "trigger-overrun"}]}, ({}, {}))
     assert found["q"]["ended"] and found["q"]["still"] == ["trigger-overrun"]
     assert "unseen" not in found
@@ -170,9 +158,3 @@ def test_a_cause_that_took_the_place_of_the_first_is_named():
 def test_a_step_that_is_only_a_look_is_not_told():
     cause = {"rule": "slow-sink", "saving_seconds": 2.0, "remedies": [{"action": "time one write", "settings": []}]}
     assert advice({"q": [cause]}, {"q": []}, ({}, {})) == {}
-
-
-def _until(drill, until):
-    for seen in open_source(str(RECORDED / "drills" / drill / "recording")).observations:
-        if format_instant(seen.at) < until:
-            yield json.dumps({"at": format_instant(seen.at), "kind": seen.kind, "query": seen.query, "data": seen.data})

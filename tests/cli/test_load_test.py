@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ledgerops.cli import build_parser
 from ledgerops.cli.load_search import search
 from ledgerops.cli.load_test import test as load_test
 from ledgerops.errors import UserError
+from ledgerops.load.test.trial import Trial
 from tests.load.test.simulated import System
 
 DAILY = ("--job", "daily_counts")
@@ -32,11 +32,6 @@ def command(tmp_path, monkeypatch, capsys):
         return code, out, folder
 
     return run
-
-
-@pytest.fixture
-def refused(refusal):
-    return partial(refusal, "load", "test")
 
 
 def test_a_load_that_is_carried_passes(command):
@@ -80,8 +75,7 @@ def test_json_is_the_document_of_the_file(command):
 
 def test_the_table_marks_what_was_measured(command):
     _, _, folder = command(System(), *DAILY, "--rate", "12000")
-    with (folder / "test.csv").open() as file:
-        lines = list(csv.DictReader(file))
+    lines = list(csv.DictReader((folder / "test.csv").read_text().splitlines()))
     assert {line["measured"] for line in lines if float(line["at_seconds"]) < 20} == {"0"}
     assert {line["measured"] for line in lines if float(line["at_seconds"]) > 21} == {"1"}
 
@@ -96,8 +90,6 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
     args = build_parser("load test").parse_args(["load test", *DAILY, "--rate", "9", "--out", str(tmp_path)])
 
     def perform(wanted, folder, say):
-        from ledgerops.load.test.trial import Trial
-
         return Trial(folder, wanted, None, {"daily_counts": "the driver exited with code 2: no java"})
 
     with pytest.raises(UserError) as told:
@@ -105,41 +97,39 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
     assert str(told.value) == "cannot run daily_counts: the driver exited with code 2: no java"
 
 
-def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
-    one = "give exactly one load: a PLAN, --rate ROWS, or --load SHARE"
-    assert refused(*DAILY) == one
-    assert refused("burst", *DAILY, "--rate", "5") == one
-    assert refused("brst", *DAILY).startswith("no plan brst (did you mean burst?)")
-    assert refused(*DAILY, "--rate", "1e12") == (
-        "invalid rate of 1e+12 rows/s; give a rate above 0 and at most 10,000,000"
-    )
-    assert refused(*DAILY, "--rate", "5", "--rate-scale", "2") == "--rate-scale needs a PLAN"
-    assert refused(*DAILY, "--rate", "5", "--duration", "3") == (
+ONE_LOAD = "give exactly one load: a PLAN, --rate ROWS, or --load SHARE"
+REFUSED = {
+    "--job daily_counts": ONE_LOAD,
+    "burst --job daily_counts --rate 5": ONE_LOAD,
+    "brst --job daily_counts": "no plan brst (did you mean burst?)",
+    "--job daily_counts --rate 1e12": "invalid rate of 1e+12 rows/s; give a rate above 0 and at most 10,000,000",
+    "--job daily_counts --rate 5 --rate-scale 2": "--rate-scale needs a PLAN",
+    "--job daily_counts --rate 5 --duration 3": (
         "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
-    )
-    assert refused(*DAILY, "--rate", "5", "--slo", "lag<5").startswith("--slo 'lag<5': '5' is not a valid value")
-    assert refused("--load", "0.9") == "--load needs exactly one --job"
-    assert refused(*DAILY, "--load", "0.9") == (
+    ),
+    "--job daily_counts --rate 5 --slo lag<5": "--slo 'lag<5': '5' is not a valid value",
+    "--load 0.9": "--load needs exactly one --job",
+    "--job daily_counts --load 0.9": (
         "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"
-    )
-    assert refused("--job", "dead_letters", "--rate", "5").startswith("dead_letters reads rejects")
+    ),
+    "--job dead_letters --rate 5": "dead_letters reads rejects",
+}
+
+
+@pytest.mark.parametrize(("argv", "line"), REFUSED.items(), ids=REFUSED)
+def test_nonsense_is_refused_before_anything_starts(refusal, argv, line):
+    assert refusal("load", "test", *argv.split()).startswith(line)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "{",
-            "cannot read runs/search-daily_counts/search.json: not a result of load search; "
-            "run it again, or give --rate",
-        ),
-        (
-            '{"sustainable_rows_per_second": null}',
-            "runs/search-daily_counts/search.json has no sustained rate for daily_counts; give --rate",
-        ),
+        ("{", "cannot read {}: not a result of load search; run it again, or give --rate"),
+        ('{"sustainable_rows_per_second": null}', "{} has no sustained rate for daily_counts; give --rate"),
     ],
 )
-def test_a_search_without_an_answer_gives_no_share(refused, tmp_path, text, said):
+def test_a_search_without_an_answer_gives_no_share(refusal, tmp_path, text, said):
     (tmp_path / "runs/search-daily_counts").mkdir(parents=True)
     (tmp_path / "runs/search-daily_counts/search.json").write_text(text)
-    assert refused(*DAILY, "--load", "0.9") == said
+    line = refusal("load", "test", *DAILY, "--load", "0.9")
+    assert line == said.format("runs/search-daily_counts/search.json")
