@@ -130,6 +130,7 @@ REFUSED = {
         "argument shell: invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish'); see ledgerops completion --help"
     ),
     "diagnose a --from b": "two sources: a and b; give one",
+    "capacity a --from b": "two sources: a and b; give one",
     "status run/recording": (
         "run/recording is not the address of an exporter; for a recording, run ledgerops diagnose run/recording"
     ),

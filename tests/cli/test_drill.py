@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from ledgerops.cli import main
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.run import run
 from ledgerops.errors import UserError
@@ -22,96 +21,73 @@ def bundles(tmp_path):
     return tmp_path
 
 
-def test_bundles_are_scored_without_running_anything(bundles, capsys):
-    assert main(["drill", "crash", "quiet", "--score", str(bundles)]) == 0
+def test_bundles_are_scored_without_running_anything(bundles, ledgerops):
+    told = ledgerops("drill", "crash", "quiet", "--score", bundles)
 
-    told = capsys.readouterr().out
-    assert "F14a crash: passed" in told
-    assert "findings in 0 of 1 controls" in told
+    assert told.code == 0
+    assert "F14a crash: passed" in told.out
+    assert "findings in 0 of 1 controls" in told.out
+
+
+DAMAGED = "{}/{} is damaged or not part of a drill; run the drill again"
+NAMES = '{"drill": "crash", "seed": 1, "names": '
 
 
 @pytest.mark.parametrize(
-    "file,content",
+    ("file", "content", "why"),
     [
-        pytest.param("times.json", "{", id="torn"),
-        pytest.param("times.json", "[]", id="no table"),
-        pytest.param("drill.json", "", id="empty"),
-        pytest.param("times.json", '{"origin": 1, "injected": "x"}', id="a time in words"),
-        pytest.param("times.json", '{"origin": 1, "ended": NaN}', id="a time that is no number"),
-        pytest.param("times.json", '{"origin": 1, "ended": null}', id="a time that is nothing"),
-        pytest.param("times.json", '{"injected": 1}', id="no origin"),
-        pytest.param("drill.json", '{"drill": "crash", "seed": 1, "names": ["x"]}', id="names without roles"),
-        pytest.param("drill.json", '{"drill": "crash", "seed": 1, "names": {"main": 3}}', id="a name that is none"),
-        pytest.param("drill.json", '{"drill": "crash", "seed": "x", "names": {"main": "x"}}', id="a seed in words"),
-        pytest.param(
-            "drill.json", '{"drill": "crash", "seed": 1, "names": {"main": "x"}, "lanes": null}', id="no lanes"
-        ),
+        pytest.param("times.json", "{", DAMAGED, id="torn"),
+        pytest.param("times.json", "[]", DAMAGED, id="no table"),
+        pytest.param("drill.json", "", DAMAGED, id="empty"),
+        pytest.param("times.json", '{"origin": 1, "injected": "x"}', DAMAGED, id="a time in words"),
+        pytest.param("times.json", '{"origin": 1, "ended": NaN}', DAMAGED, id="a time that is no number"),
+        pytest.param("times.json", '{"origin": 1, "ended": null}', DAMAGED, id="a time that is nothing"),
+        pytest.param("times.json", '{"injected": 1}', DAMAGED, id="no origin"),
+        pytest.param("times.json", '{"origin": 1}', "{} has no 'injected'", id="interrupted"),
+        pytest.param("drill.json", NAMES + '["x"]}', DAMAGED, id="names without roles"),
+        pytest.param("drill.json", NAMES + '{"main": 3}}', DAMAGED, id="a name that is none"),
+        pytest.param("drill.json", NAMES + '{"main": "x"}, "lanes": null}', DAMAGED, id="no lanes"),
+        pytest.param("drill.json", NAMES.replace("1", '"x"') + '{"main": "x"}}', DAMAGED, id="a seed in words"),
+        pytest.param("drill.json", NAMES + '{"other": "x"}}', "{} has no 'main'", id="without its query"),
     ],
 )
-def test_a_damaged_bundle_is_told_beside_the_scores_of_the_others(bundles, capsys, file, content):
-    damaged = bundles / "crash" / file
-    damaged.write_text(content)
+def test_a_bundle_that_cannot_be_scored_is_told_beside_the_scores_of_the_others(bundles, ledgerops, file, content, why):
+    (bundles / "crash" / file).write_text(content)
+    told = ledgerops("drill", "crash", "quiet", "--score", bundles)
 
-    assert main(["drill", "crash", "quiet", "--score", str(bundles)]) == 2
-    told = capsys.readouterr().out
-    assert f"crash could not be run: {damaged} is damaged or not part of a drill; run the drill again" in told
-    assert "quiet: passed" in told
-
-
-def test_a_drill_that_was_interrupted_is_told(bundles, capsys):
-    (bundles / "crash" / "times.json").write_text('{"origin": 1}')
-
-    assert main(["drill", "crash", "--score", str(bundles)]) == 2
-    assert f"crash could not be run: {bundles / 'crash'} has no 'injected'" in capsys.readouterr().out
+    assert told.code == 2
+    assert f"crash could not be run: {why.format(bundles / 'crash', file)}" in told.out
+    assert "quiet: passed" in told.out
 
 
-def test_a_drill_without_its_query_is_told(bundles, capsys):
-    (bundles / "crash" / "drill.json").write_text('{"drill": "crash", "seed": 1, "names": {"other": "x"}}')
-
-    assert main(["drill", "crash", "--score", str(bundles)]) == 2
-    assert f"crash could not be run: {bundles / 'crash'} has no 'main'" in capsys.readouterr().out
-
-
-def test_a_damaged_recording_is_told_too(bundles, capsys):
+def test_a_damaged_recording_is_told_too(bundles, ledgerops):
     [recording] = (bundles / "crash" / "recording").glob("*.zst")
     recording.write_bytes(b"nothing")
+    told = ledgerops("drill", "crash", "--score", bundles)
+    assert (told.code, f"cannot read {recording}: not zstd, or damaged" in told.out) == (2, True)
 
-    assert main(["drill", "crash", "--score", str(bundles)]) == 2
-    assert f"cannot read {recording}: not zstd, or damaged" in capsys.readouterr().out
 
-
-def test_recordings_that_are_scored_where_they_are_kept_are_not_lost(bundles, capsys):
+def test_recordings_that_are_scored_where_they_are_kept_are_not_lost(bundles, ledgerops):
     [recording] = (bundles / "crash" / "recording").glob("*.zst")
     before = recording.read_bytes()
 
-    assert main(["drill", "crash", "--score", str(bundles), "--save", str(bundles)]) == 0
+    assert ledgerops("drill", "crash", "--score", bundles, "--save", bundles).code == 0
     assert recording.read_bytes() == before
 
 
-def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, refusal):
+REFUSED = {
+    "crahs": "no drill 'crahs'; did you mean crash?",
+    "zzz": "no drill 'zzz'; ledgerops drill --list names them",
+    "--lanes 0": "argument --lanes: not a positive whole number: '0'; see ledgerops drill --help",
+    "--score nowhere": "no result of a drill in nowhere; run ledgerops drill first",
+    "crash --out out --publish file/page.md": "cannot write to file: file exists",
+}
+
+
+@pytest.mark.parametrize(("argv", "line"), REFUSED.items(), ids=REFUSED)
+def test_what_it_cannot_do_is_one_line_before_anything_runs(tmp_path, refusal, argv, line):
     (tmp_path / "file").touch()
-
-    line = refusal("drill", "crash", "--out", "out", "--publish", tmp_path / "file" / "page.md")
-    assert line == f"cannot write to {tmp_path / 'file'}: file exists"
-
-
-@pytest.mark.parametrize(
-    "argv,line",
-    [
-        pytest.param(["crahs"], "no drill 'crahs'; did you mean crash?", id="misspelt drill"),
-        pytest.param(["zzz"], "no drill 'zzz'; ledgerops drill --list names them", id="unknown drill"),
-        pytest.param(
-            ["--lanes", "0"],
-            "argument --lanes: not a positive whole number: '0'; see ledgerops drill --help",
-            id="no lane",
-        ),
-        pytest.param(
-            ["--score", "nowhere"], "no result of a drill in nowhere; run ledgerops drill first", id="no folder"
-        ),
-    ],
-)
-def test_what_it_cannot_do_is_one_line(refusal, argv, line):
-    assert refusal("drill", *argv) == line
+    assert refusal("drill", *argv.split()) == line
 
 
 def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -67,27 +68,24 @@ ENDINGS = {
 }
 
 
-def both(folder: Path, script: str, *own: str) -> list[subprocess.CompletedProcess[str]]:
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def ended(folder: Path, *command: str | Path) -> Ended:
+    """How python with these arguments ended, without the addresses of objects."""
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, encoding="utf-8", errors="backslashreplace", cwd=folder,
+        timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return Ended(done.returncode, done.stdout, re.sub("at 0x[0-9a-f]+", "at 0x", done.stderr))
+
+
+def both(folder: Path, script: str, *own: str) -> tuple[Ended, Ended]:
     """The script under python, and under `ledgerops exec`."""
-    return [
-        subprocess.run(
-            [sys.executable, *before, script, *own],
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-            check=False,
-            cwd=folder,
-            timeout=120,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        for before in ([], ["-m", "ledgerops", "exec"])
-    ]
-
-
-def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
-    """The exit code and both outputs, without the addresses of objects."""
-    return done.returncode, done.stdout, re.sub("at 0x[0-9a-f]+", "at 0x", done.stderr)
+    return ended(folder, script, *own), ended(folder, "-m", "ledgerops", "exec", script, *own)
 
 
 @pytest.mark.parametrize("script", ["app.py", "jobs/app.py", "./jobs/../jobs/app.py", "link.py", "two words.py"])
@@ -98,16 +96,15 @@ def test_a_script_sees_the_same_as_under_python(tmp_path, script):
     (tmp_path / "link.py").symlink_to("jobs/app.py")
     plain, watched = both(tmp_path, script, "--input", "-h", "a b")
 
-    assert plain.stdout.rstrip().endswith("at exit True __main__")
-    assert told(watched) == told(plain)
+    assert plain.out.rstrip().endswith("at exit True __main__")
+    assert watched == plain
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_script_ends_the_same_as_under_python(tmp_path, ending):
     (tmp_path / "app.py").write_text(ENDINGS[ending])
     plain, watched = both(tmp_path, "app.py")
-
-    assert told(watched) == told(plain)
+    assert watched == plain
 
 
 def test_a_module_beside_the_script_is_found_and_the_observer_in_no_traceback(tmp_path):
@@ -115,8 +112,8 @@ def test_a_module_beside_the_script_is_found_and_the_observer_in_no_traceback(tm
     (tmp_path / "app.py").write_text("import beside\nbeside.fail()\n")
     plain, watched = both(tmp_path, "app.py")
 
-    assert watched.stderr == plain.stderr
-    assert "beside.py" in plain.stderr and "ledgerops" not in watched.stderr.replace(str(tmp_path), "")
+    assert watched.err == plain.err
+    assert "beside.py" in plain.err and "ledgerops" not in watched.err.replace(str(tmp_path), "")
 
 
 def test_a_session_that_cannot_be_made_shows_no_frame_of_the_observer(tmp_path):
@@ -127,18 +124,16 @@ def test_a_session_that_cannot_be_made_shows_no_frame_of_the_observer(tmp_path):
     )
     plain, watched = both(tmp_path, "app.py")
 
-    assert plain.returncode == 1 and "getOrCreate" in plain.stderr
-    assert told(watched) == told(plain)
+    assert plain.code == 1 and "getOrCreate" in plain.err
+    assert watched == plain
 
 
 def test_the_launcher_is_a_file_that_runs_the_command_from_any_folder(tmp_path, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as told:
         main(["exec", "--launcher"])
-    launcher = Path(capsys.readouterr().out.strip())
-    done = subprocess.run(
-        [sys.executable, launcher, "exec", "absent.py"],
-        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120,
-    )  # fmt: skip
+    launcher = capsys.readouterr().out.strip()
 
-    assert ended.value.code == 0
-    assert (done.returncode, done.stderr) == (2, "ledgerops: no such script: absent.py; give a Python file\n")
+    assert told.value.code == 0
+    assert ended(tmp_path, launcher, "exec", "absent.py") == (
+        *(2, "", "ledgerops: no such script: absent.py; give a Python file\n"),
+    )

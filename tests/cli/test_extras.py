@@ -28,15 +28,11 @@ def packages(requirements: list[str]) -> set[str]:
     return found
 
 
-def test_a_missing_package_is_one_line_with_its_extra(monkeypatch, capsys):
+def test_a_missing_package_is_one_line_with_its_extra(monkeypatch, ledgerops):
     for module in [each for each in sys.modules if each.split(".")[0] == "ledgerops" and ".ledger" in each]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-    assert main(["jobs"]) == 2
-
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("", "ledgerops jobs: needs pyarrow; pip install 'ledgerops[ledger]'\n")
+    assert ledgerops("jobs") == (2, "", "ledgerops jobs: needs pyarrow; pip install 'ledgerops[ledger]'\n")
 
 
 @pytest.mark.parametrize(
@@ -70,19 +66,11 @@ def test_an_error_in_a_users_script_stays_as_it_is(tmp_path, monkeypatch):
         main(["exec", str(tmp_path / "app.py")])
 
 
-def test_every_optional_package_comes_with_an_extra():
+def test_every_optional_package_comes_with_an_extra_and_all_brings_what_every_command_needs():
     every = packages([f"ledgerops[{extra}]" for extra in PROJECT["optional-dependencies"] if extra != "dev"])
+    needed = packages([f"ledgerops[{command.extra}]" for command in COMMANDS if command.extra])  # each of them exists
 
     assert set(OPTIONAL.values()) - every == set()
-
-
-def test_every_extra_of_a_command_exists():
-    assert {command.extra for command in COMMANDS} - {None} <= set(PROJECT["optional-dependencies"])
-
-
-def test_all_brings_what_every_command_needs():
-    needed = packages([f"ledgerops[{command.extra}]" for command in COMMANDS if command.extra])
-
     assert needed <= packages(["ledgerops[all]"])
 
 

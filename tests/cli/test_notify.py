@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ledgerops.cli import main
 from ledgerops.notify.spool import Spool
 from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, webhook
@@ -35,34 +34,29 @@ def driver():
     ("more", "sent"), [([], ""), (["--token-host", "127.0.0.*"], "Bearer s3cret")], ids=["unnamed host", "named host"]
 )
 def test_a_test_alert_is_sent_with_its_cause_and_the_token_goes_to_named_hosts(
-    receiver, driver, tmp_path, capsys, more, sent
+    receiver, driver, tmp_path, ledgerops, more, sent
 ):
     (tmp_path / "token").write_text("s3cret\n")
-    options = ["--prometheus", driver.url, "--exporter-token-file", str(tmp_path / "token"), *more]
+    options = ["--prometheus", driver.url, "--exporter-token-file", tmp_path / "token", *more]
+    told = ledgerops("notify", "--send", receiver.url, *options, "--test", "daily_counts")
 
-    assert main(["notify", "--send", receiver.url, *options, "--test", "daily_counts"]) == 0
-
+    assert (told.code, "sent: webhook 127.0.0.1 1" in told.out) == (0, True)
     assert "cause: key-skew" in receiver.got[0]["body"]
     assert driver.authorization == ["", sent]
-    assert "sent: webhook 127.0.0.1 1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("causes", [7, "none", [None], [{}], [{**DIAGNOSIS["root_causes"][0], "confidence": "x"}]])
-def test_a_test_alert_is_sent_without_a_diagnosis_that_is_none(receiver, driver, capsys, causes):
+def test_a_test_alert_is_sent_without_a_diagnosis_that_is_none(receiver, driver, ledgerops, causes):
     driver.pages["/diagnosis"] = {"version": 1, "queries": [{**DIAGNOSIS, "root_causes": causes}]}
+    told = ledgerops("notify", "--send", receiver.url, "--exporter", driver.url, "--test", DIAGNOSIS["query"])
 
-    assert main(["notify", "--send", receiver.url, "--exporter", driver.url, "--test", DIAGNOSIS["query"]]) == 0
-
+    assert (told.code, told.err) == (0, "")
     assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
-    assert capsys.readouterr().err == ""
 
 
-def test_without_a_sender_one_line_says_what_to_give(monkeypatch, capsys):
-    monkeypatch.delenv("LEDGEROPS_NOTIFY_SENDERS", raising=False)
-
-    assert main(["notify"]) == 2
-    assert capsys.readouterr().err == (
-        "ledgerops: no sender configured; give --send URL, --senders FILE or the variable LEDGEROPS_NOTIFY_SENDERS\n"
+def test_without_a_sender_one_line_says_what_to_give(refusal):
+    assert refusal("notify") == (
+        "no sender configured; give --send URL, --senders FILE or the variable LEDGEROPS_NOTIFY_SENDERS"
     )
 
 

@@ -40,17 +40,13 @@ def test_a_terminal_is_told_how_far_a_long_reading_is_and_the_line_is_gone_at_th
     )
 
 
-def test_a_short_reading_has_no_line():
-    out = Terminal()
-    list(followed(records(50), out, ticking(0.01)))
+@pytest.mark.parametrize(
+    ("stream", "step"), [(Terminal, 0.01), (io.StringIO, 1.0)], ids=["a short reading", "what is no terminal"]
+)
+def test_others_get_no_line(stream, step):
+    out = stream()
 
-    assert out.getvalue() == ""
-
-
-def test_what_is_no_terminal_gets_no_line():
-    out = io.StringIO()
-
-    assert len(list(followed(records(50), out, ticking(1.0)))) == 50
+    assert len(list(followed(records(50), out, ticking(step)))) == 50
     assert out.getvalue() == ""
 
 
