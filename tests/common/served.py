@@ -6,6 +6,7 @@ import http.client
 import socket
 import threading
 from collections import Counter
+from contextlib import closing
 
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import Answer
@@ -18,7 +19,7 @@ class Served:
     """Answers `ok` to every path but those of `pages`: path -> what makes the body from the request."""
 
     def __init__(self, rules=LOOPBACK, **options):
-        self.refused, self.pages = Counter(), {}
+        self.refused, self.pages, self.clients = Counter(), {}, []
         self.server = Server(
             (rules.host, 0),
             self.answer,
@@ -41,16 +42,16 @@ class Served:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         else:
             connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
-        try:
+        with closing(connection):
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
-        finally:
-            connection.close()
 
     def opened(self, count=1, source="127.0.0.1"):
-        """So many connections on which nothing was sent yet."""
-        return [socket.create_connection(("127.0.0.1", self.port), 60, (source, 0)) for _ in range(count)]
+        """So many connections on which nothing was sent yet: they last as long as the server."""
+        made = [socket.create_connection(("127.0.0.1", self.port), 60, (source, 0)) for _ in range(count)]
+        self.clients += made
+        return made
 
     def ask(self, path="/", source="127.0.0.1"):
         """A connection that has asked and whose answer has begun: the connection and its first line."""
@@ -59,5 +60,7 @@ class Served:
         return client, client.recv(15).decode()
 
     def close(self):
+        for client in self.clients:
+            client.close()
         self.server.shutdown()
         self.server.server_close()

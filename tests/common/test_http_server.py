@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -22,7 +23,7 @@ from ledgerops.common.http_server import (
     MAX_REQUESTS_PER_ADDRESS,
     THREAD_NAME,
     network,
-)
+)  # fmt: skip
 from tests.paths import ROOT
 from tests.programs import until
 
@@ -74,8 +75,7 @@ def test_what_is_worth_it_is_compressed_for_those_who_understand_it(serve, size,
 def test_a_client_that_says_nothing_is_cut(serve, monkeypatch):
     monkeypatch.setattr(http_handler.Handler, "timeout", 0.2)
     [silent] = serve().opened()
-    with silent:
-        assert silent.recv(1) == b""
+    assert silent.recv(1) == b""
 
 
 def test_a_client_that_trickles_is_cut_and_counted(serve, monkeypatch):
@@ -93,8 +93,7 @@ def test_a_client_that_trickles_is_cut_and_counted(serve, monkeypatch):
         except OSError:
             return True
 
-    with slow:
-        until(cut, 60, "the end of the connection")
+    until(cut, 60, "the end of the connection")
     assert served.refused == {"slow": 1}
 
 
@@ -104,47 +103,34 @@ def test_a_client_that_does_not_read_is_cut(serve, monkeypatch):
     served = serve()
     served.pages["/large"] = lambda request: bytes(MAX_BYTES)
     client, _ = served.ask("/large")
-    with client:
-        until(lambda: served.refused["slow"], 60, "the cut")
-        assert len(client.makefile("rb").read()) < MAX_BYTES
+    until(lambda: served.refused["slow"], 60, "the cut")
+    assert len(client.makefile("rb").read()) < MAX_BYTES
 
 
 @pytest.mark.parametrize("source", ["127.0.0.1", OTHER_ADDRESS])
 def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(serve, patient, source):
     served = serve()
     threads_before = threading.active_count()
-    slow = served.opened(2 * MAX_REQUESTS)
-    try:
-        for client in slow:
-            try:
-                client.sendall(b"GET / HTTP/1.1\r\nA: b\r\n")
-            except OSError:  # cut already
-                pass
-        cut = 2 * MAX_REQUESTS - MAX_REQUESTS_PER_ADDRESS
-        until(lambda: served.refused["slow"] == cut, 60, "the slowest to be cut for others of their address")
-        for _ in range(10):
-            client, answer = served.ask(source=source)
-            client.close()
-            assert answer == "HTTP/1.1 200 OK"
-        assert threading.active_count() - threads_before <= MAX_REQUESTS
-        assert set(served.refused) == {"slow"}
-    finally:
-        for client in slow:
-            client.close()
+    for client in served.opened(2 * MAX_REQUESTS):
+        with suppress(OSError):  # cut already
+            client.sendall(b"GET / HTTP/1.1\r\nA: b\r\n")
+    cut = 2 * MAX_REQUESTS - MAX_REQUESTS_PER_ADDRESS
+    until(lambda: served.refused["slow"] == cut, 60, "the slowest to be cut for others of their address")
+
+    assert [served.ask(source=source)[1] for _ in range(10)] == ["HTTP/1.1 200 OK"] * 10
+    assert threading.active_count() - threads_before <= MAX_REQUESTS
+    assert set(served.refused) == {"slow"}
 
 
 def test_a_new_connection_is_not_cut_for_a_newer_one(serve, patient, monkeypatch):
     monkeypatch.setattr(http_server, "SPARED_SECONDS", 3600.0)
     served = serve(max_per_address=2)
-    spared, refused = served.opened(2), served.opened()
-    try:
-        assert refused[0].makefile("rb").read().startswith(b"HTTP/1.1 503 ")
-        for client in spared:
-            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert client.recv(15) == b"HTTP/1.1 200 OK"
-    finally:
-        for client in (*spared, *refused):
-            client.close()
+    spared, [refused] = served.opened(2), served.opened()
+
+    assert refused.makefile("rb").read().startswith(b"HTTP/1.1 503 ")
+    for client in spared:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
     assert served.refused == {"address": 1}
 
 
@@ -156,8 +142,7 @@ def test_without_room_for_any_address_the_next_is_refused(serve, patient):
         for _ in waiting:
             assert ready.acquire(timeout=60)
         [refused] = served.opened()
-        with refused:
-            answer = refused.makefile("rb").read()
+        answer = refused.makefile("rb").read()
         done.set()
         assert {each.result()[0] for each in waiting} == {200}
 
@@ -175,42 +160,37 @@ def test_a_machine_without_a_free_thread_refuses_and_goes_on(serve, monkeypatch,
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", fail)
         [client] = served.opened()
-        with client:
-            assert client.makefile("rb").read().startswith(b"HTTP/1.1 503 ")
-
+        assert client.makefile("rb").read().startswith(b"HTTP/1.1 503 ")
     assert (served.get()[0], served.refused) == (200, {"threads": 1})
 
 
 def test_headers_that_are_large_together_are_refused(serve):
     served = serve()
     [client] = served.opened()
-    with client:
-        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 60_000 + b"\r\nB: " + b"b" * 60_000)
-        client.sendall(b"\r\nC: " + b"c" * (http_handler.MAX_HEAD_BYTES - 120_000))
-        client.sendall(b"\r\n")
-        assert client.recv(100).startswith(b"HTTP/1.1 431 ")
+    client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 60_000 + b"\r\nB: " + b"b" * 60_000)
+    client.sendall(b"\r\nC: " + b"c" * (http_handler.MAX_HEAD_BYTES - 120_000))
+    client.sendall(b"\r\n")
 
+    assert client.recv(100).startswith(b"HTTP/1.1 431 ")
     assert served.get(A="a" * 60_000, B="b" * 60_000)[0] == 200
 
 
 def test_an_address_gets_its_share_of_large_answers_and_others_theirs(large):
     slow, answer = large.ask("/large")
-    with slow:
-        assert answer == "HTTP/1.1 200 OK"
-        assert (large.get("/larger")[0], large.refused) == (503, {"busy": 1})
-        assert large.get("/small")[0] == 200
-        other, answer = large.ask("/large", OTHER_ADDRESS)
-        with other:
-            assert answer == "HTTP/1.1 200 OK"
+    assert answer == "HTTP/1.1 200 OK"
+    assert (large.get("/larger")[0], large.refused) == (503, {"busy": 1})
+    assert large.get("/small")[0] == 200
+    other, answer = large.ask("/large", OTHER_ADDRESS)
+    assert answer == "HTTP/1.1 200 OK"
+
+    slow.close()
+    other.close()
     until(lambda: large.get("/large")[0] == 200, 60, "the end of the slow client")
 
 
 def test_all_addresses_together_get_no_more_than_there_is(large):
-    clients = [large.ask("/large", f"127.0.0.{number}") for number in (1, 2, 3)]
-    for client, _ in clients:
-        client.close()
-
-    assert [answer for _, answer in clients] == ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 503 Se"]
+    answers = [large.ask("/large", f"127.0.0.{number}")[1] for number in (1, 2, 3)]
+    assert answers == ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 503 Se"]
 
 
 def test_a_large_answer_that_is_the_only_one_is_sent(large):
@@ -285,13 +265,11 @@ def test_a_lack_of_memory_ends_one_request_and_not_the_server(serve, monkeypatch
 def test_malformed_requests_are_refused_and_the_next_is_served(serve, request_text):
     served = serve()
     [client] = served.opened()
-    with client:
-        try:
-            client.sendall(request_text)
-            client.shutdown(socket.SHUT_WR)
-            answer = client.recv(100)
-        except OSError:
-            answer = b""
+    answer = b""
+    with suppress(OSError):
+        client.sendall(request_text)
+        client.shutdown(socket.SHUT_WR)
+        answer = client.recv(100)
 
     assert b"200 OK" not in answer
     assert served.get()[0] == 200
@@ -340,7 +318,8 @@ def test_closing_ends_the_listening_whatever_clients_do(serve, path):
     served.pages["/slow"] = lambda request: (done.wait(60), b"")[1]
     clients = served.opened(5)
     clients[0].sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    served.close()
+    served.server.shutdown()
+    served.server.server_close()
     try:
         served.thread.join(60)
         assert not served.thread.is_alive()
@@ -348,8 +327,6 @@ def test_closing_ends_the_listening_whatever_clients_do(serve, path):
             served.opened()
     finally:
         done.set()
-        for client in clients:
-            client.close()
 
 
 @pytest.mark.parametrize(
