@@ -14,6 +14,7 @@ from ledgerops.common import bounded_lines
 from ledgerops.common.bounded_lines import CHUNK_BYTES, HEAD_BYTES, MAX_LINE_BYTES, Head, numbered_lines
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
+from tests.refusals import refusal_of
 
 MIB = 1024 * 1024
 MEMORY_BYTES = 300 * MIB
@@ -45,18 +46,20 @@ def written(request, tmp_path):
     return write
 
 
+LONG, CHUNK, LONGEST = (b"x" * count + b"\n" for count in (CHUNK_BYTES + 7, CHUNK_BYTES - 1, MAX_LINE_BYTES))
+
+
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
-        (b"", []),
-        (b"\n \n\t\n", []),
-        (b"a\n\n b \nc", [(1, b"a\n"), (3, b" b \n"), (4, b"c")]),
-        (b"\n" * (2 * CHUNK_BYTES + 5) + b"a\n", [(2 * CHUNK_BYTES + 6, b"a\n")]),
-        (b"x" * (CHUNK_BYTES + 7) + b"\nb\n", [(1, b"x" * (CHUNK_BYTES + 7) + b"\n"), (2, b"b\n")]),
-        (b"x" * (CHUNK_BYTES - 1) + b"\nb\n", [(1, b"x" * (CHUNK_BYTES - 1) + b"\n"), (2, b"b\n")]),
-        (b"x" * MAX_LINE_BYTES + b"\n", [(1, b"x" * MAX_LINE_BYTES + b"\n")]),
+        pytest.param(b"", [], id="empty"),
+        pytest.param(b"\n \n\t\n", [], id="blank"),
+        pytest.param(b"a\n\n b \nc", [(1, b"a\n"), (3, b" b \n"), (4, b"c")], id="numbers"),
+        pytest.param(b"\n" * (2 * CHUNK_BYTES + 5) + b"a\n", [(2 * CHUNK_BYTES + 6, b"a\n")], id="blank chunks"),
+        pytest.param(LONG + b"b\n", [(1, LONG), (2, b"b\n")], id="over a chunk"),
+        pytest.param(CHUNK + b"b\n", [(1, CHUNK), (2, b"b\n")], id="ends with a chunk"),
+        pytest.param(LONGEST, [(1, LONGEST)], id="longest"),
     ],
-    ids=["empty", "blank", "numbers", "blank chunks", "over a chunk", "ends with a chunk", "longest"],
 )
 def test_lines_that_are_not_blank_come_with_their_numbers(written, content, lines):
     assert list(numbered_lines(written(content))) == lines
@@ -66,9 +69,7 @@ def test_lines_that_are_not_blank_come_with_their_numbers(written, content, line
 def test_a_line_that_is_too_long_is_named(written, extra):
     path = written(b"a\n" + b"x" * (MAX_LINE_BYTES + extra) + b"\nb\n")
 
-    with pytest.raises(UserError) as error:
-        list(numbered_lines(path))
-    assert str(error.value) == f"cannot read {path}:2: a line of more than 8 MiB"
+    assert refusal_of(list, numbered_lines(path)) == f"cannot read {path}:2: a line of more than 8 MiB"
 
 
 @pytest.mark.parametrize("extra", [1, 3 * CHUNK_BYTES])
@@ -130,21 +131,23 @@ def test_only_regular_files_are_opened(tmp_path, name):
     assert bounded_lines.read_head(tmp_path / name, 10) == b""
 
 
+IN_LITTLE_MEMORY = """
+import contextlib, io, json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, 2 * (int(sys.argv[1]),))
+from ledgerops.cli import main
+found = []
+for path in sys.argv[2:]:
+    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
+        code = main(["diagnose", "--from", path, "--fail-on", "critical"])
+    lines = errors.getvalue().splitlines() or [""]
+    found.append((code, lines[0], len(lines)))
+print(json.dumps(found))
+"""
+
+
 def in_little_memory(*paths):
     """(exit code, first line of stderr, number of lines) of `ledgerops diagnose` on files, under a limit of memory."""
-    code = (
-        "import contextlib, io, json, resource, sys\n"
-        f"resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))\n"
-        "from ledgerops.cli import main\n"
-        "found = []\n"
-        "for path in sys.argv[1:]:\n"
-        "    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):\n"
-        "        code = main(['diagnose', '--from', path, '--fail-on', 'critical'])\n"
-        "    lines = errors.getvalue().splitlines() or ['']\n"
-        "    found.append((code, lines[0], len(lines)))\n"
-        "print(json.dumps(found))\n"
-    )
-    command = [sys.executable, "-c", code, *map(str, paths)]
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, str(MEMORY_BYTES), *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     return json.loads(done.stdout)
 
@@ -174,19 +177,13 @@ def bombs(folder):
     yield packed(folder / "events.zstd", (EVENT, 1), (b"\n" * MIB, 2000)), ratio
     yield packed(folder / "spaces.jsonl.zst", (b" " * MIB, 2000)), "cannot read"
     yield packed(folder / "records.jsonl.zst", (RECORD, 1), (b"x" * MIB, 2000)), ":2: a line of more than 8 MiB"
-    with (folder / "sparse.jsonl").open("wb") as file:
-        file.truncate(1024**4)
-    yield folder / "sparse.jsonl", ":1: a line of more than 8 MiB"
-    with (folder / "endless.jsonl").open("wb") as file:
-        file.write(b'{"at":"')
-        file.truncate(1024**4)
-    yield folder / "endless.jsonl", ":1: a line of more than 2048 MiB"
+    for name, begin, most in (("sparse.jsonl", b"", "8 MiB"), ("endless.jsonl", b'{"at":"', "2048 MiB")):
+        (folder / name).write_bytes(begin)
+        os.truncate(folder / name, 1024**4)
+        yield folder / name, f":1: a line of more than {most}"
     os.mkfifo(folder / "fifo")
-    yield folder / "fifo", "not a regular file"
-    yield "/dev/zero", "not a regular file"
-    (folder / "run").mkdir()
-    (folder / "run" / "recording-000001.jsonl.zst").mkdir()
-    yield folder / "run", "not a regular file"
+    (folder / "run" / "recording-000001.jsonl.zst").mkdir(parents=True)
+    yield from ((path, "not a regular file") for path in (folder / "fifo", "/dev/zero", folder / "run"))
 
 
 def test_no_file_takes_much_memory_or_time_and_each_is_refused_in_one_line(tmp_path):

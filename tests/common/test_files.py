@@ -47,16 +47,13 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path, pr
     assert [each.name for each in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_document_that_json_cannot_hold_writes_nothing(tmp_path):
+def test_a_document_that_json_cannot_hold_and_a_missing_folder_write_nothing(tmp_path):
     with pytest.raises(TypeError):
         write_json(tmp_path / "note.json", {"what": object()})
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_folder_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_text(tmp_path / "nowhere" / "note", "x")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_killed_process_of_the_same_id_left_is_not_taken_for_content(tmp_path):

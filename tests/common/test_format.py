@@ -20,25 +20,13 @@ def test_a_single_thing_is_in_the_singular(number, text):
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (None, "–"),
-        (0, "0 s"),
-        (0.0032, "3.2 ms"),
-        (0.000021, "0.021 ms"),
-        (0.44, "0.44 s"),
-        (0.999, "1.0 s"),
-        (6.42, "6.4 s"),
-        (32, "32 s"),
-        (1020, "17 min"),
-        (99.4, "99 s"),
-        (99.6, "1 min 40 s"),
-        (158.7, "2 min 39 s"),
-        (3599.7, "1 h"),
-        (11_520, "3 h 12 min"),
-        (86_378, "24 h"),
-        (86_399 * 1.5, "36 h"),
-        (441_900, "5 d 3 h"),
+        (None, "–"), (0, "0 s"),
+        (0.000021, "0.021 ms"), (0.0032, "3.2 ms"),
+        (0.44, "0.44 s"), (0.999, "1.0 s"), (6.42, "6.4 s"), (32, "32 s"), (99.4, "99 s"),
+        (99.6, "1 min 40 s"), (158.7, "2 min 39 s"), (1020, "17 min"),
+        (3599.7, "1 h"), (11_520, "3 h 12 min"), (86_378, "24 h"), (86_399 * 1.5, "36 h"), (441_900, "5 d 3 h"),
     ],
-)
+)  # fmt: skip
 def test_durations_have_the_unit_in_which_people_think(seconds, text):
     assert duration(seconds) == text
 
@@ -48,11 +36,8 @@ def test_sizes_are_in_powers_of_a_thousand(value, text):
     assert size(value) == text
 
 
-def test_a_ratio_has_its_sign():
+def test_a_ratio_has_its_sign_and_a_clock_hours_only_when_there_are_some():
     assert (ratio(14.92), ratio(None)) == ("14.9×", "–")
-
-
-def test_a_clock_shows_hours_only_when_there_are_some():
     assert (clock(65), clock(7389)) == ("1:05", "2:03:09")
 
 

@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError, Producer
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import Offsets, ask_offsets, read_beginnings, read_heads
-from ledgerops.errors import UserError
+from tests.refusals import refusal_of
 
 PARTITIONS = 4  # of each topic of the mock broker
 ANSWER = 60  # seconds
@@ -23,15 +23,9 @@ def client():
     del producer  # the broker lives in it
 
 
-def test_heads_count_the_records_of_each_partition(client):
+def test_heads_count_the_records_of_each_partition_and_beginnings_are_zero_while_nothing_was_deleted(client):
     assert read_heads(client, {"t": PARTITIONS}) == {("t", "0"): 2, ("t", "1"): 1, ("t", "2"): 0, ("t", "3"): 0}
-
-
-def test_beginnings_are_zero_while_nothing_was_deleted(client):
     assert read_beginnings(client, {"t": 2}) == {("t", "0"): 0, ("t", "1"): 0}
-
-
-def test_no_topic_has_no_offsets(client):
     assert read_heads(client, {}) == {}
 
 
@@ -48,7 +42,5 @@ def test_nothing_is_asked_about_no_partition(client):
 
 
 def test_an_offset_that_cannot_be_read_is_one_line_that_names_the_broker(client):
-    with pytest.raises(UserError) as refused:
-        read_heads(client, {"t": 99})
-
-    assert str(refused.value).startswith(f"cannot read the latest offsets of the topics of {client.servers}: ")
+    line = refusal_of(read_heads, client, {"t": 99})
+    assert line.startswith(f"cannot read the latest offsets of the topics of {client.servers}: ")
