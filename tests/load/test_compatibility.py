@@ -94,38 +94,28 @@ def test_combinations_of_one_spark_that_lack_the_same_share_a_row():
 
 
 @pytest.mark.parametrize(
-    ("tried", "said"),
+    ("days", "said"),
     [
-        ([], "1 of 30 combinations were tried."),
-        ([Tried("4.1.4", "classic", "3.11", at="2026-11-22")], "2 of 30 combinations were tried (2026-11-22)."),
-        (
-            [Tried("4.1.4", "classic", "3.11", at="2026-11-23"), Tried("4.0.5", "classic", "3.11", at="2026-11-22")],
-            "3 of 30 combinations were tried (2026-11-22 to 2026-11-23).",
-        ),
+        pytest.param([], "1 of 30 combinations were tried.", id="no date"),
+        pytest.param(["22"], "2 of 30 combinations were tried (2026-11-22).", id="one day"),
+        pytest.param(["23", "22"], "3 of 30 combinations were tried (2026-11-22 to 2026-11-23).", id="two days"),
     ],
-    ids=["no date", "one day", "two days"],
 )
-def test_the_page_says_how_many_were_tried_and_when(tried, said):
+def test_the_page_says_how_many_were_tried_and_when(days, said):
+    tried = [Tried("4.1.4", "classic", PYTHONS[number], at=f"2026-11-{day}") for number, day in enumerate(days)]
     assert lines_of(*tried)[-1] == said
 
 
 def test_more_than_the_reference_has_is_not_missing():
-    more = Tried("4.3.0", "classic", "3.11", [*FAMILIES, "ledgerops_host_cpu_ratio"], list(FAULTS))
-
-    assert missing(more, WHOLE) == []
+    assert missing(Tried("4.3.0", "classic", "3.11", [*FAMILIES, "ledgerops_host_cpu_ratio"]), WHOLE) == []
 
 
-def test_what_is_kept_is_read_again(tmp_path):
+def test_what_is_kept_is_read_again_and_one_environment_replaces_what_was_known_of_it(tmp_path):
     file = tmp_path / "results.json"
     assert read(file) == {}
-
     write({WHOLE.key: WHOLE}, file)
     assert read(file) == {WHOLE.key: WHOLE}
 
-
-def test_one_environment_replaces_what_was_known_of_it(tmp_path):
-    file = tmp_path / "results.json"
-    keep(WHOLE, file)
     keep(Tried("4.0.5", "classic", "3.12", FAMILIES), file)
     keep(Tried(*REFERENCE, FAMILIES, ["slow-sink"]), file)
 
@@ -212,6 +202,7 @@ error: No solution found when resolving dependencies
 
 hint: Wheels are required for `numpy` because building from source is disabled for all packages
 """
+NO_WHEELS = "numpy>=1.26.0,<=1.26.4 has no usable wheels"
 PIP = """\
 ERROR: Could not find a version that satisfies the requirement numpy<2,>=1.15 (from versions: 2.1.0)
 ERROR: No matching distribution found for numpy<2,>=1.15
@@ -221,12 +212,7 @@ ERROR: No matching distribution found for numpy<2,>=1.15
 @pytest.mark.parametrize(
     ("stderr", "why"),
     [
-        pytest.param(
-            UV,
-            "No solution found; numpy>=1.26.0,<=1.26.4 has no usable wheels; pyspark[connect]==3.5.7 depends on "
-            "numpy>=1.15,<2",
-            id="uv",
-        ),
+        pytest.param(UV, f"No solution found; {NO_WHEELS}; pyspark[connect]==3.5.7 depends on numpy>=1.15,<2", id="uv"),
         pytest.param(PIP, "No matching distribution found for numpy<2,>=1.15", id="pip"),
         pytest.param("error: Failed to fetch the index\n  cause: timed out\n", "", id="no network"),
         pytest.param("", "", id="nothing printed"),
@@ -249,18 +235,14 @@ def no_extra(monkeypatch):
     monkeypatch.setattr(command, "probe", lambda _, *cell: Tried(*cell, FAMILIES, list(FAULTS), notes=["a note"]))
 
 
-def test_a_connect_session_whose_packages_do_not_fit_has_the_installers_reason(no_extra, tmp_path):
-    found = command.tried("3.5.7", "connect", "3.13", Wheels(tmp_path, tmp_path))
+def test_where_packages_do_not_fit_a_classic_session_is_tried_without_and_a_connect_session_not(no_extra, tmp_path):
+    wheels = Wheels(tmp_path, tmp_path)
+    connect, classic = (command.tried("3.5.7", session, "3.13", wheels) for session in ("connect", "classic"))
 
-    assert (found.reason, found.rules) == ("No solution found", ())
-
-
-def test_a_classic_session_is_tried_without_the_packages_that_do_not_fit(no_extra, tmp_path):
-    found = command.tried("3.5.7", "classic", "3.13", Wheels(tmp_path, tmp_path))
-
-    assert found.reason == ""
-    assert found.notes == ["without the packages of `pyspark[connect]`: No solution found", "a note"]
-    assert "pyspark[connect]" not in "\n".join(lines_of(found))
+    assert (connect.reason, connect.rules) == ("No solution found", ())
+    assert classic.reason == ""
+    assert classic.notes == ["without the packages of `pyspark[connect]`: No solution found", "a note"]
+    assert "pyspark[connect]" not in "\n".join(lines_of(classic))
 
 
 @pytest.mark.parametrize(("spark", "rules"), [("3.5.7", ["python-bound"]), ("4.0.5", []), ("4.3.0", [])])

@@ -39,9 +39,7 @@ def steady(count=10, duration=0.5, **changes):
 def test_latency_counts_from_the_due_time_by_the_offsets():
     run = measured(steady())
     # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has begun
-    assert run.latency.at(0.5) == pytest.approx(1.5, abs=0.05)
-    assert run.latency.at(1.0) == pytest.approx(2.5, abs=0.05)
-    assert run.latency.at(0.01) == pytest.approx(0.5, abs=0.05)
+    assert [run.latency.at(share) for share in (0.01, 0.5, 1.0)] == pytest.approx([0.5, 1.5, 2.5], abs=0.05)
 
 
 def test_batches_without_rows_leave_the_oldest_row_unfinished():
@@ -84,14 +82,8 @@ def test_only_what_was_due_in_the_measured_part_counts():
 
 
 def test_offered_and_processed_are_by_the_plan():
-    run = measured(steady())
-    assert run.offered == pytest.approx(100.0)
-    assert run.processed == pytest.approx(1.0)
-
-
-def test_a_query_that_reads_half_of_what_comes_has_processed_half():
-    run = measured([read(n, 100 * n, 100 * (n + 1), 2.0 * (n + 1)) for n in range(9)])
-    assert run.processed == pytest.approx(0.5)
+    run, half = measured(steady()), measured([read(n, 100 * n, 100 * (n + 1), 2.0 * (n + 1)) for n in range(9)])
+    assert (run.offered, run.processed, half.processed) == pytest.approx((100.0, 1.0, 0.5))
 
 
 def test_lag_is_the_age_of_the_oldest_unfinished_row_at_its_highest():
@@ -99,8 +91,7 @@ def test_lag_is_the_age_of_the_oldest_unfinished_row_at_its_highest():
 
 
 def test_the_lag_of_a_steady_run_does_not_grow():
-    run = measured(steady())
-    assert run.slope == pytest.approx(0.0, abs=1e-9)
+    assert measured(steady()).slope == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_slope_of_the_lag_is_what_is_left_over_of_each_row():
@@ -142,14 +133,16 @@ def test_batches_wilder_than_any_line_say_nothing_of_the_growth():
     assert run.slope is None
 
 
-def test_a_stateless_query_has_no_state_and_that_is_known():
-    run = measured(steady())
-    assert (run.state_bytes, run.state_rows, run.state_growth) == (0.0, 0.0, 0.0)
-
-
-def test_state_is_taken_at_its_highest_over_all_operators():
-    run = measured(steady(operators=(operator(rows=10, memory_bytes=500), operator(rows=5, memory_bytes=700))))
-    assert (run.state_rows, run.state_bytes) == (15.0, 1200.0)
+@pytest.mark.parametrize(
+    ("operators", "rows", "size"),
+    [
+        pytest.param((), 0.0, 0.0, id="a stateless query has none, and that is known"),
+        pytest.param((operator(rows=10, memory_bytes=500), operator(rows=5, memory_bytes=700)), 15.0, 1200.0, id="two"),
+    ],
+)
+def test_state_is_taken_over_all_operators(operators, rows, size):
+    run = measured(steady(operators=operators))
+    assert (run.state_rows, run.state_bytes, run.state_growth) == (rows, size, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +179,8 @@ def test_where_two_sources_read_the_plan_the_slower_counts():
 
 def test_a_measure_without_batches_is_none():
     run = measured([])
-    assert [run.latency.at(0.5), run.lag, run.slope, run.batch_seconds(0.5), run.state_bytes, run.processed] == [
-        None
-    ] * 6
+    measures = {run.latency.at(0.5), run.lag, run.slope, run.batch_seconds(0.5), run.state_bytes, run.processed}
+    assert measures == {None}
 
 
 def test_a_percentile_is_weighted_by_rows():
