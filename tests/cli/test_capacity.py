@@ -102,7 +102,6 @@ def test_the_document_has_the_promised_form(recorded, capacity):
 
 def test_batches_of_one_size_are_told_as_such(tmp_path, capacity):
     told = capacity("--from", write(tmp_path / "even.jsonl", swings=False))
-
     assert told.code == 0
     assert "now: capacity unknown: batches have nearly the same size (the middle 80%" in told.out
     assert "at least 1,000" in told.out

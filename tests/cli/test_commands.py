@@ -49,7 +49,6 @@ def test_every_option_is_explained(subtests: pytest.Subtests):
     for command in COMMANDS:
         with subtests.test(command.name):
             [commands] = [action for action in build_parser(command.name)._actions if action.dest == "command"]
-
             assert [action.dest for action in commands.choices[command.name]._actions if not action.help] == []
 
 
@@ -87,7 +86,6 @@ def test_help_imports_nothing_heavy():
     code = "import sys, ledgerops.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-
     assert loaded & {"pyspark", "pandas", "numpy", "pyarrow", "rich", "prometheus_client", "yaml"} == set()
 
 
@@ -104,7 +102,6 @@ def test_a_command_imports_spark_only_when_it_runs(subtests: pytest.Subtests):
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
-
     assert (ended.value.code, capsys.readouterr().out) == (0, f"ledgerops {__version__}\n")
 
 
@@ -189,7 +186,6 @@ def test_what_is_no_answer_of_an_exporter_is_one_line(refusal, answer, reason):
 @pytest.mark.parametrize("queries", [5, [5], [{}], [{"query": "q", "status": "healthy", "batch": "x"}]])
 def test_a_document_of_another_server_is_one_line(refusal, receiver, queries):
     receiver.pages["/status"] = {"queries": queries}
-
     assert refusal("status", "--url", receiver.url, "--once") == (
         f"{receiver.url}/status did not return a status document; is this a ledgerops exporter?"
     )
@@ -365,9 +361,7 @@ def test_completion_proposes_the_same_in_fish(tmp_path, typed, expected):
 
 def test_completion_does_without_the_ledger(monkeypatch):
     monkeypatch.setitem(sys.modules, "ledgerops.ledger.jobs", None)
-
     names = known_names()
-
     assert names["run", "jobs"] == []
     assert "key-skew" in names["rules", "slug"]
 

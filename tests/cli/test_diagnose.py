@@ -79,7 +79,6 @@ def test_a_run_whose_end_nobody_recorded_is_said_to_be_as_of_the_end_of_the_sour
     """A driver that is killed writes no end: its last status would stand for ever."""
     cut = tmp_path / "recording.jsonl"
     cut.write_text("".join(each for each in Path(OUTAGE).read_text().splitlines(True) if '"terminated"' not in each))
-
     assert "the end of its run was not recorded" in diagnose("--from", cut).out
 
 
@@ -146,7 +145,6 @@ def handler(mute="", freshness="", served=CRASH):
 def test_what_a_running_exporter_mutes_is_muted_in_the_terminal_too(diagnose):
     with serving(handler("query-failed:crashes,of-tomorrow")) as server:
         [query] = diagnose(server.url, "--query", "crashes", "--json").document["queries"]
-
     assert [each["rule"] for each in query["muted"]] == ["query-failed"]
     assert "query-failed" not in [each["rule"] for each in query["findings"]]
 
@@ -185,7 +183,6 @@ def found_in_time(diagnose, place):
 def test_results_are_too_old_from_the_age_in_the_settings(diagnose, monkeypatch):
     outage = recording("broker-down")
     assert "freshness-breach" not in found_in_time(diagnose, outage)
-
     monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "5")
     assert "freshness-breach" in found_in_time(diagnose, outage)
 

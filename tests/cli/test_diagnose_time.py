@@ -182,7 +182,6 @@ def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
     looks = Investigation(exporter.url)
     for passed in (0.0, 60.0):
         looks.diagnose(now=1_700_000_000.0 - behind + passed)
-
     assert exporter.asked == ["/recording", "/recording?since=70.000"]
 
 

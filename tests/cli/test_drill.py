@@ -23,7 +23,6 @@ def bundles(tmp_path):
 
 def test_bundles_are_scored_without_running_anything(bundles, ledgerops):
     told = ledgerops("drill", "crash", "quiet", "--score", bundles)
-
     assert told.code == 0
     assert "F14a crash: passed" in told.out
     assert "findings in 0 of 1 controls" in told.out
@@ -70,7 +69,6 @@ def test_a_damaged_recording_is_told_too(bundles, ledgerops):
 def test_recordings_that_are_scored_where_they_are_kept_are_not_lost(bundles, ledgerops):
     [recording] = (bundles / "crash" / "recording").glob("*.zst")
     before = recording.read_bytes()
-
     assert ledgerops("drill", "crash", "--score", bundles, "--save", bundles).code == 0
     assert recording.read_bytes() == before
 
@@ -92,7 +90,6 @@ def test_what_it_cannot_do_is_one_line_before_anything_runs(tmp_path, refusal, a
 
 def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-
     with pytest.raises(UserError, match="files that do not belong to a drill; choose another folder with --out"):
         run(BY_NAME["crash"], tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"

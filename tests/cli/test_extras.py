@@ -69,7 +69,6 @@ def test_an_error_in_a_users_script_stays_as_it_is(tmp_path, monkeypatch):
 def test_every_optional_package_comes_with_an_extra_and_all_brings_what_every_command_needs():
     every = packages([f"ledgerops[{extra}]" for extra in PROJECT["optional-dependencies"] if extra != "dev"])
     needed = packages([f"ledgerops[{command.extra}]" for command in COMMANDS if command.extra])  # each of them exists
-
     assert set(OPTIONAL.values()) - every == set()
     assert needed <= packages(["ledgerops[all]"])
 

@@ -26,7 +26,6 @@ def shown(document, width, height, encoding="utf-8"):
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (160, 50), (200, 50)])
 def test_the_view_fits_the_terminal(document, width, height):
     lines = shown(document, width, height)
-
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert not any(line.rstrip().endswith("…") for line in lines[:3]), "a heading is cut"
@@ -35,14 +34,12 @@ def test_the_view_fits_the_terminal(document, width, height):
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_a_query_shows_its_status_in_words_its_figures_and_its_verdict(document, width):
     text = "\n".join(shown(document, width, 60))
-
     figures = ("8,072", "8,188", "117k", "16 min 52 s", "6.6 s", "36 s", "4,060", "406 kB")
     assert [part for part in ("falling behind", *figures, "key-skew:") if part not in text] == []
 
 
 def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_left_out(document):
     text = "\n".join(shown(document, 80, 12))
-
     assert "large_credits" not in text
     shows = ("enriched_transactions", "daily_counts", "5 more queries not shown")
     assert [part for part in shows if part not in text] == []
@@ -51,7 +48,6 @@ def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_lef
 @pytest.mark.parametrize(("width", "height"), [(80, 12), (80, 24), (120, 40), (200, 50)])
 def test_the_legend_has_the_names_of_the_phases_that_everything_else_has(document, width, height):
     legend = " ".join(" ".join(shown(document, width, height)[-2:]).split())
-
     assert [name for name in PHASES if f"={name}" not in legend] == []
     assert legend.endswith("full bar = trigger interval")
 
@@ -75,13 +71,11 @@ def test_a_terminal_with_room_shows_the_whole_verdict_and_step(document, width):
 def test_a_short_verdict_leaves_room_for_the_throughput(document):
     query = document["queries"][0]
     lines = shown({"queries": [query | {"verdict": query["verdict"] | {"summary": "short"}}]}, 80, 30)
-
     assert any("short" in line and any(spark in line for spark in "▁▂▃▄▅▆▇█") for line in lines)
 
 
 def test_an_encoding_without_the_signs_gets_ascii(document):
     lines = shown(document, 80, 60, "ascii")
-
     assert any("! falling behind" in line for line in lines)
     assert any("wwgppp####" in line for line in lines)
 
@@ -93,7 +87,6 @@ def test_no_query_yet_is_said():
 def test_the_bar_shares_the_trigger_interval_among_the_phases():
     phases = {"latest_offset": 0.1, "query_planning": 0.4, "add_batch": 1.0}
     longer = {"seconds": 4.0, "phases": {"add_batch": 4.0}}
-
     assert phase_bar({"seconds": 1.5, "phases": phases}, 2.0, 20).plain == "▚▓▓▓▓██████████·····"
     assert phase_bar(longer, 2.0, 10).plain == "█" * 10
 
@@ -112,14 +105,12 @@ def test_a_sparkline_goes_from_zero_to_the_largest(values, line):
 
 def test_control_characters_of_a_name_never_reach_the_terminal(document):
     line = plain_line({**document["queries"][0], "query": "evil\x1b[2J\x07name"})
-
     assert line.startswith("evil?[2J?name: idle") and "\x1b" not in line
     assert clean("one\ntwo") == "one?two"
 
 
 def test_markup_in_a_name_is_text(document):
     query = {**document["queries"][0], "query": "[red]x[/red]"}
-
     assert any("[red]x[/red]" in line for line in shown({"queries": [query]}, 80, 24))
 
 

@@ -174,7 +174,6 @@ def reason(key, value):
 
 def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, refused, plan):
     refused(plan, "--to", tmp_path / "land", "--records", 10, "--manifest", tmp_path)
-
     assert not (tmp_path / "land").exists()
 
 
@@ -233,7 +232,6 @@ def test_a_refused_record_is_an_error_and_not_counted_as_sent(kafka, load, plan,
 def test_no_broker_is_told_in_one_line_and_not_waited_for(refused, plan):
     began = time.monotonic()
     line = refused(str(plan), "--bootstrap-servers", "127.0.0.1:1")
-
     assert line == "cannot reach Kafka at 127.0.0.1:1: connection refused"
     assert time.monotonic() - began < 30
 
@@ -381,7 +379,6 @@ def test_an_interrupt_while_the_workers_begin_is_no_traceback(plan, tmp_path):
 
 def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):
     code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--at-once", "--late-budget", "0.01ms")
-
     assert (code, "valid" in manifest.sent) == (0, False)
     assert "verdict" not in capsys.readouterr().out
 
@@ -390,7 +387,6 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
     plan.write_text(PLAN.replace("start: 2026-01-01T00:00:00Z\n", ""))
     before = time.time()
     _, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
-
     assert before - 0.001 <= manifest.origin + 1 <= time.time() + 0.001  # it is told to the millisecond
 
 

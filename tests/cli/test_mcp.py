@@ -94,7 +94,6 @@ def answer_of(asked, name, **arguments):
 
 def test_every_tool_only_reads_and_says_what_it_does(asked):
     tools, _ = asked
-
     assert {tool.name for tool in tools} == NAMES
     assert all(tool.annotations.read_only_hint and tool.description.endswith(".") for tool in tools)
 
@@ -133,28 +132,24 @@ def test_what_cannot_be_answered_is_an_error_of_one_line(asked, name, arguments,
 )
 def test_the_other_tools_answer(asked, name, expected):
     text, failed = answer_of(asked, name)
-
     assert not failed and expected in text
 
 
 def test_two_sources_are_compared():
     healthy = RECORDED / "drills/ordinary/recording"
     _, [(text, failed)] = ask(("compare", {}), place=healthy, more=("--before", healthy))
-
     assert not failed
     assert "worse" not in text.replace("0 worse", "")
 
 
 def test_a_source_that_cannot_be_read_is_an_error_of_the_tool_and_not_of_the_server(tmp_path):
     _, answers = ask(("list_queries", {}), ("rule", {"slug": "key-skew"}), place=tmp_path / "absent")
-
     assert [failed for _, failed in answers] == [True, False]
     assert "no such file or folder" in answers[0][0]
 
 
 def test_a_long_answer_ends_with_whole_lines_and_says_what_is_missing():
     text = fit(f"line {number} {'x' * 90}" for number in range(100))
-
     assert len(text) <= MAX_CHARACTERS
     assert re.search(r"x\n\(\d+ more lines are left out; ask for one query\)$", text)
     assert fit(["one", "two"]) == "one\ntwo"
@@ -163,7 +158,6 @@ def test_a_long_answer_ends_with_whole_lines_and_says_what_is_missing():
 def test_the_guide_shows_the_exchange_as_it_is(asked):
     """`python -m tests.cli.test_mcp` writes it anew."""
     shown = EXCHANGE.search(GUIDE.read_text("utf-8"))
-
     assert shown and exchange(asked[1][:4]) in shown[0]
 
 

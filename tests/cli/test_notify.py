@@ -49,7 +49,6 @@ def test_a_test_alert_is_sent_with_its_cause_and_the_token_goes_to_named_hosts(
 def test_a_test_alert_is_sent_without_a_diagnosis_that_is_none(receiver, driver, ledgerops, causes):
     driver.pages["/diagnosis"] = {"version": 1, "queries": [{**DIAGNOSIS, "root_causes": causes}]}
     told = ledgerops("notify", "--send", receiver.url, "--exporter", driver.url, "--test", DIAGNOSIS["query"])
-
     assert (told.code, told.err) == (0, "")
     assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
 

@@ -45,7 +45,6 @@ def test_a_terminal_is_told_how_far_a_long_reading_is_and_the_line_is_gone_at_th
 )
 def test_others_get_no_line(stream, step):
     out = stream()
-
     assert len(list(followed(records(50), out, ticking(step)))) == 50
     assert out.getvalue() == ""
 
@@ -54,7 +53,6 @@ def test_an_error_while_reading_finds_the_line_erased():
     out = Terminal()
     with pytest.raises(UserError):
         list(followed(records(3, UserError("torn")), out, ticking(1.0)))
-
     assert out.getvalue().endswith(ERASED)
 
 

@@ -71,7 +71,6 @@ def test_a_record_that_cannot_be_read_hides_no_other(run, ledgerops, number, tex
 def test_a_run_fits_the_terminal(run, ledgerops, monkeypatch, columns, most):
     monkeypatch.setenv("COLUMNS", columns)
     told = ledgerops("state", run)
-
     assert (told.code, "12k" in told.out) == (0, True)
     assert max(map(len, told.lines)) <= most
 
@@ -89,7 +88,6 @@ def test_a_run_is_one_document(run, ledgerops):
 def test_a_damaged_checkpoint_does_not_hide_the_others(run, ledgerops):
     (run / "checkpoints" / "sums" / "state" / "0" / "1" / "3.changelog").unlink()
     told = ledgerops("state", run, "--json")
-
     errors = {job["job"]: job["error"] for job in told.document["jobs"]}
     assert (told.code, errors["daily_counts"], "is incomplete" in errors["sums"]) == (0, None, True)
 
@@ -172,7 +170,6 @@ def test_an_empty_store_has_no_bars():
 
 def test_a_terminal_without_unicode_is_drawn_in_ascii():
     lines = drawn("ascii", rows=3, skew=1.5, partitions=[{"partition": 0, "rows": 1}, {"partition": 1, "rows": 2}])
-
     assert any("####" in line for line in lines)
     assert all(line.isascii() for line in lines)
 
@@ -197,7 +194,6 @@ def test_control_characters_of_keys_do_not_reach_the_terminal():
 
 def test_long_columns_are_folded_and_not_cut():
     lines = drawn(value=[{"name": f"column_{number}", "type": "decimal(18,2)"} for number in range(12)])
-
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert all(f"column_{number} decimal(18,2)" in text for number in range(12))
@@ -207,7 +203,6 @@ def test_a_listing_names_what_could_not_be_read():
     console = Console(width=120, color_system=None)
     with console.capture() as caught:
         console.print(ListingText({"jobs": [{"job": "a", "operators": [], "error": "it is broken"}]}))
-
     assert "a it is broken" in caught.get()
 
 

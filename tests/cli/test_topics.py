@@ -135,7 +135,6 @@ def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
 def test_a_topic_that_is_not_as_it_must_be_is_one_line(topics, make, prefix, name, partitions, line):
     make(name, partitions)
     refused = (2, "", f"ledgerops: topic {prefix}{name} {line.format(prefix)}, or use another --prefix\n")
-
     assert (topics(), topics("--check")) == (refused, refused)
 
 
@@ -148,7 +147,6 @@ def test_a_topic_that_is_compacted_and_shortened_is_left_alone(topics, make):
 @broker
 def test_more_replicas_than_brokers_is_one_line(refusal, kafka, prefix):
     line = refusal("topics", "--bootstrap-servers", kafka.servers, "--prefix", prefix, "--replication", "3")
-
     assert line.startswith("cannot create topic ")
     assert "replica" in line
 

@@ -173,7 +173,6 @@ def test_topics_are_outputs_too(verify, manifest, in_kafka):
 def test_kafka_may_repeat_rows_unless_that_is_strictly_forbidden(verify, manifest, in_kafka):
     argv = [*manifest, *in_kafka(again(ONCE, 3, 4))]
     told = verify(*argv)
-
     assert (told.code, "2 repeated (allowed by the sink: at least once)" in told.out) == (0, True)
     assert verify(*argv, "--strict").code == 1
 
@@ -184,7 +183,6 @@ def test_kafka_may_not_lose_rows(verify, manifest, in_kafka):
 
 def test_a_topic_without_records_is_an_output_without_rows(kafka, in_kafka):
     prefix = in_kafka(ONCE.slice(0, 0))[-1]
-
     assert KafkaOutput(kafka.client, {f"{prefix}dedup_transactions": 3}).rows == 0
 
 
@@ -237,7 +235,6 @@ def test_a_table_that_may_not_be_read_is_one_line(refusal, manifest, postgres, i
 def test_an_unreachable_database_is_told_without_its_password(tmp_path):
     with pytest.raises(UserError) as caught:
         PostgresOutput("postgresql://me:hunter2@127.0.0.1:1/ledger", ["x"])
-
     assert str(caught.value).startswith("cannot reach the Postgres of --postgres: ")
     assert "hunter2" not in str(caught.value)
 
@@ -245,5 +242,4 @@ def test_an_unreachable_database_is_told_without_its_password(tmp_path):
 def test_what_is_no_url_of_a_database_is_not_quoted():
     with pytest.raises(UserError) as caught:
         PostgresOutput("postgresql://me:hunter2@[::1/ledger", ["x"])
-
     assert str(caught.value) == "not the URL of a database; write postgresql://user:password@host:port/database"

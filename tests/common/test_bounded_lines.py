@@ -68,14 +68,12 @@ def test_lines_that_are_not_blank_come_with_their_numbers(written, content, line
 @pytest.mark.parametrize("extra", [1, 3 * CHUNK_BYTES])
 def test_a_line_that_is_too_long_is_named(written, extra):
     path = written(b"a\n" + b"x" * (MAX_LINE_BYTES + extra) + b"\nb\n")
-
     assert refusal_of(list, numbered_lines(path)) == f"cannot read {path}:2: a line of more than 8 MiB"
 
 
 @pytest.mark.parametrize("extra", [1, 3 * CHUNK_BYTES])
 def test_of_a_long_line_that_begins_as_a_known_one_the_head_comes(written, extra):
     path = written(b"a\n" + b"x" * (MAX_LINE_BYTES + extra) + b"\nb\n")
-
     first, long, last = numbered_lines(path, lambda head: head.startswith(b"xxx"))
     assert (first, long, last) == ((1, b"a\n"), (2, b"x" * HEAD_BYTES), (3, b"b\n"))
     assert [isinstance(line, Head) for _, line in (first, long, last)] == [False, True, False]
@@ -84,7 +82,6 @@ def test_of_a_long_line_that_begins_as_a_known_one_the_head_comes(written, extra
 def test_a_known_line_without_end_is_refused(written, monkeypatch):
     monkeypatch.setattr(bounded_lines, "MAX_PASSED_BYTES", 10 * MIB)
     path = written(b"a\n" + b"x" * (12 * MIB) + b"\nb\n")
-
     with pytest.raises(UserError, match=r":2: a line of more than 10 MiB$"):
         list(numbered_lines(path, lambda head: True))
 
@@ -92,20 +89,17 @@ def test_a_known_line_without_end_is_refused(written, monkeypatch):
 def test_a_file_that_is_still_written_is_read_as_far_as_it_goes(tmp_path):
     path = packed(tmp_path / "file", *((b"line %d\n" % number, 1) for number in range(100_000)))
     path.write_bytes(path.read_bytes()[:-200])
-
     assert len(list(numbered_lines(path))) > 50_000
 
 
 def test_repetitive_files_are_read_whole(tmp_path):
     path = packed(tmp_path / "file", (RECORD, 100_000))  # 8 MB in a few hundred bytes
-
     assert sum(1 for _ in numbered_lines(path)) == 100_000
 
 
 def test_a_zstd_file_has_a_largest_size_for_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded_lines, "FREE_BYTES", 0)
     path = packed(tmp_path / "file", (b"\n" * MIB, 64))
-
     with pytest.raises(UserError, match=r"file: it decompresses to more than 1000 times its size"):
         list(numbered_lines(path))
 

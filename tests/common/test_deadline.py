@@ -34,13 +34,11 @@ def test_work_that_takes_longer_is_given_up():
 
 def test_at_the_end_of_the_interpreter_where_no_thread_starts_the_work_is_done_all_the_same(monkeypatch):
     no_thread(monkeypatch, "can't create new thread at interpreter shutdown")
-
     assert within(lambda: 7, 60.0) == 7
 
 
 def test_where_a_process_has_no_more_threads_it_is_said(monkeypatch):
     no_thread(monkeypatch, "can't start new thread")
-
     with pytest.raises(RuntimeError, match="can't start new thread"):
         within(lambda: 7, 60.0)
 

@@ -18,7 +18,6 @@ def test_content_replaces_what_the_file_held(tmp_path):
 
 def test_json_is_indented_where_a_person_reads_it(tmp_path):
     write_json(tmp_path / "run.json", {"a": [1]}, indent=1)
-
     assert (tmp_path / "run.json").read_text() == '{\n "a": [\n  1\n ]\n}\n'
 
 

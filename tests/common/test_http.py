@@ -46,7 +46,6 @@ def test_an_answer_that_ends_early_is_none():
 @pytest.mark.parametrize("url", ["http://me:geheim@driver.example:9464", "https://geheim@driver.example"])
 def test_credentials_in_an_address_are_refused_and_not_repeated(url):
     line = refusal_of(ask, f"{url}/status", environ={})
-
     assert line.startswith("the address of driver.example holds credentials; leave them out and set ")
     assert "geheim" not in line
 

@@ -55,7 +55,6 @@ def test_a_server_that_is_open_to_the_network_takes_any_name(serve):
 def test_an_open_server_without_authentication_is_warned_of(secret, caplog, host, authenticates, warned):
     with caplog.at_level(logging.WARNING, "ledgerops"):
         Access(Rules(host=host, token_file=str(secret) if authenticates else None), "a risk")
-
     assert ["without authentication: a risk" in record.getMessage() for record in caplog.records] == [True] * warned
 
 
@@ -100,13 +99,11 @@ def test_a_probe_needs_no_credentials(guarded):
 )
 def test_basic_auth_and_bearer_let_in_who_knows_the_secret(serve, secret, header, status):
     served = serve(Rules(host=LOOPBACK, user="me", password_file=str(secret), token_file=str(secret)))
-
     assert served.get(**({"Authorization": header} if header else {}))[0] == status
 
 
 def test_an_empty_secret_is_refused(secret):
     secret.write_text("\n")
-
     with pytest.raises(UserError, match="secret is empty; put the secret there"):
         Access(Rules(host=LOOPBACK, token_file=str(secret)), "a risk")
 

@@ -56,7 +56,6 @@ def test_other_methods_are_refused(serve, method):
 
 def test_head_has_no_body(serve):
     status, headers, body = serve().get("/", "HEAD")
-
     assert (status, headers["Content-Length"], body) == (200, "2", b"")
 
 
@@ -195,7 +194,6 @@ def test_all_addresses_together_get_no_more_than_there_is(large):
 
 def test_a_large_answer_that_is_the_only_one_is_sent(large):
     large.pages["/huge"] = lambda request: bytes(2 * MAX_BYTES)
-
     assert len(large.get("/huge")[2]) == 2 * MAX_BYTES
 
 

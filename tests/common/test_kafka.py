@@ -44,7 +44,6 @@ def pem(tmp_path):
 
 def test_without_options_both_clients_get_the_servers_only_and_further_ones_of_one_client_come_on_top():
     client = KafkaClient("a:9092,b:9092")
-
     assert client.librdkafka() == {"bootstrap.servers": "a:9092,b:9092"}
     assert client.librdkafka(**{"group.id": "x"}) == {"bootstrap.servers": "a:9092,b:9092", "group.id": "x"}
     assert client.spark() == {"kafka.bootstrap.servers": "a:9092,b:9092"}
@@ -103,7 +102,6 @@ def test_certificates_and_key_become_pem_stores(pem):
 
 def test_a_password_for_a_key_that_is_open_does_not_reach_java(pem):
     options = {"ssl.key.location": pem("key.pem", KEY), "ssl.key.password": "secret"}
-
     assert "kafka.ssl.key.password" not in KafkaClient("a:1", options).spark()
 
 
@@ -136,7 +134,6 @@ def test_what_is_no_list_of_servers_is_refused(servers):
 
 def test_a_properties_file_is_read_with_its_comments_and_blanks(properties):
     path = properties("# a cluster\n\nsecurity.protocol = SSL\n  # more\nsasl.password=a=b # not a comment\n")
-
     assert read_properties(path) == {"security.protocol": "SSL", "sasl.password": "a=b # not a comment"}
 
 
@@ -172,7 +169,6 @@ def test_a_file_that_cannot_be_used_is_refused(properties, text, said):
 
 def test_a_good_file_is_taken_and_without_one_there_are_no_options(properties):
     text = "".join(f"{name}={value}\n" for name, value in SASL.items())
-
     assert read_client("a:1", properties(text)) == KafkaClient("a:1", SASL)
     assert read_client("a:1", None) == KafkaClient("a:1")
 

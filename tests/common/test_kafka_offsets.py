@@ -31,7 +31,6 @@ def test_heads_count_the_records_of_each_partition_and_beginnings_are_zero_while
 
 def test_a_partition_that_does_not_exist_is_an_error_beside_the_answers_for_others(client):
     newest, oldest = ask_offsets(reach(client), [("t", 0), ("t", 99)], ("latest", "earliest"), ANSWER)
-
     assert (newest.known, oldest.known) == ({("t", 0): 2}, {("t", 0): 0})
     assert [error.code() for error in newest.errors.values()] == [KafkaError._UNKNOWN_PARTITION]
     assert list(newest.errors) == [("t", 99)]

@@ -68,7 +68,6 @@ def test_what_locates_the_fault_is_kept(text):
 @pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
 def test_each_form_finds_its_example_in_the_documentation(form):
     examples = [text for name, _, text, _ in CREDENTIALS if name == form.name]
-
     assert examples and all(form.pattern.search(text) for text in examples)
 
 

@@ -13,7 +13,6 @@ from ledgerops.common.shutdown import Stop
 
 def test_nobody_asked():
     stop = Stop()
-
     assert not stop.wait(0.0) and not stop.wait(-1.0) and not stop.wait(0.01)
     assert not stop.asked and stop.reason is None
 
@@ -38,7 +37,6 @@ def test_a_wait_ends_though_its_time_is_over_before_it_begins():
     waits = threading.Thread(target=lambda: [Stop().wait(2e-6) for _ in range(10_000)], daemon=True)
     waits.start()
     waits.join(60.0)
-
     assert not waits.is_alive()
 
 

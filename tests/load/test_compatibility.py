@@ -52,7 +52,6 @@ def test_what_was_not_tried_is_said_so():
 
 def test_what_a_version_lacks_is_named():
     part = Tried("4.0.5", "connect", "3.12", FAMILIES[:-1], ["slow-sink"])
-
     assert missing(part, WHOLE) == ["ledgerops_state_rows"]
     unnamed = ", ".join(f"`{rule}`" for rule in FAULTS if rule != "slow-sink")
     assert ["connect", "3.12", f"all but {unnamed}", "`ledgerops_state_rows`"] in rows_of("4.0.5", part)
@@ -60,7 +59,6 @@ def test_what_a_version_lacks_is_named():
 
 def test_a_session_that_cannot_be_watched_is_said_without_the_words_of_its_error():
     refused = Tried("3.5.7", "connect", "3.11", reason="PicklingError: no listener.")
-
     assert ["connect", "3.11", "no session can be watched", "–"] in rows_of("3.5.7", refused)
     assert "PicklingError" not in "\n".join(lines_of(refused))
 
@@ -77,7 +75,6 @@ def test_a_session_that_cannot_be_watched_is_said_without_the_words_of_its_error
 )
 def test_a_busy_machine_is_said_only_where_it_may_be_why_a_rule_is_missing(spark, unnamed, waiting, said):
     found = Tried(spark, "classic", "3.11", FAMILIES, [r for r in FAULTS if r != unnamed], waiting=waiting)
-
     assert rows_of(spark, found)[0] == ["classic", "3.11", said, "none"]
 
 
@@ -124,7 +121,6 @@ def test_what_is_kept_is_read_again_and_one_environment_replaces_what_was_known_
 
 def test_the_reason_is_the_last_exception_that_was_printed():
     printed = "Traceback:\npyspark.errors.SparkError: no\n\tat org.apache.Thread.run(Thread.java:1)\n"
-
     assert command.reason(printed) == "pyspark.errors.SparkError: no"
     assert command.reason("a\nb\n") == "b"
     assert command.reason("") == "no output"
@@ -138,7 +134,6 @@ def test_the_table_replaces_what_was_between_its_markers():
 
 def test_the_page_shows_what_is_kept():
     page = (ROOT / "docs/compatibility.md").read_text("utf-8")
-
     assert replace_part(page, tables(read())) == page
 
 
@@ -190,7 +185,6 @@ def test_a_shim_that_does_not_run_is_passed_over_for_an_interpreter_of_pyenv(mon
 def test_a_wheel_of_spark_that_is_there_is_not_built_again(tmp_path):
     wheel = tmp_path / "pyspark-4.2.0-py2.py3-none-any.whl"
     wheel.touch()
-
     assert Wheels(tmp_path, tmp_path).of_spark("4.2.0") == wheel
 
 

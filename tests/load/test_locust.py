@@ -193,7 +193,6 @@ def options(**given):
 
 def test_texts_of_the_web_interface_are_read():
     request, budget = read(options(records="", duration="2m", rate_scale="2", late_budget="80ms", run_time=60))
-
     assert (request.records, budget) == (600 * 2 * 60, 0.08)  # whichever is shorter
     assert metrics_port(options(metrics_port="9100")) == 9100
     assert metrics_port(options(metrics_port="")) is None

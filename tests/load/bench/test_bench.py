@@ -18,7 +18,6 @@ def kept(folder, part="growth", *lines):
 def test_every_part_is_a_function_that_takes_whom_to_tell(part):
     module, name = part.make.split(":")
     made = getattr(importlib.import_module(f"load.bench.{module}"), name)
-
     assert next(iter(inspect.signature(made).parameters)) == "say"
     assert inspect.isgeneratorfunction(made)
 
@@ -66,20 +65,17 @@ def test_the_answers_are_lines_of_the_figures_that_are_kept():
 @pytest.mark.parametrize("part", [part for part in PARTS if part.demo], ids=lambda part: part.name)
 def test_what_the_demonstration_reaches_has_a_page_of_its_own(tmp_path, part):
     kept(tmp_path, part.name, Line("a", "1"))
-
     assert f"## {part.title}\n" in demo_page(tmp_path) and part.title not in page(tmp_path)
 
 
 def test_both_pages_are_those_of_the_figures_and_each_section_says_its_version():
     written = (ROOT / "docs" / "performance.md").read_text("utf-8"), (ROOT / "docs" / DEMO).read_text("utf-8")
-
     assert written == (page(KEPT), demo_page(KEPT))
     assert all("ledgerops 0." in found.machine for part in PARTS if (found := read(KEPT, part.name)))
 
 
 def test_the_verdict_counts_what_holds_and_names_what_does_not():
     lines = [Line("a", "", holds=YES), Line("b", "", holds=NO), Line("c", "", holds=UNKNOWN), Line("d", "")]
-
     assert verdict([Measured("growth", "", 0, "", lines)]) == "1 of 3 budgets hold, 1 within noise. Not held: b"
 
 

@@ -32,17 +32,13 @@ SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20
 )
 def test_a_job_may_cost_two_percent_more_than_pyspark(ours, again, holds):
     line = _line("daily_counts", "Kafka", {**SEEN, OURS: ours, AGAIN: again})
-
     assert (line.what, line.budget, line.holds) == ("`daily_counts`, from Kafka", "<= 1.02", holds)
 
 
-def test_a_line_has_the_cpu_seconds_of_every_way():
+def test_a_line_has_the_cpu_seconds_of_every_way_and_the_default_state_store_is_not_judged():
     figure = _line("daily_counts", "Kafka", SEEN).figure
-
     assert figure == "1.100 of PySpark's CPU: 11.00 our job, 10.00 PySpark, 21.00 Flink SQL"
 
-
-def test_the_default_state_store_is_compared_beside_ours_and_is_not_judged():
     line = _line("daily_counts", "Kafka", {**SEEN, PLAIN: [12.0, 12.0], DEFAULTS: [8.0, 8.0]})
 
     assert line.figure.startswith("0.917 of PySpark's CPU (1.375 of it with state in memory): 11.00 our job, ")
@@ -72,7 +68,6 @@ def test_a_job_is_ahead_of_flink_only_beyond_the_noise(flink, ahead):
 )
 def test_ties_with_flink_are_not_counted_as_ahead(against, figure, holds):
     line = _ahead(against)
-
     assert (line.figure, line.holds) == (figure, holds)
 
 
@@ -88,7 +83,6 @@ def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
 
 def test_no_round_follows_once_it_is_enough():
     seen = _rounds({"a": lambda: 1.0}, 1_000_000, 2, 60.0, lambda text: None, lambda seen: len(seen["a"]) == 3)
-
     assert seen == {"a": [1.0, 1.0, 1.0]}
 
 

@@ -79,5 +79,4 @@ def test_the_budget_holds_only_where_each_group_was_evaluated_in_time(steady, ho
 
 def test_a_group_that_was_not_evaluated_is_named():
     figure = made(steady=Watched(slowest={"observer": 0.1}, skipped={"symptoms"}))[3].figure
-
     assert figure.startswith("observer 0.10 s, symptoms not once; ")

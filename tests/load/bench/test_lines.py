@@ -6,7 +6,6 @@ from load.bench.lines import NO, UNKNOWN, YES, Compared, Line, Measured, compare
 def test_runs_are_compared_within_their_round():
     # the machine is half as fast in the second round, for all alike
     found = compare(bare=[100, 50, 100], again=[102, 51, 98], other=[99, 49.5, 99])
-
     assert found.ratio == pytest.approx(0.98, abs=0.011)
     assert (found.noise, found.spread) == (1.02, pytest.approx(0.02))
     assert found.floor == "1.020 ± 0.020"
@@ -15,7 +14,6 @@ def test_runs_are_compared_within_their_round():
 def test_the_noise_floor_falls_with_the_number_of_rounds():
     few = compare([1.0] * 4, [0.99, 1.0, 1.01, 1.0], [1.0] * 4)
     many = compare([1.0] * 40, [0.99, 1.0, 1.01, 1.0] * 10, [1.0] * 40)
-
     assert many.spread < few.spread
 
 
@@ -53,6 +51,5 @@ def test_columns_that_no_line_uses_are_left_out():
 def test_what_was_kept_is_read_back(tmp_path):
     measured = Measured("growth", "2026-01-01 10:00 UTC", 3.5, "2 cores", [Line("a", "1", "n", "b", NO)])
     measured.write(tmp_path / "new")
-
     assert read(tmp_path / "new", "growth") == measured
     assert read(tmp_path / "new", "scrape") is None

@@ -28,7 +28,6 @@ def test_targets_that_are_down_are_one_page_and_each_lost_application_is_another
 
 def test_grouped_by_job_all_lost_drivers_are_one_page_that_counts_them():
     down, lost = sorted(play(4, 2, (BY_JOB,)).texts, key=lambda text: "CRITICAL" in text)
-
     assert "driver-000:9464 and 3 more: " in down
     assert "app-000 and 3 more: app-001, app-002, app-003" in lost
 

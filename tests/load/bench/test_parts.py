@@ -22,7 +22,6 @@ def test_a_tool_without_a_summary_is_quoted():
 
 def test_series_are_lines_that_are_no_comment():
     body = b'# HELP a b\na{query="x"} 1\nb 2\n\na{query="y"} 3\n# EOF\n'
-
     assert count(body, (b'query="',)) == (3, 2)
     assert count(b"", (b"query",)) == (0, 0)
 

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from load.bench.lines import NO, UNKNOWN, YES
+from load.bench.lines import NO, UNKNOWN, YES, Line
 from load.bench.overhead import compared
 from load.bench.producer import send_process
 from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded, turn
@@ -37,16 +37,20 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
     assert all(line.noise for line in lines)
 
 
+def runs_of(jvm: list[float], serving: float = 0.0) -> list[Run]:
+    return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds + serving, 0.0), 0.0, {}, serving) for seconds in jvm]
+
+
+def lines_of(bare: list[Run], again: list[Run], attached: list[Run]) -> dict[str, Line]:
+    seen = {BARE: bare, AGAIN: again, ATTACHED: attached}
+    return {line.what.split(": ")[1].split(",")[0]: line for line in compared("large_credits", seen)}
+
+
 @pytest.mark.parametrize(
     ("own", "holds"), [pytest.param(0.1, YES, id="one per cent"), pytest.param(0.3, NO, id="three per cent")]
 )
 def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, holds):
-    def runs(jvm: list[float], serving: float) -> list[Run]:
-        return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds + serving, 0.0), 0.0, {}, serving) for seconds in jvm]
-
-    seen = {BARE: runs([9, 10, 11], 0.0), AGAIN: runs([11, 10, 9], 0.0), ATTACHED: runs([10, 11, 9], own)}
-    lines = {line.what.split(": ")[1].split(",")[0]: line for line in compared("large_credits", seen)}
-
+    lines = lines_of(runs_of([9, 10, 11]), runs_of([11, 10, 9]), runs_of([10, 11, 9], own))
     assert lines["CPU seconds per million rows"].holds == UNKNOWN
     line = lines["CPU seconds of the observer's threads (driver"]
     assert (line.figure, line.holds) == (f"{1 + own / 10:.4f} of a bare run's", holds)
@@ -62,12 +66,7 @@ def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, 
     ],
 )
 def test_noise_leaves_the_budget_of_cpu_seconds_open_only_near_it(again, attached, holds):
-    def runs(seconds: float) -> list[Run]:
-        return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds, 0.0), 0.0, {}, 0.0)] * 3
-
-    seen = {BARE: runs(10.0), AGAIN: runs(again), ATTACHED: runs(attached)}
-    lines = {line.what.split(": ")[1].split(",")[0]: line for line in compared("large_credits", seen)}
-
+    lines = lines_of(*(runs_of([seconds] * 3) for seconds in (10.0, again, attached)))
     assert lines["CPU seconds per million rows"].holds == holds
 
 
@@ -100,9 +99,10 @@ class Counted(Runs):
 def test_rounds_go_on_until_it_is_enough(tmp_path, enough_after, rounds):
     runs = Counted(None, tmp_path, "daily_counts", dict)
 
-    seen = runs.rounds(
-        (BARE, AGAIN), 100, 3, lambda text: None, lambda seen: len(seen[BARE]) >= enough_after, 14, lambda: runs.count
-    )
+    def enough(seen):
+        return len(seen[BARE]) >= enough_after
+
+    seen = runs.rounds((BARE, AGAIN), 100, 3, lambda text: None, enough, 14, lambda: runs.count)
 
     assert [len(each) for each in seen.values()] == [rounds, rounds]
 

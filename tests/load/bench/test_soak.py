@@ -23,8 +23,13 @@ def samples(minutes=6, **changes):
     ]
 
 
-def test_a_quiet_soak_is_flat():
-    assert [each.name for each in judge(samples()) if each.flat is False] == []
+def growing(minutes=6, **changes):
+    """The names of what is judged to grow."""
+    return [each.name for each in judge(samples(minutes, **changes)) if each.flat is False]
+
+
+def test_a_quiet_soak_is_flat_and_sparks_own_growth_is_told_and_not_judged():
+    assert growing() == growing(jvm_memory=lambda n: 100.0 * n) == []
 
 
 @pytest.mark.parametrize(
@@ -39,18 +44,15 @@ def test_a_quiet_soak_is_flat():
     ],
 )
 def test_what_piles_up_is_named(field, change, name):
-    assert [each.name for each in judge(samples(**{field: change})) if each.flat is False] == [name]
+    assert growing(**{field: change}) == [name]
 
 
 def test_more_series_are_a_leak_only_where_no_more_queries_run():
     def running(n):
         return 3 + n % 4 + n // 100
 
-    more = {"queries": running, "series": lambda n: 200 + 100 * running(n)}
-    leaking = {"queries": running, "series": lambda n: 200 + 100 * running(n) + n}
-
-    assert [each.name for each in judge(samples(60, **more)) if each.flat is False] == []
-    assert [each.name for each in judge(samples(60, **leaking)) if each.flat is False] == [
+    assert growing(60, queries=running, series=lambda n: 200 + 100 * running(n)) == []
+    assert growing(60, queries=running, series=lambda n: 200 + 100 * running(n) + n) == [
         "series on /metrics, queries alike"
     ]
 
@@ -58,12 +60,7 @@ def test_more_series_are_a_leak_only_where_no_more_queries_run():
 @pytest.mark.parametrize(("minutes", "judged"), [(20, False), (30, True), (60, True)])
 def test_memory_is_judged_from_half_an_hour_on_because_its_histories_fill_before(minutes, judged):
     [memory, *_] = judge(samples(minutes, memory=lambda n: 150.0 + n))
-
     assert (memory.flat is False, bool(memory.allowed)) == (judged, judged)
-
-
-def test_sparks_own_growth_is_told_and_not_judged():
-    assert [each.name for each in judge(samples(jvm_memory=lambda n: 100.0 * n)) if each.flat is False] == []
 
 
 def test_about_half_of_the_queries_run_and_every_act_is_possible():
@@ -95,28 +92,22 @@ def test_a_scrape_that_is_not_answered_is_counted():
     with Scraper("http://127.0.0.1:9/metrics") as scraper:
         while not scraper.failed:
             time.sleep(0.01)
-
     assert scraper.scrapes == 0
 
 
 def test_samples_are_written_a_row_each(tmp_path):
     write([SAMPLE, SAMPLE], tmp_path / "out" / "samples.csv")
-    with (tmp_path / "out" / "samples.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-
-    assert len(rows) == 2
-    assert rows[0]["memory"] == "150.0"
+    rows = csv.DictReader((tmp_path / "out" / "samples.csv").read_text().splitlines())
+    assert [row["memory"] for row in rows] == ["150.0", "150.0"]
 
 
 def test_the_size_of_a_folder_that_is_not_there_is_none(tmp_path):
     (tmp_path / "recording-000001.jsonl").write_bytes(b"x" * 2**20)
-
     assert (size(tmp_path), size(tmp_path / "none")) == (1.0, 0.0)
 
 
 def test_the_picture_is_xml_with_a_line_for_each_figure():
     root = ElementTree.fromstring(picture(samples()))
-
     assert len(root.findall("{http://www.w3.org/2000/svg}polyline")) == 7
 
 

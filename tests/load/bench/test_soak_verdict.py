@@ -15,26 +15,28 @@ def test_the_slope_of_a_line_is_its_slope_and_sure():
 def test_outliers_do_not_move_the_slope():
     values = [1.0 * number for number in range(40)]
     values[5], values[20] = 1000.0, -500.0
-
     assert theil_sen(list(range(40)), values).value == pytest.approx(1.0)
 
 
 def test_an_interval_around_noise_holds_zero():
     slope = theil_sen(TIMES, [100 + each for each in JITTER])
-
     assert slope.low < 0 < slope.high
 
 
-def test_samples_of_two_instants_have_no_slope():
+def test_samples_of_two_instants_have_no_slope_and_too_few_say_nothing():
     with pytest.raises(ValueError, match="a slope needs three instants"):
         theil_sen([1, 1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="7 samples after the warm-up, 10 are needed; run longer"):
+        grows("memory", "MiB", TIMES[:10], TIMES[:10], 0.05)
+
+
+def leak(noise):
+    values = [100 + 0.05 * at + noise * each for at, each in zip(TIMES, JITTER, strict=True)]
+    return grows("memory", "MiB", TIMES, values, 0.05)
 
 
 def test_a_leak_is_told_with_its_growth_over_the_judged_time():
-    found = grows(
-        "memory", "MiB", TIMES, [100 + 0.05 * at + each for at, each in zip(TIMES, JITTER, strict=True)], 0.05
-    )
-
+    found = leak(noise=1)
     assert found.flat is False
     assert found.growth == pytest.approx(0.05 * 440, rel=0.1)
     assert found.per_hour == pytest.approx(180, rel=0.1)
@@ -56,28 +58,18 @@ def test_others_are_flat(values):
 
 
 def test_a_growth_that_noise_may_be_is_called_that():
-    def share(noise):
-        values = [100 + 0.05 * at + noise * each for at, each in zip(TIMES, JITTER, strict=True)]
-        return grows("memory", "MiB", TIMES, values, 0.05).share
-
-    assert share(10) == " (+15.6%)"
-    assert share(30) == " (+9.6%, within noise)"
+    assert leak(noise=10).share == " (+15.6%)"
+    assert leak(noise=30).share == " (+9.6%, within noise)"
 
 
 def test_a_bound_is_judged_by_the_highest_after_the_warm_up():
     early = [9.0, *[1.0] * 59]
-
     assert bounded("queue", "", TIMES, early, 2).flat
     assert bounded("queue", "", TIMES, [*early[:-1], 3.0], 2).flat is False
 
 
 def test_what_is_only_told_is_neither():
     assert grows("scrape", "ms", TIMES, [1.0 * at for at in TIMES], None).flat is None
-
-
-def test_too_few_samples_say_nothing():
-    with pytest.raises(ValueError, match="7 samples after the warm-up, 10 are needed; run longer"):
-        grows("memory", "MiB", TIMES[:10], TIMES[:10], 0.05)
 
 
 def test_the_warm_up_is_a_quarter_of_the_time():

@@ -62,5 +62,4 @@ def test_what_a_worker_used_before_is_not_counted_when_it_ends(parent, java):
     step(parent)
     meter = Meter(java)
     step(parent)
-
     assert meter.used().workers == pytest.approx(0.0, abs=TOLERANCE)

@@ -1,7 +1,8 @@
 """Calibration: the ceiling is found in few steps, and one bad moment is not taken for it."""
 
+import itertools
 import json
-import time
+import threading
 
 import pytest
 
@@ -20,6 +21,7 @@ from ledgerops.load.generator.calibration import (
     own_topic,
     search,
 )
+from tests.programs import until
 
 
 class Machine:
@@ -42,7 +44,6 @@ class Machine:
 def test_the_ceiling_is_found_within_its_tolerance_and_time(most):
     machine = Machine(most)
     found = ceiling(machine.calibrate())
-
     assert most / 1.3 <= found <= most
     assert machine.now <= MAX_SECONDS
 
@@ -53,40 +54,30 @@ def test_one_bad_moment_is_not_the_ceiling():
 
 def test_a_machine_that_carries_nothing_has_no_ceiling():
     machine = Machine(0)
-
     assert ceiling(machine.calibrate()) is None
     assert machine.now <= MAX_SECONDS
 
 
 def test_it_ends_when_it_is_asked_to():
     machine = Machine(1e9)
-
     assert len(machine.calibrate(lambda: len(machine.tried) == 2)) == 2
     assert machine.tried == [FIRST_RATE, 2 * FIRST_RATE]
 
 
+def attempt(wait):
+    return attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+
+
 def test_a_rate_is_tried_on_the_clients_own_broker():
-    def wait(seconds):
-        time.sleep(seconds)
-        return False
-
-    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
-
+    step = attempt(threading.Event().wait)
     assert step.asked == 2_000
     assert 0 < step.sent < 2_100
     assert 0 < step.cores < 2
 
 
 def test_a_step_that_is_cut_off_holds_nothing():
-    looks = []
-
-    def wait(seconds):
-        looks.append(seconds)
-        return len(looks) > 20
-
-    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
-
-    assert step.why == "it stopped early"
+    looks = itertools.count()
+    assert attempt(lambda seconds: next(looks) > 20).why == "it stopped early"
 
 
 def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
@@ -116,9 +107,7 @@ def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):
         assert len(topics(kafka)[topic].partitions) == 3
 
     assert said == []
-    limit = time.monotonic() + 60
-    while topic in topics(kafka):  # a broker learns a moment later what the controller did
-        assert time.monotonic() < limit
+    until(lambda: topic not in topics(kafka), 60, "the broker to learn what the controller did")
 
 
 def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):

@@ -1,7 +1,6 @@
 """Several senders of one load: they begin together, end at one record, and whoever is lost is not passed over."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -52,19 +51,21 @@ class Team:
             self.turn()
         return self.coordinator.result()
 
+    def until_all_count(self):
+        while len(self.coordinator.counts) < 3:
+            self.turn()
+            self.now += 0.1
+
 
 def test_all_of_the_records_are_sent_once(tmp_path):
     sent = Team(tmp_path, records=500, at_once=True).run()
-
     assert (sent.records, sent.summary.all.rows, sent.problem) == (500, 500, None)
     assert sent.produced == sent.acknowledged == 500 + sum(sent.poison.values())
 
 
 def test_a_stop_ends_all_at_one_record(tmp_path):
     team = Team(tmp_path, at_once=True)
-    while len(team.coordinator.counts) < 3:
-        team.turn()
-        team.now += 0.1
+    team.until_all_count()
     for number, sender in team.senders.items():  # one is further than the others
         for _ in range(6 * number):
             sender.step()
@@ -76,11 +77,9 @@ def test_a_stop_ends_all_at_one_record(tmp_path):
 
 
 def test_a_stop_before_the_beginning_sends_nothing(tmp_path):
-    team = Team(tmp_path)
-    team.coordinator.stop()
-
-    assert team.coordinator.over
-    assert not team.coordinator.begun
+    coordinator = Team(tmp_path).coordinator
+    coordinator.stop()
+    assert (coordinator.over, coordinator.begun) == (True, False)
 
 
 def test_a_sender_that_is_lost_makes_the_counts_unknown(tmp_path):
@@ -96,9 +95,7 @@ def test_a_sender_that_is_lost_makes_the_counts_unknown(tmp_path):
 
 def test_a_sender_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
     team = Team(tmp_path, at_once=True)
-    while len(team.coordinator.counts) < 3:
-        team.turn()
-        team.now += 0.1
+    team.until_all_count()
     del team.senders[1]
     team.coordinator._send = lambda number, kind, data: number == 1 or team._send(number, kind, data)
     team.coordinator.stop()
@@ -108,11 +105,9 @@ def test_a_sender_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
 
 
 def test_a_sender_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
-    team = Team(tmp_path)
-    team.coordinator.lost(1)
-
-    assert team.coordinator.over
-    assert team.coordinator.failure == "a sender stopped before it could start"
+    coordinator = Team(tmp_path).coordinator
+    coordinator.lost(1)
+    assert (coordinator.over, coordinator.failure) == (True, "a sender stopped before it could start")
 
 
 def test_a_sender_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():
@@ -128,15 +123,12 @@ def test_a_sender_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting()
     assert told[-1] == (1, "limit", 7)
 
 
-@pytest.mark.parametrize("place", ["nowhere", "full"])
-def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, place):
-    samples = {"nowhere": tmp_path / "file" / "s.jsonl", "full": Path("/dev/full")}[place]
-    (tmp_path / "file").touch()
-    sender = ShareSender(lambda kind, data: said.append((kind, data)))
+@pytest.mark.parametrize("samples", ["/dev/null/s.jsonl", "/dev/full"])
+def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, samples):
     said = []
-    request = LoadRequest(
-        plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), records=50, at_once=True, samples=str(samples)
-    )
+    sender = ShareSender(lambda kind, data: said.append((kind, data)))
+    options = {"records": 50, "at_once": True, "samples": samples}
+    request = LoadRequest(plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), **options)
     sender.receive("request", {"request": asdict(request), "share": [0, 1]})
     sender.connect()
     sender.receive("begin", {"origin": 0.0})
@@ -150,7 +142,6 @@ def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, pla
 def test_senders_that_cannot_begin_are_told_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     request = LoadRequest(plan="mine.yaml", text=PLAN, to=str(tmp_path / "file"), records=10)
-
     with pytest.raises(UserError, match=f"^cannot write to {tmp_path}/file/transactions: not a directory$"):
         run_senders(request, 2, lambda: False)
 
@@ -159,5 +150,4 @@ def test_what_a_sender_says_is_passed_on_once(tmp_path):
     team = Team(tmp_path, records=10)
     team.coordinator.receive(0, "message", "the broker is back")
     team.coordinator.receive("a stranger", "message", "hello")
-
     assert team.said == ["the broker is back"]

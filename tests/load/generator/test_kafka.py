@@ -1,5 +1,7 @@
 """The Kafka target on librdkafka's own broker: real queues, requests and acknowledgements, without a server."""
 
+import itertools
+import threading
 import time
 from collections import Counter
 
@@ -21,12 +23,10 @@ partitions: {count: PARTITIONS}
 """
 
 
-def never(seconds):
-    time.sleep(seconds)
-    return False
+NEVER = threading.Event().wait
 
 
-def send(records, sampler=None, at_once=False, wait=never, partitions=MOCK_PARTITIONS, **options):
+def send(records, sampler=None, at_once=False, wait=NEVER, partitions=MOCK_PARTITIONS, **options):
     client = KafkaClient("mock:9092", {"test.mock.num.brokers": "1", **options})
     target = KafkaTarget(client, "transactions", partitions, wait, checked=False)
     stream = PlanStream(parse_plan(PLAN.replace("PARTITIONS", str(partitions)), "mine.yaml"), 0.0)
@@ -37,7 +37,6 @@ def send(records, sampler=None, at_once=False, wait=never, partitions=MOCK_PARTI
 
 def test_every_record_is_acknowledged_and_counted():
     sent, target = send(30_000, at_once=True)
-
     assert (sent.produced, sent.acknowledged, sent.refused, sent.problem) == (30_000, 30_000, 0, None)
     assert (target.waiting, sent.backpressured) == (0, 0)
 
@@ -76,12 +75,11 @@ def test_what_the_client_refuses_ends_the_load():
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_stop_leaves_only_what_was_handed_over(at_once):
-    asked = []
+    looks = itertools.count()
 
     def wait(seconds):
         time.sleep(seconds)
-        asked.append(seconds)
-        return len(asked) > 20
+        return next(looks) >= 20
 
     sent, _ = send(10**9, at_once=at_once, wait=wait)
 

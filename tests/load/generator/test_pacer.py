@@ -43,17 +43,34 @@ class Clock:
         return self.now
 
 
+def begun(rate, target, records=None):
+    """A pacer that has begun, and the clock that it goes by."""
+    clock = Clock()
+    pacer = Pacer(PlanStream(plan(rate), 0.0), target, records=records, clock=clock)
+    pacer.prepare()
+    pacer.begin()
+    return pacer, clock
+
+
+def closed(sent, target):
+    settle(sent, target)
+    return sent
+
+
 def rush(pacer):
     while not pacer.over:
         pacer.step()
     return pacer.sent
 
 
-def at_once(share=ALL, count=COUNT, **options):
+def at_once(share=ALL, **options):
     target = Memory(**options)
-    sent = rush(Pacer(PlanStream(plan(), 0.0), target, records=count, at_once=True, share=share))
-    settle(sent, target)
-    return target, sent
+    sent = rush(Pacer(PlanStream(plan(), 0.0), target, records=COUNT, at_once=True, share=share))
+    return target, closed(sent, target)
+
+
+def on_schedule(rate, target, records):
+    return closed(produce(PlanStream(plan(rate), 0.0), target, records=records, at_once=False, wait=never), target)
 
 
 def expected(count):
@@ -62,7 +79,6 @@ def expected(count):
 
 def test_everything_arrives_in_the_order_of_the_partitions():
     target, sent = at_once()
-
     assert target.by_partition() == expected(COUNT)
     assert (sent.records, sent.summary.all.rows) == (COUNT, COUNT)
     assert sent.planned == sent.produced == sent.acknowledged == COUNT + sum(sent.poison.values())
@@ -70,7 +86,6 @@ def test_everything_arrives_in_the_order_of_the_partitions():
 
 def test_a_target_that_is_full_gets_the_same_in_more_pieces():
     target, sent = at_once(room=700)
-
     assert target.by_partition() == expected(COUNT)
     assert sent.backpressured >= 1
 
@@ -94,15 +109,11 @@ def test_several_senders_send_what_one_does(count):
 
 def test_counts_travel_as_a_document():
     _, sent = at_once()
-
     assert type(sent).read(sent.document()).document() == sent.document()
 
 
 def test_a_record_is_handed_over_when_it_is_due_and_not_before():
-    clock, target = Clock(), Memory()
-    pacer = Pacer(PlanStream(plan(rate=100), 0.0), target, records=None, clock=clock)
-    pacer.prepare()
-    pacer.begin()
+    pacer, clock = begun(100, Memory())
     seen = []
     for _ in range(5):
         while not pacer.step():
@@ -115,10 +126,8 @@ def test_a_record_is_handed_over_when_it_is_due_and_not_before():
 
 
 def test_lateness_is_what_the_clock_says_and_not_more():
-    clock, target = Clock(), Memory()
-    pacer = Pacer(PlanStream(plan(rate=100), 0.0), target, records=200, clock=clock)
-    pacer.prepare()
-    pacer.begin()
+    target = Memory()
+    pacer, clock = begun(100, target, records=200)
     while not pacer.over:
         clock.now += pacer.step() and 0.01
 
@@ -126,16 +135,9 @@ def test_lateness_is_what_the_clock_says_and_not_more():
     assert judge(closed(pacer.sent, target)) is None
 
 
-def closed(sent, target):
-    settle(sent, target)
-    return sent
-
-
 def test_a_load_that_is_stopped_tells_what_it_left_undone():
-    clock, target = Clock(), Memory(room=10)
-    pacer = Pacer(PlanStream(plan(rate=10_000), 0.0), target, records=None, clock=clock)
-    pacer.prepare()
-    pacer.begin()
+    target = Memory(room=10)
+    pacer, clock = begun(10_000, target)
     clock.now += 1.0
     for _ in range(5):
         pacer.step()
@@ -162,40 +164,28 @@ def test_a_load_may_be_ended_at_a_record_to_come():
 
 @pytest.mark.parametrize("table", ["debits", "ad_events"])
 def test_other_tables_are_shared_out_too(table):
-    found = []
-    for shares in ([ALL], [Share(0, 2), Share(1, 2)]):
-        parts = []
-        for share in shares:
-            target = Memory()
-            parts.append(rush(Pacer(PlanStream(plan(), 0.0, table), target, records=COUNT, at_once=True, share=share)))
-        found.append((add_up(parts).summary, add_up(parts).records))
+    def sent(*shares):
+        stream = PlanStream(plan(), 0.0, table)
+        parts = [rush(Pacer(stream, Memory(), records=COUNT, at_once=True, share=share)) for share in shares]
+        return add_up(parts).summary, add_up(parts).records
 
-    assert found[0] == found[1]
+    assert sent(Share(0, 2), Share(1, 2)) == sent(ALL)
 
 
 def test_a_slow_target_makes_the_load_invalid():
-    target = Memory(cost=0.15)
-    sent = produce(PlanStream(plan(rate=1_000), 0.0), target, records=800, at_once=False, wait=never)
-    settle(sent, target)
-
+    sent = on_schedule(1_000, Memory(cost=0.15), 800)
     assert sent.acknowledged == sent.produced == sent.planned
     assert judge(sent).startswith("p99 lateness was ")
     assert judge_so_far(sent) == judge(sent)
 
 
 def test_a_target_that_keeps_up_is_not_blamed():
-    target = Memory()
-    sent = produce(PlanStream(plan(rate=2_000), 0.0), target, records=1_000, at_once=False, wait=never)
-    settle(sent, target)
-
+    sent = on_schedule(2_000, Memory(), 1_000)
     assert judge(sent, late_budget=30.0) is None  # a machine that runs the whole suite may pause
 
 
 def test_what_was_never_acknowledged_is_told():
-    target = Memory(acknowledges=False)
-    sent = produce(PlanStream(plan(rate=2_000), 0.0), target, records=100, at_once=False, wait=never)
-    settle(sent, target)
-
+    sent = on_schedule(2_000, Memory(acknowledges=False), 100)
     assert judge(sent, late_budget=1.0) == (
         f"only 0 of {sent.planned} due records were acknowledged (0.0%, 99% required): "
         "the load was stopped while it was behind schedule"
@@ -203,10 +193,8 @@ def test_what_was_never_acknowledged_is_told():
 
 
 def test_what_has_become_due_since_the_last_look_is_not_missing():
-    clock, target = Clock(), Memory()
-    pacer = Pacer(PlanStream(plan(rate=500), 0.0), target, records=None, clock=clock)
-    pacer.prepare()
-    pacer.begin()
+    target = Memory()
+    pacer, clock = begun(500, target)
     clock.now += 0.5
     while not pacer.step():
         pass

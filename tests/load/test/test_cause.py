@@ -58,7 +58,6 @@ def test_what_is_sustainable_is_no_overload(rate):
 )
 def test_batches_that_outlast_their_interval_near_the_capacity_are_an_overload(told, cause):
     found = overload(at(28_800), Interval(told, told, told))
-
     assert (found.because.partition(" takes")[0] + " takes" if found else "") == cause
 
 

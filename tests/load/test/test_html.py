@@ -39,9 +39,8 @@ def answer():
     system = System(noise=0.03)
     settings = SearchSettings(default_slos(60.0))
     found = search(lambda rate, why: system.measured(plans.at_rate(rate, 2.0)), settings, 26_000.0)
-    return search_report.SearchSummary(
-        TrialOptions("daily_counts", 2.0, 30.0, 2), settings, found, 1_800_000_000.0, 601.0
-    )
+    options = TrialOptions("daily_counts", 2.0, 30.0, 2)
+    return search_report.SearchSummary(options, settings, found, 1_800_000_000.0, 601.0)
 
 
 def test_a_run_that_fails_says_what_and_why_first(result):
@@ -51,14 +50,8 @@ def test_a_run_that_fails_says_what_and_why_first(result):
     _, words = read(html)
     assert "daily_counts failed at 28,800 rows/s" in html
     assert re.search(r"cause: input-overload \(offered 28,\d+ rows/s, \d+% above the sustainable rate", words)
-    for word in (
-        "p99 latency",
-        "failed",
-        "sustainable",
-        "waiting for its batch to start",
-        "seconds since the plan began",
-    ):
-        assert word in words
+    legs = ("waiting for its batch to start", "seconds since the plan began")
+    assert [word for word in ("p99 latency", "failed", "sustainable", *legs) if word not in words] == []
 
 
 def test_a_run_that_passes_names_no_cause(result):
@@ -73,8 +66,8 @@ def test_a_run_that_passes_names_no_cause(result):
 
 def test_all_plots_are_there_with_axes_and_units(result):
     html = page(result(30_000))
-    for title in ("rows per second", "age of results", "latency since the due time", "batch duration by phase"):
-        assert f'class="title">{title}<' in html
+    titles = ("rows per second", "age of results", "latency since the due time", "batch duration by phase")
+    assert set(re.findall(r'class="title">([^<]*)<', html)) >= set(titles)
     assert "trigger interval 2.0 s" in html
     assert ">warm-up<" in html
 
@@ -84,9 +77,8 @@ def test_the_lag_goes_on_growing_when_no_batch_ends_any_more(result):
     told = result(12_000)
     [job] = told.jobs
     hung = replace(job, measured=replace(job.measured, done=job.measured.done[:-12]))
-    [line] = re.findall(
-        r'class="title">age of results.*?<polyline points="([^"]*)"', job_plot(hung, told.trial.origin), re.S
-    )
+    age_of_results = r'class="title">age of results.*?<polyline points="([^"]*)"'
+    [line] = re.findall(age_of_results, job_plot(hung, told.trial.origin), re.S)
     *_, before, last = (tuple(map(float, point.split(","))) for point in line.split())
     assert last[0] > before[0] + 100
     assert last[1] < before[1] - 30  # upwards
