@@ -1,7 +1,5 @@
 """A command line as a user gives it, in this process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple

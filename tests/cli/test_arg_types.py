@@ -1,7 +1,5 @@
 """Values that several commands read from their arguments."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 
 import pytest

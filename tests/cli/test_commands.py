@@ -1,7 +1,5 @@
 """What holds for every command."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import json

@@ -1,7 +1,5 @@
 """`ledgerops compare`: two places, or one and the moment of the change."""
 
-from __future__ import annotations
-
 import json
 import random
 from functools import partial

@@ -1,7 +1,5 @@
 """Diagnosis and time: since a moment, the timeline, and looking again and again until Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """`ledgerops drill` without running one: what it refuses, and what it never destroys."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

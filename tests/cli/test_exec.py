@@ -1,7 +1,5 @@
 """What a script sees under `ledgerops exec`, and how it ends, compared with the same script under python."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A command whose optional dependencies are not installed says which they are."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

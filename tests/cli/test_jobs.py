@@ -1,7 +1,5 @@
 """`ledgerops jobs`: all, a group, or one."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.ledger.jobs import JOBS, find_job

@@ -127,7 +127,7 @@ def test_the_metrics_are_served_on_the_address_in_the_setting_host(tmp_path, mon
     assert f"metrics of the load on 127.0.0.2, port {port}, path /metrics" in capsys.readouterr().err
 
 
-def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka, load, plan, capsys):
+def test_a_topic_holds_what_the_plan_and_the_manifest_say_and_a_second_load_the_same_bytes(kafka, load, plan, capsys):
     expected = expected_records(load_plan(plan), ORIGIN, COUNT)
     found = []
     for prefix in ("once.", "twice."):
@@ -138,22 +138,13 @@ def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka
 
     assert found[0] == found[1]
     assert {p: each for p, each in expected.items() if each} == found[0]
+    reasons = Counter(reason(*record) for each in found[0].values() for record in each)
+    assert reasons == {None: COUNT, **manifest.poison}
+    assert set(manifest.poison) == set(REASONS)
     assert (manifest.topic, manifest.records, manifest.summary.all.rows) == ("twice.transactions", COUNT, COUNT)
     sent = COUNT + sum(manifest.poison.values())
     assert manifest.sent.items() >= {"planned": sent, "produced": sent, "acknowledged": sent, "refused": 0}.items()
     assert f"records   {sent:,} due, {sent:,} sent, {sent:,} acknowledged, 0 refused\n" in capsys.readouterr().out
-
-
-def test_poison_is_what_the_manifest_counts(kafka, load, plan):
-    topic = make(kafka, "poison.")
-    _, manifest = load(*to(kafka, "poison."), "--records", str(COUNT), "--at-once")
-
-    found = Counter(reason(key, value) for each in read(kafka.servers, topic).values() for key, value in each)
-    good = found.pop(None)
-
-    assert good == manifest.summary.all.rows == COUNT
-    assert found == manifest.poison
-    assert set(found) == set(REASONS)
 
 
 def reason(key, value):
@@ -377,17 +368,14 @@ def test_an_interrupt_while_the_workers_begin_is_no_traceback(plan, tmp_path):
     assert process.returncode in (130, 0)  # 0: they were quicker, and the load had begun
 
 
-def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):
-    code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--at-once", "--late-budget", "0.01ms")
-    assert (code, "valid" in manifest.sent) == (0, False)
-    assert "verdict" not in capsys.readouterr().out
-
-
-def test_a_load_at_once_ends_now(load, plan, tmp_path):
+def test_a_load_at_once_ends_now_and_has_no_lateness_to_judge(load, plan, tmp_path, capsys):
     plan.write_text(PLAN.replace("start: 2026-01-01T00:00:00Z\n", ""))
     before = time.time()
-    _, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
+    code, manifest = load("--to", tmp_path / "land", "--records", COUNT, "--at-once", "--late-budget", "0.01ms")
+
     assert before - 0.001 <= manifest.origin + 1 <= time.time() + 0.001  # it is told to the millisecond
+    assert (code, "valid" in manifest.sent) == (0, False)
+    assert "verdict" not in capsys.readouterr().out
 
 
 TOO_MANY = "too many records for one load; reduce --records, --duration or --rate-scale"

@@ -1,7 +1,5 @@
 """`ledgerops load search`, on a simulated system: what it says, writes and refuses."""
 
-from __future__ import annotations
-
 import csv
 import json
 
@@ -9,8 +7,8 @@ import pytest
 
 from ledgerops.cli import build_parser
 from ledgerops.cli.load_search import search
-from ledgerops.errors import UserError
 from tests.load.test.simulated import System
+from tests.refusals import refusal_of
 
 
 @pytest.fixture
@@ -75,8 +73,7 @@ def test_an_earlier_search_is_moved_aside_by_one_that_ends(command, found):
     command(System(noise=0.0), "--quick")
     first = (found / "search.json").read_text()
     for _ in range(2):
-        with pytest.raises(UserError):
-            command(System(fails="no table"), "--quick")
+        assert refusal_of(command, System(fails="no table"), "--quick") == "cannot run daily_counts: no table"
     assert (found / "search.json").read_text() == first
     assert not list(found.parent.glob("search-daily_counts-before-*"))
 
@@ -95,9 +92,8 @@ def test_own_objectives_replace_the_defaults(command):
 
 
 def test_a_job_that_fails_at_once_is_refused(command):
-    with pytest.raises(UserError) as told:
-        command(System(fails="[TABLE_OR_VIEW_NOT_FOUND] no table"))
-    assert str(told.value) == "cannot run daily_counts: [TABLE_OR_VIEW_NOT_FOUND] no table"
+    line = refusal_of(command, System(fails="[TABLE_OR_VIEW_NOT_FOUND] no table"))
+    assert line == "cannot run daily_counts: [TABLE_OR_VIEW_NOT_FOUND] no table"
 
 
 REFUSED = {

@@ -1,7 +1,5 @@
 """`ledgerops load test`: verdict, exit code, files; on a simulated system, and once with Spark."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -12,9 +10,9 @@ import pytest
 from ledgerops.cli import build_parser
 from ledgerops.cli.load_search import search
 from ledgerops.cli.load_test import test as load_test
-from ledgerops.errors import UserError
 from ledgerops.load.test.trial import Trial
 from tests.load.test.simulated import System
+from tests.refusals import refusal_of
 
 DAILY = ("--job", "daily_counts")
 
@@ -92,9 +90,7 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
     def perform(wanted, folder, say):
         return Trial(folder, wanted, None, {"daily_counts": "the driver exited with code 2: no java"})
 
-    with pytest.raises(UserError) as told:
-        load_test(args, perform)
-    assert str(told.value) == "cannot run daily_counts: the driver exited with code 2: no java"
+    assert refusal_of(load_test, args, perform) == "cannot run daily_counts: the driver exited with code 2: no java"
 
 
 ONE_LOAD = "give exactly one load: a PLAN, --rate ROWS, or --load SHARE"

@@ -3,8 +3,6 @@
 python -m tests.cli.test_mcp    writes the exchange of docs/guides/mcp.md
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

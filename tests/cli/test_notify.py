@@ -1,7 +1,5 @@
 """`ledgerops notify` as a command: its options reach the parts that they are for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`ledgerops state` where no Spark is needed: what is refused, and the table of a run."""
 
-from __future__ import annotations
-
 import io
 import json
 from functools import partial

@@ -10,13 +10,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from ledgerops.common.kafka import reach
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.arrow import TRANSACTIONS
 from ledgerops.ledger.plan.encode import json_values
 from ledgerops.ledger.plan.record_stream import ReplayStream
 from ledgerops.ledger.verify.outputs import KafkaOutput, PostgresOutput
 from tests import topics
 from tests.ledger.verify.made import Run, again, manifest_of, sent, without
+from tests.refusals import refusal_of
 
 ONCE = sent(once=True)
 
@@ -61,15 +61,11 @@ def test_a_run_that_lost_a_row_is_exit_1_and_names_it(tmp_path, verify):
     assert result["examples"] == {"lost": [ONCE["transaction_id"][5].as_py()]}
 
 
-def test_only_the_jobs_that_were_asked_for_are_checked(tmp_path, verify):
-    Run(tmp_path).write("dedup_transactions", ONCE).write("account_lookup", ONCE)
-    told = verify(tmp_path, "--jobs", "dedup_transactions", "--json")
-    assert (told.code, [each["job"] for each in told.document["results"]]) == (0, ["dedup_transactions"])
-
-
-def test_names_of_jobs_may_stand_apart(tmp_path, verify):
-    Run(tmp_path).write("dedup_transactions", ONCE).write("account_lookup", sent())
-    assert verify(tmp_path, "--jobs", "dedup_transactions, account_lookup").code == 0
+@pytest.mark.parametrize("jobs", [["dedup_transactions"], ["dedup_transactions", "account_lookup"]], ids=len)
+def test_only_the_jobs_that_were_asked_for_are_checked(tmp_path, verify, jobs):
+    Run(tmp_path).write("dedup_transactions", ONCE).write("account_lookup", sent()).write("large_credits", ONCE)
+    told = verify(tmp_path, "--jobs", ", ".join(jobs), "--json")
+    assert (told.code, sorted(each["job"] for each in told.document["results"])) == (0, sorted(jobs))
 
 
 def test_a_run_of_unknown_jobs_alone_is_not_passed(tmp_path, verify):
@@ -165,20 +161,18 @@ def in_kafka(kafka, topic):
     return write
 
 
-def test_topics_are_outputs_too(verify, manifest, in_kafka):
-    told = verify(*manifest, *in_kafka(ONCE), "--json")
-    assert (told.code, told.document["results"][0]["money"]) == (0, "equal")
-
-
-def test_kafka_may_repeat_rows_unless_that_is_strictly_forbidden(verify, manifest, in_kafka):
-    argv = [*manifest, *in_kafka(again(ONCE, 3, 4))]
-    told = verify(*argv)
-    assert (told.code, "2 repeated (allowed by the sink: at least once)" in told.out) == (0, True)
-    assert verify(*argv, "--strict").code == 1
-
-
-def test_kafka_may_not_lose_rows(verify, manifest, in_kafka):
-    assert verify(*manifest, *in_kafka(without(ONCE, 3))).code == 1
+@pytest.mark.parametrize(
+    ("rows", "options", "code", "word"),
+    [
+        pytest.param(ONCE, [], 0, " equal ", id="topics are outputs too"),
+        pytest.param(again(ONCE, 3, 4), [], 0, "2 repeated (allowed by the sink: at least once)", id="repeated"),
+        pytest.param(again(ONCE, 3, 4), ["--strict"], 1, "dedup_transactions", id="repeated, which is forbidden"),
+        pytest.param(without(ONCE, 3), [], 1, "dedup_transactions", id="lost"),
+    ],
+)
+def test_topics_may_repeat_rows_and_not_lose_them(verify, manifest, in_kafka, rows, options, code, word):
+    told = verify(*manifest, *in_kafka(rows), *options)
+    assert (told.code, word in told.out) == (code, True)
 
 
 def test_a_topic_without_records_is_an_output_without_rows(kafka, in_kafka):
@@ -233,13 +227,13 @@ def test_a_table_that_may_not_be_read_is_one_line(refusal, manifest, postgres, i
 
 
 def test_an_unreachable_database_is_told_without_its_password(tmp_path):
-    with pytest.raises(UserError) as caught:
-        PostgresOutput("postgresql://me:hunter2@127.0.0.1:1/ledger", ["x"])
-    assert str(caught.value).startswith("cannot reach the Postgres of --postgres: ")
-    assert "hunter2" not in str(caught.value)
+    line = refusal_of(PostgresOutput, "postgresql://me:hunter2@127.0.0.1:1/ledger", ["x"])
+
+    assert line.startswith("cannot reach the Postgres of --postgres: ")
+    assert "hunter2" not in line
 
 
 def test_what_is_no_url_of_a_database_is_not_quoted():
-    with pytest.raises(UserError) as caught:
-        PostgresOutput("postgresql://me:hunter2@[::1/ledger", ["x"])
-    assert str(caught.value) == "not the URL of a database; write postgresql://user:password@host:port/database"
+    assert refusal_of(PostgresOutput, "postgresql://me:hunter2@[::1/ledger", ["x"]) == (
+        "not the URL of a database; write postgresql://user:password@host:port/database"
+    )

@@ -1,3 +1,5 @@
+from contextlib import ExitStack, closing
+
 import pytest
 
 from tests.common.served import Served
@@ -5,12 +7,6 @@ from tests.common.served import Served
 
 @pytest.fixture
 def serve():
-    running = []
-
-    def start(*args, **options):
-        running.append(Served(*args, **options))
-        return running[-1]
-
-    yield start
-    for served in running:
-        served.close()
+    """Starts a server, which ends with the test."""
+    with ExitStack() as running:
+        yield lambda *args, **options: running.enter_context(closing(Served(*args, **options)))

@@ -1,7 +1,5 @@
 """A server of `ledgerops.common` on a free port, with pages of a test."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading

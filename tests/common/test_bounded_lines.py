@@ -1,7 +1,5 @@
 """Lines of files that are damaged or hostile: every reader of recordings and event logs goes through these bounds."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

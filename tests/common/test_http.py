@@ -1,7 +1,5 @@
 """Requests end in time and in bounded memory, and no address with credentials in it is repeated."""
 
-from __future__ import annotations
-
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Who is let in: names on loopback, credentials, certificates."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import socket

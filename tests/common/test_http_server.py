@@ -1,7 +1,5 @@
 """Slow, hostile and too many clients: bounded threads, memory and time, and room for others."""
 
-from __future__ import annotations
-
 import gzip
 import http.server
 import json

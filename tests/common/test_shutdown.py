@@ -1,7 +1,5 @@
 """A stop that a signal asks for, at whatever moment it comes."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

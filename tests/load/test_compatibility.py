@@ -1,7 +1,5 @@
 """The table of what was tried, and how an environment that cannot be made is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from load.compatibility import __main__ as command

@@ -1,7 +1,5 @@
 """What a measured command is given."""
 
-from __future__ import annotations
-
 from load.bench.core import installed
 
 

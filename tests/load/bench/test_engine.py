@@ -1,7 +1,5 @@
 """The engine bench compares like with like, and says what it found."""
 
-from __future__ import annotations
-
 import pytest
 
 from load.bench.engine import (

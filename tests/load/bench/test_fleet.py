@@ -1,7 +1,5 @@
 """Many drivers on one Prometheus, in small: four drivers and a real Prometheus."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

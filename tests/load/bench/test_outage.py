@@ -1,7 +1,5 @@
 """The simulation of an outage in small, with a real Alertmanager and notify."""
 
-from __future__ import annotations
-
 from load.bench.outage import BY_JOB, lost_drivers, lost_sources, scene
 from tests.programs import needed
 

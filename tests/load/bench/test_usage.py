@@ -1,7 +1,5 @@
 """CPU seconds of a run, by process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Measured runs, as the simulated system gives them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.load.test import plans

@@ -1,7 +1,5 @@
 """A query that never ran: batches take an overhead and so much a row, its recording is as a real driver writes it."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Loads that were sent to Kafka, judged by manifest and recording."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The reports: what they say, that nothing hostile gets through, that they need nothing but themselves."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.load.test.slo import MEASURES, default_slos, judge, parse
+from tests.refusals import refusal_of
 
 
 @pytest.mark.parametrize(
@@ -48,9 +47,7 @@ def test_an_objective_is_a_measure_a_comparison_and_a_value(text, measure, compa
     ],
 )
 def test_what_is_no_objective_is_refused_with_a_hint(text, hint):
-    with pytest.raises(UserError) as told:
-        parse(text)
-    assert str(told.value) == f"--slo {text!r}: {hint}"
+    assert refusal_of(parse, text) == f"--slo {text!r}: {hint}"
 
 
 @pytest.mark.parametrize("text", ["", "lag", "< 5s", "lag = 5s", "lag < < 5s", "lag < 5s and batch < trigger"])

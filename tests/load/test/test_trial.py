@@ -1,7 +1,5 @@
 """A driver of its own, that cannot begin: nothing of Spark is started for it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
