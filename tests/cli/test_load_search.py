@@ -40,10 +40,15 @@ def test_it_ends_with_a_table_and_the_rate(command, found):
     assert {each.name for each in found.iterdir()} == {"search.json", "search.csv", "search.html", "trials"}
 
 
-def test_progress_says_what_it_does_now(command):
-    _, _, err = command(System(noise=0.0))
+def test_progress_says_what_it_does_now_and_each_trial_is_a_line_of_the_table(command, found):
+    system = System(noise=0.0)
+    _, _, err = command(system)
+
     said = ("trial 1 of about 8: an estimate, by a load that doubles", "rows/s, again", "rows/s failed: ")
     assert [part for part in said if part not in err] == []
+    lines = list(csv.DictReader((found / "search.csv").read_text().splitlines()))
+    assert len(lines) == len(system.rates) - 1  # the estimate is no trial
+    assert {line["held"] for line in lines} == {"0", "1"}
 
 
 def test_json_is_one_document_and_the_same_as_the_file(command, found):
@@ -52,14 +57,6 @@ def test_json_is_one_document_and_the_same_as_the_file(command, found):
     assert (code, told["repeat"]) == (0, 1)
     assert told == json.loads((found / "search.json").read_text())
     assert told["failed_rows_per_second"] / told["sustainable_rows_per_second"] <= 1.21
-
-
-def test_each_trial_is_a_line_of_the_table(command, found):
-    system = System(noise=0.0)
-    command(system)
-    lines = list(csv.DictReader((found / "search.csv").read_text().splitlines()))
-    assert len(lines) == len(system.rates) - 1  # the estimate is no trial
-    assert {line["held"] for line in lines} == {"0", "1"}
 
 
 def test_no_rate_is_exit_code_1_and_says_why(command):

@@ -65,14 +65,10 @@ def test_a_plan_is_run_as_it_is(command):
     assert (told["plan"], told["load"], told["warm_up_seconds"]) == ("burst", "plan burst", 20.0)
 
 
-def test_json_is_the_document_of_the_file(command):
+def test_json_is_the_document_of_the_file_and_the_table_marks_what_was_measured(command):
     code, out, folder = command(System(), *DAILY, "--rate", "12000", "--json")
-    assert json.loads(out) == json.loads((folder / "test.json").read_text())
-    assert code == 0
 
-
-def test_the_table_marks_what_was_measured(command):
-    _, _, folder = command(System(), *DAILY, "--rate", "12000")
+    assert (code, json.loads(out)) == (0, json.loads((folder / "test.json").read_text()))
     lines = list(csv.DictReader((folder / "test.csv").read_text().splitlines()))
     assert {line["measured"] for line in lines if float(line["at_seconds"]) < 20} == {"0"}
     assert {line["measured"] for line in lines if float(line["at_seconds"]) > 21} == {"1"}

@@ -12,8 +12,7 @@ def test_runs_are_compared_within_their_round():
 
 
 def test_the_noise_floor_falls_with_the_number_of_rounds():
-    few = compare([1.0] * 4, [0.99, 1.0, 1.01, 1.0], [1.0] * 4)
-    many = compare([1.0] * 40, [0.99, 1.0, 1.01, 1.0] * 10, [1.0] * 40)
+    few, many = (compare([1.0] * 4 * n, [0.99, 1.0, 1.01, 1.0] * n, [1.0] * 4 * n) for n in (1, 10))
     assert many.spread < few.spread
 
 

@@ -11,11 +11,8 @@ TOOL = """49999 records sent, 9999.8 records/sec (2.10 MB/sec), 3.1 ms avg laten
 """
 
 
-def test_the_rate_of_kafkas_tool_is_that_of_its_summary():
+def test_the_rate_of_kafkas_tool_is_that_of_its_summary_and_a_tool_without_one_is_quoted():
     assert parse(TOOL) == 98231.827112
-
-
-def test_a_tool_without_a_summary_is_quoted():
     with pytest.raises(ValueError, match="no summary in"):
         parse("org.apache.kafka.common.KafkaException: no topic\n")
 
