@@ -143,6 +143,7 @@ REFUSED = {
         "cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording"
     ),
     "plans whal": "no plan 'whal'; did you mean whale?",
+    "rules key-skow": "no rule 'key-skow'; did you mean key-skew?",
     "exec": "the following arguments are required: SCRIPT; see ledgerops exec --help",
     "notify --senders Senders.TXT": "cannot read Senders.TXT: no such file or directory",
     "render --out /dev/null": "cannot write to /dev/null: not a directory",
@@ -362,6 +363,13 @@ def test_completion_does_without_the_ledger(monkeypatch):
     names = known_names()
     assert names["run", "jobs"] == []
     assert "key-skew" in names["rules", "slug"]
+
+
+def test_rules_are_listed_and_their_runbooks_printed(ledgerops):
+    every, one = ledgerops("rules"), ledgerops("rules", "key-skew")
+
+    assert (every.code, len(every.lines) >= 10) == (0, True)
+    assert (one.code, "Mitigation: process a placeholder key separately" in one.out) == (0, True)
 
 
 @pytest.mark.parametrize("name", ["query-stuck", "LedgerQueryStuck"])

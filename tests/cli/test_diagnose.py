@@ -157,15 +157,6 @@ def test_a_running_exporter_is_asked_for_its_recording_and_another_address_is_sa
     assert "answers 404" in elsewhere.err
 
 
-def test_rules_are_listed_and_their_runbooks_printed(ledgerops):
-    every, one, slip = ledgerops("rules"), ledgerops("rules", "key-skew"), ledgerops("rules", "key-skow")
-
-    assert (every.code, one.code, slip.code) == (0, 0, 2)
-    assert len(every.lines) >= 10
-    assert "Mitigation: process a placeholder key separately" in one.out
-    assert "did you mean key-skew?" in slip.err
-
-
 def test_the_trigger_interval_of_an_event_log_is_given_on_the_command_line(diagnose):
     def interval(*more):
         told = diagnose("--from", RECORDED / "eventlog" / "eventlog_v2_local-1", "--json", *more)
