@@ -114,9 +114,7 @@ REFUSED = {
     "version": "no command 'version'; did you mean --version?",
     "status --nope": "unrecognized arguments: --nope; see ledgerops status --help",
     "--verison": "unrecognized arguments: --verison (did you mean --version?); see ledgerops --help",
-    "diagnose --form recording": (
-        "unrecognized arguments: --form (did you mean --from?); see ledgerops diagnose --help"
-    ),
+    "diagnose --form recording": "unrecognized arguments: --form (did you mean --from?); see ledgerops diagnose --help",
     "load search daily_counts --quik": (
         "unrecognized arguments: --quik (did you mean --quick?); see ledgerops load search --help"
     ),

@@ -98,9 +98,7 @@ REFUSED = {
     "--job daily_counts --rate 5 --duration 3": (
         "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     ),
-    "--job daily_counts --rate 5 --slo lag<5": (
-        "--slo 'lag<5': '5' is not a valid value; write 5s or 200ms or trigger"
-    ),
+    "--job daily_counts --rate 5 --slo lag<5": "--slo 'lag<5': '5' is not a valid value; write 5s or 200ms or trigger",
     "--load 0.9": "--load needs exactly one --job",
     "--job daily_counts --load 0.9": (
         "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"
