@@ -88,13 +88,12 @@ class Panel:
     warn: Limit | None = None
     bad: Limit | None = None
     low: bool = False
-    width: int = 8
+    width: int = 12  # half of the page
     height: int = 8
     stacked: bool = False  # only parts of one whole
     least: float | None = 0.0  # lower end of the axis
     most: float | None = None
     names: tuple[tuple[str, str], ...] = ()  # words for its values: `colour:word`
-    colours: tuple[tuple[str, str], ...] = ()  # of series, by their legend
     link: str | None = None  # uid of the page that a click on a series opens
     labels: tuple[Label, ...] = ()  # of a table, in their order
     order: tuple[str, ...] = ()  # of a table: titles of its sorting columns, largest value first (`low`: smallest)
@@ -193,3 +192,8 @@ def worst(expression: str, labels: str, least: bool = False, most: int = 5) -> s
     Below a plot of half the page there is room for the names of five."""
     pick, peak = ("bottomk", "min_over_time") if least else ("topk", "max_over_time")
     return f"{expression} and on ({labels}) {pick}({most}, {peak}(({expression})[$__range:] @ end()))"
+
+
+def largest(function: str, labels: str, expression: str, legend: str = "{{query}}", most: int = 5) -> Target:
+    """The `worst` series of an aggregation `by` the labels."""
+    return Target(worst(by(function, labels, expression), labels, most=most), legend)

@@ -25,8 +25,6 @@ def styled(made: Any, panel: Panel, site: Site) -> Any:
         made = made if panel.most is None else made.max(panel.most)
     if panel.names:
         made = made.mappings([mapping(panel.names)])
-    for name, colour in panel.colours:
-        made = made.override_by_name(name, [_fixed(colour)])
     return _STYLES[panel.kind](made, panel, site)
 
 
@@ -60,11 +58,6 @@ def mapping(names: Sequence[tuple[str, str]]) -> Any:
 def _thresholds(panel: Panel, site: Site) -> Any:
     found = [models.Threshold(value=value, color=colour) for value, colour in steps(panel, site)]
     return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(found)
-
-
-def _fixed(colour: str) -> Any:
-    value = {"mode": "fixed", "fixedColor": COLOURS[colour]}
-    return models.DynamicConfigValue(id_val="color", value=value)
 
 
 def _colour(made: Any, mode: models.FieldColorModeId) -> Any:

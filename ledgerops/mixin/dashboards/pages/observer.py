@@ -25,28 +25,23 @@ ROW = Row(
                 Column(DROPPED, "events dropped", bad=1.0, pixels=150),
                 Column(f"{ERRORS} or on ({EACH_DRIVER}) {NO_ERRORS}", "errors", warn=1.0, pixels=100),
                 Column(
-                    by("max", EACH_DRIVER, d("ledgerops_series_dropped_total")), "series left out", warn=1.0, pixels=130
+                    by("max", EACH_DRIVER, d("ledgerops_series_dropped_total")), "series left out", warn=1.0,
+                    pixels=130,
                 ),
                 Column(
-                    by("max", EACH_DRIVER, d("ledgerops_listener_queue_size")),
-                    "events waiting",
-                    warn=thresholds.WAITING_EVENTS,
-                    pixels=130,
+                    by("max", EACH_DRIVER, d("ledgerops_listener_queue_size")), "events waiting",
+                    warn=thresholds.WAITING_EVENTS, pixels=130,
                 ),
                 Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK_SECONDS, pixels=150),
                 Column(
-                    WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER_SHARE, cell="gauge", pixels=160
+                    WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER_SHARE, cell="gauge", pixels=160,
                 ),
                 Column(SCRAPE, "scrape", unit="s", warn=thresholds.SCRAPE_SECONDS, pixels=100),
             ),
             "short",
             "Events that were dropped because the queue was full, failures of collectors or rules, and series beyond a query's budget (setting series_per_query). The job itself is not affected. Then what observation costs: the mean time of a callback in Spark's listener thread, the share of one core that the worker thread uses, and the time of a scrape. Good: nothing missed, and no colour.",
-            kind="table",
-            labels=(Label("instance", "driver", None),),
-            order=("events dropped", "errors"),
-            width=24,
-            height=8,
-            empty="no driver answers",
+            kind="table", labels=(Label("instance", "driver", None),), order=("events dropped", "errors"), width=24,
+            height=8, empty="no driver answers",
         ),
     ),
-)
+)  # fmt: skip

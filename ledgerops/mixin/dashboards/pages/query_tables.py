@@ -23,14 +23,9 @@ ROW = Row(
     "How far is it in tables, files and queues?",
     (
         Panel(
-            "Unread versions, files and rows",
-            (_unread("versions"), _unread("files"), _unread("rows")),
-            "short",
+            "Unread versions, files and rows", (_unread("versions"), _unread("files"), _unread("rows")), "short",
             "What waits in the source: versions and files by the table's own history, files and rows as the source reports them. Good: back to 0 within a few trigger intervals.",
-            width=12,
-            empty="the source reports neither versions nor files",
-            waits=TABLES,
-            drill="delta",
+            empty="the source reports neither versions nor files", waits=TABLES, drill="delta",
         ),
         Panel(
             "Unread bytes, and the average file of the sink",
@@ -43,11 +38,9 @@ ROW = Row(
             ),
             "bytes",
             "Bytes that wait in the source, and the average size of the files that the query adds to its table. Good: unread bytes back to 0, files of megabytes; many files of a few kilobytes make every reader slow.",
-            width=12,
-            empty="the source reports no bytes, and the sink is neither a Delta nor an Iceberg table",
-            waits=TABLES,
+            empty="the source reports no bytes, and the sink is neither a Delta nor an Iceberg table", waits=TABLES,
             drill="delta",
         ),
     ),
     collapsed=True,
-)
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import EACH_DRIVER, Page, Panel, Row, Target, by, d, over, rate, worst
+from ledgerops.mixin.dashboards.model import EACH_DRIVER, Page, Panel, Row, Target, by, d, largest, over, rate, worst
 from ledgerops.mixin.dashboards.pages import observer
 
 EXECUTOR = f"{EACH_DRIVER}, executor"
@@ -24,35 +24,27 @@ MACHINE = Row(
     (
         Panel(
             "CPU in use, five highest",
-            (Target(worst(by("max", EACH_DRIVER, d("ledgerops_host_cpu_busy_ratio")), EACH_DRIVER), "{{instance}}"),),
-            "percentunit",
+            (largest("max", EACH_DRIVER, d("ledgerops_host_cpu_busy_ratio"), "{{instance}}"),), "percentunit",
             f"All cores of the machine. Good: below {thresholds.percent(thresholds.CPU)}; above that, every query on it slows down.",
-            warn=thresholds.CPU,
-            most=1.0,
-            width=12,
+            warn=thresholds.CPU, most=1.0,
         ),
         Panel(
             "CPU by process, five highest",
             (
-                Target(
-                    worst(
-                        by("sum", f"{EACH_DRIVER}, kind", rate(d("ledgerops_process_cpu_seconds_total"))),
-                        f"{EACH_DRIVER}, kind",
-                    ),
+                largest(
+                    "sum", f"{EACH_DRIVER}, kind", rate(d("ledgerops_process_cpu_seconds_total")),
                     "{{instance}} {{kind}}",
                 ),
             ),
             "suffix: cores",
             "Cores that the driver's Python, its JVM and its Python workers use. Good: in sum below the machine's cores.",
-            width=12,
         ),
         Panel(
             "Memory available, five lowest",
             (
                 Target(
                     worst(
-                        share("ledgerops_host_memory_available_bytes", "ledgerops_host_memory_bytes"),
-                        EACH_DRIVER,
+                        share("ledgerops_host_memory_available_bytes", "ledgerops_host_memory_bytes"), EACH_DRIVER,
                         least=True,
                     ),
                     "{{instance}}",
@@ -60,33 +52,19 @@ MACHINE = Row(
             ),
             "percentunit",
             f"Memory that can be given without swapping. Good: above {thresholds.percent(thresholds.FREE)}.",
-            warn=thresholds.FREE,
-            low=True,
-            most=1.0,
-            width=12,
+            warn=thresholds.FREE, low=True, most=1.0,
         ),
         Panel(
             "Memory by process, five largest",
-            (
-                Target(
-                    worst(
-                        by("sum", f"{EACH_DRIVER}, kind", d("ledgerops_process_memory_bytes")), f"{EACH_DRIVER}, kind"
-                    ),
-                    "{{instance}} {{kind}}",
-                ),
-            ),
-            "bytes",
-            "Resident memory. Good: a plateau.",
-            width=12,
+            (largest("sum", f"{EACH_DRIVER}, kind", d("ledgerops_process_memory_bytes"), "{{instance}} {{kind}}"),),
+            "bytes", "Resident memory. Good: a plateau.",
         ),
         Panel(
             "Disk free, ten lowest",
             (
                 Target(
                     worst(
-                        share("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes"),
-                        EACH_DRIVER,
-                        least=True,
+                        share("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes"), EACH_DRIVER, least=True,
                         most=10,
                     ),
                     "{{instance}}",
@@ -94,58 +72,37 @@ MACHINE = Row(
             ),
             "percentunit",
             f"Free space on the disk that ledgerops records to. Good: above {thresholds.percent(thresholds.FREE)}.",
-            warn=thresholds.FREE,
-            low=True,
-            most=1.0,
-            width=24,
-            height=6,
+            warn=thresholds.FREE, low=True, most=1.0, width=24, height=6,
         ),
     ),
-)
+)  # fmt: skip
 EXECUTORS = Row(
     "Do the executors have room?",
     (
         Panel(
-            "Executor load, five highest",
-            (Target(worst(LOAD, EXECUTOR), NAME),),
-            "percentunit",
+            "Executor load, five highest", (Target(worst(LOAD, EXECUTOR), NAME),), "percentunit",
             f"Task time over cores. One executor far above the others is scheduler skew. Good: below {thresholds.percent(thresholds.FULL)} and alike.",
-            warn=thresholds.FULL,
-            width=12,
-            empty="no executor has reported",
+            warn=thresholds.FULL, empty="no executor has reported",
         ),
         Panel(
-            "Garbage collection, five highest",
-            (Target(worst(COLLECTING, EXECUTOR), NAME),),
-            "percentunit",
+            "Garbage collection, five highest", (Target(worst(COLLECTING, EXECUTOR), NAME),), "percentunit",
             f"Share of the task time that goes into garbage collection. Good: below {thresholds.percent(thresholds.GC)}.",
-            warn=thresholds.GC,
-            width=12,
-            empty="no executor has reported",
+            warn=thresholds.GC, empty="no executor has reported",
         ),
         Panel(
-            "Highest heap use, five largest",
-            (Target(worst(HEAP, EXECUTOR), NAME),),
-            "bytes",
+            "Highest heap use, five largest", (Target(worst(HEAP, EXECUTOR), NAME),), "bytes",
             "The highest heap use that each executor has reported. Good: below the executor's memory.",
-            width=12,
-            waits="an executor that reports its peak",
-            drill="gc-pressure",
+            waits="an executor that reports its peak", drill="gc-pressure",
         ),
         Panel(
-            "Failed tasks",
-            (Target(worst(by("sum", EXECUTOR, rate(d("ledgerops_executor_failed_tasks_total"))), EXECUTOR), NAME),),
-            "suffix: tasks/s",
-            "Tasks that failed, by executor. Good: 0.",
-            warn=thresholds.ANY,
-            width=12,
+            "Failed tasks", (largest("sum", EXECUTOR, rate(d("ledgerops_executor_failed_tasks_total")), NAME),),
+            "suffix: tasks/s", "Tasks that failed, by executor. Good: 0.", warn=thresholds.ANY,
             empty="no executor has reported",
         ),
     ),
-)
+)  # fmt: skip
 PAGE = Page(
-    uid="ledgerops-resources",
-    title="ledgerops / Resources and observer",
+    uid="ledgerops-resources", title="ledgerops / Resources and observer",
     help="Machines, executors and processes of the drivers, and what observation costs and missed.",
     rows=(MACHINE, EXECUTORS, observer.ROW),
-)
+)  # fmt: skip

@@ -15,6 +15,7 @@ from ledgerops.mixin.dashboards.model import (
     Target,
     by,
     elapsed,
+    largest,
     recorded,
     worst,
 )
@@ -37,8 +38,7 @@ def burn(window: str) -> Target:
 
 
 PAGE = Page(
-    uid="ledgerops-slo",
-    title="ledgerops / SLO and alerts",
+    uid="ledgerops-slo", title="ledgerops / SLO and alerts",
     help="The alerts that fire with their runbooks, and the freshness objective of each query with its error budget.",
     rows=(
         Row(
@@ -49,15 +49,11 @@ PAGE = Page(
                     (
                         Column(
                             or_none(by("max", ALERT, severity(FIRING)), WATCHDOG, "app", "no alert is firing"),
-                            "severity",
-                            names=FOUND_OR_NONE,
-                            cell="background",
-                            pixels=110,
+                            "severity", names=FOUND_OR_NONE, cell="background", pixels=110,
                         ),
                         elapsed(
                             by(
-                                "max",
-                                ALERT,
+                                "max", ALERT,
                                 f"(time() - {SINCE}) and ignoring (alertstate) {FIRING.replace(' [severity],', '')}",
                             ),
                             "firing for",
@@ -68,17 +64,11 @@ PAGE = Page(
                     kind="table",
                     labels=(
                         Label("alertname", "alert", 230, (OPEN_PROBLEM,)),
-                        Label("query", "query", 250, (OPEN_QUERY_OF_ALERT,)),
-                        Label("app", "application", 250),
-                        Label("instance", "driver", None),
-                        Label("problem", "problem", hidden=True),
+                        Label("query", "query", 250, (OPEN_QUERY_OF_ALERT,)), Label("app", "application", 250),
+                        Label("instance", "driver", None), Label("problem", "problem", hidden=True),
                     ),
-                    order=("severity", "firing for"),
-                    width=24,
-                    height=9,
-                    empty="alert rules are not evaluated",
-                    waits="an alert",
-                    drill="crash",
+                    order=("severity", "firing for"), width=24, height=9, empty="alert rules are not evaluated",
+                    waits="an alert", drill="crash",
                 ),
             ),
         ),
@@ -86,29 +76,16 @@ PAGE = Page(
             "How much of the error budget is left?",
             (
                 Panel(
-                    "Error budget left, ten lowest",
-                    (Target(f"sort(bottomk(10, {LEFT}))", "{{query}} {{app}}"),),
+                    "Error budget left, ten lowest", (Target(f"sort(bottomk(10, {LEFT}))", "{{query}} {{app}}"),),
                     "percentunit",
                     f"What is left of the period's allowance of bad time; below 0 the objective is missed. Good: above {thresholds.percent(thresholds.BUDGET_LEFT)}.",
-                    kind="bargauge",
-                    warn=thresholds.BUDGET_LEFT,
-                    bad=0.0,
-                    low=True,
-                    most=1.0,
-                    width=12,
-                    height=9,
+                    kind="bargauge", warn=thresholds.BUDGET_LEFT, bad=0.0, low=True, most=1.0, height=9,
                     empty="the recording rules are not evaluated",
                 ),
                 Panel(
-                    "Burn rate of the chosen queries",
-                    (burn("5m"), burn("1h"), burn("6h")),
-                    "short",
+                    "Burn rate of the chosen queries", (burn("5m"), burn("1h"), burn("6h")), "short",
                     f"How many times faster than allowed the worst of the chosen queries burns its budget. Good: below 1; at {thresholds.FAST_BURN:g} over an hour LedgerFreshnessPage fires.",
-                    warn=1.0,
-                    bad=thresholds.FAST_BURN,
-                    width=12,
-                    height=9,
-                    empty="the recording rules are not evaluated",
+                    warn=1.0, bad=thresholds.FAST_BURN, height=9, empty="the recording rules are not evaluated",
                 ),
             ),
         ),
@@ -117,28 +94,16 @@ PAGE = Page(
             (
                 Panel(
                     "Freshness, five oldest",
-                    (Target(worst(by("max", ONE, recorded("query:freshness:seconds")), ONE), "{{query}} {{app}}"),),
-                    "s",
+                    (largest("max", ONE, recorded("query:freshness:seconds"), "{{query}} {{app}}"),), "s",
                     "Age of the oldest unread row, or the time since the query was last heard of. Good: below the objective.",
-                    bad=thresholds.stale_seconds,
-                    width=12,
-                    link="ledgerops-query",
-                    empty="no query is running",
+                    bad=thresholds.stale_seconds, link="ledgerops-query", empty="no query is running",
                 ),
                 Panel(
                     "Bad time in the last hour, five largest",
-                    (
-                        Target(
-                            worst(by("max", ONE, recorded("query:freshness_bad:ratio_1h")), ONE), "{{query}} {{app}}"
-                        ),
-                    ),
+                    (largest("max", ONE, recorded("query:freshness_bad:ratio_1h"), "{{query}} {{app}}"),),
                     "percentunit",
                     "Share of the last hour in which results were too old or the query was not running. Good: 0; from the upper line on LedgerFreshnessPage fires.",
-                    warn=thresholds.slow_burn,
-                    bad=thresholds.fast_burn,
-                    most=1.0,
-                    width=12,
-                    link="ledgerops-query",
+                    warn=thresholds.slow_burn, bad=thresholds.fast_burn, most=1.0, link="ledgerops-query",
                     empty="the recording rules are not evaluated",
                 ),
             ),
@@ -154,17 +119,11 @@ PAGE = Page(
                             "{{alertname}} {{query}}{{instance}}",
                         ),
                     ),
-                    "short",
-                    "When each alert fired; names without the prefix Ledger. Good: none.",
-                    kind="state-timeline",
-                    names=FOUND_OR_NONE,
-                    width=24,
-                    height=9,
-                    empty="alert rules are not evaluated",
-                    waits="an alert",
-                    drill="crash",
+                    "short", "When each alert fired; names without the prefix Ledger. Good: none.",
+                    kind="state-timeline", names=FOUND_OR_NONE, width=24, height=9,
+                    empty="alert rules are not evaluated", waits="an alert", drill="crash",
                 ),
             ),
         ),
     ),
-)
+)  # fmt: skip
