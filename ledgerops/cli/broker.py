@@ -25,19 +25,10 @@ CHECK_SECONDS = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--port",
-        type=port,
-        default=DEFAULT_PORT,
-        help=f"port for clients (default {DEFAULT_PORT}; 0 takes any free one)",
-    )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="FOLDER",
-        help=f"where the broker keeps its data and logs (default {DEFAULT_FOLDER})",
-    )
+    parser.add_argument("--port", type=port, default=DEFAULT_PORT,
+        help=f"port for clients (default {DEFAULT_PORT}; 0 takes any free one)")  # fmt: skip
+    parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER",
+        help=f"where the broker keeps its data and logs (default {DEFAULT_FOLDER})")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -52,30 +52,12 @@ def load(text: str) -> Load:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     input_args.add_arguments(parser)
-    add(
-        "--load",
-        type=load,
-        action="append",
-        default=[],
-        metavar="2x|ROWS",
-        help="estimate for this load: a factor, or rows a second; repeatable",
-    )
-    add(
-        "--trigger",
-        type=seconds,
-        action="append",
-        default=[],
-        metavar="TIME",
-        help="estimate for this trigger interval; repeatable",
-    )
-    add(
-        "--cores",
-        type=cores,
-        action="append",
-        default=[],
-        metavar="N",
-        help="estimate for this number of cores; repeatable",
-    )
+    add("--load", type=load, action="append", default=[], metavar="2x|ROWS",
+        help="estimate for this load: a factor, or rows a second; repeatable")  # fmt: skip
+    add("--trigger", type=seconds, action="append", default=[], metavar="TIME",
+        help="estimate for this trigger interval; repeatable")  # fmt: skip
+    add("--cores", type=cores, action="append", default=[], metavar="N",
+        help="estimate for this number of cores; repeatable")  # fmt: skip
     add(
         "--freshness",
         type=seconds,

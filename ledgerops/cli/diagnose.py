@@ -48,34 +48,17 @@ WATCH_SECONDS = 5.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     input_args.add_arguments(parser)
-    add(
-        "--since",
-        metavar="TIME|LENGTH",
-        help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)",
-    )
-    add(
-        "--trigger",
-        metavar="TIME",
-        type=seconds,
-        help="trigger interval (2s, 1m), if the source does not record it, such as an event log",
-    )
+    add("--since", metavar="TIME|LENGTH",
+        help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)")  # fmt: skip
+    add("--trigger", metavar="TIME", type=seconds,
+        help="trigger interval (2s, 1m), if the source does not record it, such as an event log")  # fmt: skip
     add("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
     add("--timeline", action="store_true", help="show what started when, and what followed from it")
-    add(
-        "--watch",
-        metavar="SECONDS",
-        nargs="?",
-        type=seconds,
-        const=WATCH_SECONDS,
-        help=f"repeat every SECONDS (default {WATCH_SECONDS:.0f}) until Ctrl-C",
-    )
+    add("--watch", metavar="SECONDS", nargs="?", type=seconds, const=WATCH_SECONDS,
+        help=f"repeat every SECONDS (default {WATCH_SECONDS:.0f}) until Ctrl-C")  # fmt: skip
     add("--min-severity", choices=SEVERITIES, default="info", help="hide findings below this severity (default info)")
-    add(
-        "--fail-on",
-        choices=SEVERITIES,
-        default="warning",
-        help="exit with code 1 at this severity or above (default warning)",
-    )
+    add("--fail-on", choices=SEVERITIES, default="warning",
+        help="exit with code 1 at this severity or above (default warning)")  # fmt: skip
     add("-v", "--verbose", action="store_true", help="all evidence, further steps, and why other causes are ruled out")
     add("--json", action="store_true", help="print the diagnosis document and nothing else")
 

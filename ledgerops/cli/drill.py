@@ -38,18 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
     add("--list", action="store_true", help="list the drills and exit")
     add("--out", type=Path, default=OUT, metavar="FOLDER", help=f"folder of the results (default {OUT})")
-    add(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="seed for drawing drills; with NAME, for their random names (default 1)",
-    )
+    add("--seed", type=int, metavar="N",
+        help="seed for drawing drills; with NAME, for their random names (default 1)")  # fmt: skip
     add("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
-    add(
-        "--remedies",
-        action="store_true",
-        help="with --seed: take the steps that verdicts advise, and measure again",
-    )
+    add("--remedies", action="store_true",
+        help="with --seed: take the steps that verdicts advise, and measure again")  # fmt: skip
     add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")
     add("--score", type=Path, nargs="+", metavar="FOLDER", help="run no drill: score folders of results again")
     add("--export", type=Path, metavar="FOLDER", help="write the drawn drills in the folders of --score as a data set")
@@ -61,17 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --export: seeds for development, besides those that the rules have seen; others are for tests",
     )
-    add(
-        "--held-back",
-        type=Path,
-        metavar="FILE",
-        help="with --export: lines of a seed and a salt, to be named by their SHA-256 only",
-    )
-    add(
-        "--reveal",
-        action="store_true",
-        help="with --held-back: write these seeds and no others, and name them with their salts",
-    )
+    add("--held-back", type=Path, metavar="FILE",
+        help="with --export: lines of a seed and a salt, to be named by their SHA-256 only")  # fmt: skip
+    add("--reveal", action="store_true",
+        help="with --held-back: write these seeds and no others, and name them with their salts")  # fmt: skip
     add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
     add("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
     add("--save", type=Path, metavar="FOLDER", help="save the recordings there, compressed, as test cases")

@@ -31,9 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--launcher", action="version", version=str(launcher), help="print the path for spark-submit")
     parser.set_defaults(prepare=prepare)
     # one argument, since of two argparse takes a -- from between them
-    parser.add_argument(
-        "script", nargs=argparse.PARSER, metavar="SCRIPT", help="the PySpark script, followed by its own arguments"
-    )
+    parser.add_argument("script", nargs=argparse.PARSER, metavar="SCRIPT",
+        help="the PySpark script, followed by its own arguments")  # fmt: skip
 
 
 def prepare(args: argparse.Namespace) -> None:

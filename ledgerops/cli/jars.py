@@ -30,13 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("connector", "delta", "broker"),
         help="print the paths of these jars: comma-separated for spark.jars, or the broker's as a class path",
     )
-    parser.add_argument(
-        "--settings",
-        type=Path,
-        metavar="FILE",
-        default=os.environ.get(SETTINGS),
-        help=f"an ivysettings.xml, for repositories behind a mirror (default ${SETTINGS})",
-    )
+    parser.add_argument("--settings", type=Path, metavar="FILE", default=os.environ.get(SETTINGS),
+        help=f"an ivysettings.xml, for repositories behind a mirror (default ${SETTINGS})")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

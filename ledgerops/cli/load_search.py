@@ -41,12 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("job", metavar="JOB", help="the job (see ledgerops jobs)")
     add("--min", type=factor, metavar="ROWS", help="lowest rate to try, in rows a second")
     add("--max", type=factor, metavar="ROWS", help="highest rate to try; with both given, the ramp is skipped")
-    add(
-        "--precision",
-        type=factor,
-        metavar="SHARE",
-        help="width of the final interval as a share of the rate (default 0.1, quick 0.2)",
-    )
+    add("--precision", type=factor, metavar="SHARE",
+        help="width of the final interval as a share of the rate (default 0.1, quick 0.2)")  # fmt: skip
     add("--repeat", type=whole, metavar="N", help="trials at each end of the interval (default 3, quick 1)")
     add("--trial", type=seconds, metavar="TIME", help="measured part of each trial (default 30s, quick 24s)")
     add("--quick", action="store_true", help="a rough answer in about five minutes")

@@ -56,33 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("plan", nargs="?", metavar="PLAN", help="load plan, by name or path (see ledgerops plans)")
     add("--job", action="append", metavar="JOB", help="job or group; repeatable (default: those of ledgerops run)")
     add("--rate", type=factor, metavar="ROWS", help="a fixed rate in rows a second, instead of a plan")
-    add(
-        "--load",
-        type=factor,
-        metavar="SHARE",
-        help="a share of the rate that load search found for the job, instead of a plan",
-    )
-    add(
-        "--manifest",
-        type=Path,
-        metavar="FILE",
-        help="run no job; judge jobs that read what ledgerops load sent to Kafka",
-    )
+    add("--load", type=factor, metavar="SHARE",
+        help="a share of the rate that load search found for the job, instead of a plan")  # fmt: skip
+    add("--manifest", type=Path, metavar="FILE",
+        help="run no job; judge jobs that read what ledgerops load sent to Kafka")  # fmt: skip
     add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
     add("--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest")
     add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
-    add(
-        "--duration",
-        type=seconds,
-        metavar="TIME",
-        help=f"length of the measured part (default {DURATION_SECONDS:.0f}s)",
-    )
-    add(
-        "--warm-up",
-        type=seconds,
-        metavar="TIME",
-        help=f"length of the warm-up, which is not measured (default {WARM_UP_SECONDS:.0f}s for a plan)",
-    )
+    add("--duration", type=seconds, metavar="TIME",
+        help=f"length of the measured part (default {DURATION_SECONDS:.0f}s)")  # fmt: skip
+    add("--warm-up", type=seconds, metavar="TIME",
+        help=f"length of the warm-up, which is not measured (default {WARM_UP_SECONDS:.0f}s for a plan)")  # fmt: skip
     loadtest_args.add_arguments(parser)
     parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
 

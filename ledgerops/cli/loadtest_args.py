@@ -39,27 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="objective, such as 'p99 latency < 5s', 'batch < trigger' or 'state < 200MB'; repeatable "
         "(default: lag slope <= 1%%, p99 latency under the freshness objective, batch < trigger, state growth < 10%%)",
     )
-    add(
-        "--freshness",
-        type=seconds,
-        default=FRESHNESS_OBJECTIVE_SECONDS,
-        metavar="TIME",
+    add("--freshness", type=seconds, default=FRESHNESS_OBJECTIVE_SECONDS, metavar="TIME",
         help="freshness objective: maximum age of results, for the default objectives "
-        f"(default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
-    )
-    add(
-        "--trigger",
-        type=seconds,
-        default=TRIGGER_SECONDS,
-        metavar="TIME",
-        help=f"trigger interval (default {TRIGGER_SECONDS:g}s)",
-    )
-    add(
-        "--cores",
-        type=cores,
-        default=CORES,
-        help=f"cores for Spark, and number of shuffle partitions (default {CORES})",
-    )
+        f"(default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)")  # fmt: skip
+    add("--trigger", type=seconds, default=TRIGGER_SECONDS, metavar="TIME",
+        help=f"trigger interval (default {TRIGGER_SECONDS:g}s)")  # fmt: skip
+    add("--cores", type=cores, default=CORES,
+        help=f"cores for Spark, and number of shuffle partitions (default {CORES})")  # fmt: skip
     add("--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for results (default runs)")
     add("--json", action="store_true", help="print one JSON document and nothing else")
 

@@ -45,34 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--exporter", action="append", default=[], metavar="URL", help="exporter to ask for a diagnosis; repeatable")
     add("--prometheus", metavar="URL", help="Prometheus server, used to find the driver that runs a query")
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add(
-        "--port",
-        type=port,
-        default=DEFAULT_PORT,
-        help=f"port to listen on (default {DEFAULT_PORT}; 0 for any free port)",
-    )
-    add(
-        "--exporter-scheme",
-        choices=("http", "https"),
-        default="http",
-        help="scheme of drivers found through Prometheus (default http)",
-    )
+    add("--port", type=port, default=DEFAULT_PORT,
+        help=f"port to listen on (default {DEFAULT_PORT}; 0 for any free port)")  # fmt: skip
+    add("--exporter-scheme", choices=("http", "https"), default="http",
+        help="scheme of drivers found through Prometheus (default http)")  # fmt: skip
     add("--token-file", metavar="FILE", help="file with the bearer token that Alertmanager must send")
     add("--tls-certificate", metavar="FILE", help="PEM file with the server's certificate; turns TLS on")
     add("--tls-key", metavar="FILE", help="PEM file with its private key")
-    add(
-        "--tls-client-ca",
-        metavar="FILE",
-        help="PEM file with the CA of client certificates, which are then required",
-    )
+    add("--tls-client-ca", metavar="FILE",
+        help="PEM file with the CA of client certificates, which are then required")  # fmt: skip
     for server in ("exporter", "prometheus"):
         name = "exporters" if server == "exporter" else "Prometheus"
         add(f"--{server}-token-file", metavar="FILE", help=f"file with the bearer token to send to {name}")
         add(f"--{server}-user", metavar="NAME", help=f"user name to send to {name}")
         add(f"--{server}-password-file", metavar="FILE", help="file with the password of that user")
-    add(
-        "--client-certificate", metavar="FILE", help="PEM file with the client certificate for exporters and Prometheus"
-    )
+    add("--client-certificate", metavar="FILE",
+        help="PEM file with the client certificate for exporters and Prometheus")  # fmt: skip
     add("--client-key", metavar="FILE", help="PEM file with its private key")
     add(
         "--token-host",

@@ -32,13 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--check", action="store_true", help="write nothing; list files that differ and exit with code 1")
     add("--out", type=Path, metavar="FOLDER", help="folder to write to")
     add("--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)")
-    add(
-        "--format",
-        choices=FORMATS,
-        default="files",
+    add("--format", choices=FORMATS, default="files",
         help="kubernetes writes manifests instead: rules and monitors for the Prometheus operator, dashboard "
-        "ConfigMaps, NetworkPolicies, and ledgerops notify; needs --out",
-    )
+        "ConfigMaps, NetworkPolicies, and ledgerops notify; needs --out")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -63,12 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this (default 1)")
     add("--rate", type=rate, metavar="ROWS", help="rows per second of a replay (default 500; 0 reads all at once)")
     source_sink_args.add_arguments(parser)
-    add(
-        "--accounts-url",
-        metavar="URL",
+    add("--accounts-url", metavar="URL",
         help="database for account_lookup: postgresql://user@host:port/database or sqlite:///path "
-        "(default: a local file of the plan's or the bank's accounts)",
-    )
+        "(default: a local file of the plan's or the bank's accounts)")  # fmt: skip
     add("--risk-url", metavar="URL", help="service for risk_scores, http://host:port (default: a local one)")
     add(
         "--trigger",
@@ -77,51 +74,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help=f"trigger interval (default {TRIGGER_SECONDS:g}s); 0 starts each batch as soon as the last one ends",
     )
-    add(
-        "--max-rows-per-trigger",
-        type=whole,
-        metavar="ROWS",
-        help="maximum rows per batch (default: no limit; after a restart 50000)",
-    )
-    add(
-        "--lateness",
-        type=seconds,
-        metavar="TIME",
-        help="allowed lateness of jobs with a watermark, such as 48h (default 1m; 48h for a replay)",
-    )
+    add("--max-rows-per-trigger", type=whole, metavar="ROWS",
+        help="maximum rows per batch (default: no limit; after a restart 50000)")  # fmt: skip
+    add("--lateness", type=seconds, metavar="TIME",
+        help="allowed lateness of jobs with a watermark, such as 48h (default 1m; 48h for a replay)")  # fmt: skip
     _add_surroundings(parser)
 
 
 def _add_surroundings(parser: argparse.ArgumentParser) -> None:
     """Options that say when a run ends, where it runs and what it leaves behind."""
     add = parser.add_argument
-    add(
-        "--until-caught-up",
-        action="store_true",
-        help="stop when every job has read what Kafka's topics or the landing folder held at the start",
-    )
+    add("--until-caught-up", action="store_true",
+        help="stop when every job has read what Kafka's topics or the landing folder held at the start")  # fmt: skip
     add("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
     add("--out", type=shared_folder, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)")
     add("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
     add("--cores", type=cores, default=2, help="number of cores and of shuffle partitions (default 2)")
     add("--master", help="run on this Spark master instead of this machine; --out must be a folder that it shares")
     add("--executor-python", metavar="PATH", help="Python of the executors (default: PYSPARK_PYTHON, or this one)")
-    add(
-        "--conf",
-        type=spark_property,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="Spark setting, such as spark.executor.memory=4g; may be repeated",
-    )
+    add("--conf", type=spark_property, action="append", default=[], metavar="NAME=VALUE",
+        help="Spark setting, such as spark.executor.memory=4g; may be repeated")  # fmt: skip
     add("--properties-file", type=Path, metavar="FILE", help="file with Spark settings, in the format of spark-submit")
     add("--no-view", action="store_true", help="print nothing while running")
-    add(
-        "--record",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="write a recording for ledgerops diagnose (default)",
-    )
+    add("--record", action=argparse.BooleanOptionalAction, default=True,
+        help="write a recording for ledgerops diagnose (default)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

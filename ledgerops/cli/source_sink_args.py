@@ -33,37 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="properties file of the Kafka client, such as security.protocol and sasl.password (librdkafka names)",
     )
     add("--topic-prefix", metavar="TEXT", help="prefix of every topic name")
-    add(
-        "--start",
-        metavar="WHEN",
+    add("--start", metavar="WHEN",
         help="where a job without a checkpoint starts reading in Kafka: earliest (default), latest, or a record time "
-        "like 2024-03-01T10:00:00Z",
-    )
-    add(
-        "--allow-data-loss",
-        action="store_true",
-        help="continue when Kafka has deleted unread records; without it the query fails",
-    )
+        "like 2024-03-01T10:00:00Z")  # fmt: skip
+    add("--allow-data-loss", action="store_true",
+        help="continue when Kafka has deleted unread records; without it the query fails")  # fmt: skip
     add("--landing", type=Path, metavar="FOLDER", help="for --source files: JSON lines in FOLDER/TABLE/*.jsonl")
-    add(
-        "--max-files-per-trigger",
-        type=whole,
-        metavar="FILES",
-        help="maximum files per batch from a landing folder (default: no limit; 100 after a restart)",
-    )
-    add(
-        "--sink",
-        choices=("parquet", "delta", "kafka", "postgres"),
-        default="parquet",
+    add("--max-files-per-trigger", type=whole, metavar="FILES",
+        help="maximum files per batch from a landing folder (default: no limit; 100 after a restart)")  # fmt: skip
+    add("--sink", choices=("parquet", "delta", "kafka", "postgres"), default="parquet",
         help="where jobs write (default parquet); with delta silver (masked_transactions) reads the table of bronze "
-        "(landed_transactions) and gold (daily_counts) that of silver, where they run together",
-    )
-    add(
-        "--postgres",
-        metavar="URL",
+        "(landed_transactions) and gold (daily_counts) that of silver, where they run together")  # fmt: skip
+    add("--postgres", metavar="URL",
         help=f"postgresql://user:password@host:port/database for --sink postgres (default ${POSTGRES}; the "
-        "variable keeps the password out of process lists)",
-    )
+        "variable keeps the password out of process lists)")  # fmt: skip
 
 
 def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:

@@ -34,21 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--bootstrap-servers", required=True, metavar="HOST:PORT", help="Kafka brokers, comma-separated")
     add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
     add("--prefix", default="", help="prefix of every topic name")
-    add(
-        "--replication",
-        type=whole,
-        default=-1,
-        metavar="N",
-        help="replication factor of new topics (default: the broker's)",
-    )
+    add("--replication", type=whole, default=-1, metavar="N",
+        help="replication factor of new topics (default: the broker's)")  # fmt: skip
     add("--postgres", metavar="URL", help="also load the tables customers and accounts of this database")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--data",
-        type=Path,
-        metavar="FOLDER",
-        help="load customers.csv and accounts.csv from this folder (default $LEDGEROPS_DATA)",
-    )
+    source.add_argument("--data", type=Path, metavar="FOLDER",
+        help="load customers.csv and accounts.csv from this folder (default $LEDGEROPS_DATA)")  # fmt: skip
     source.add_argument("--plan", metavar="NAME|PATH", help="load generated customers and accounts for this load plan")
     add("--check", action="store_true", help="only report which topics exist; create and load nothing")
 

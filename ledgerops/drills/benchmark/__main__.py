@@ -31,13 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("data", type=Path, metavar="DATA", help="folder of the data set")
     add("--split", default=TEST, choices=SPLITS, help=f"cases that are answered and scored (default {TEST})")
     add("--environment", type=Path, default=Path(".venv-benchmark"), metavar="FOLDER", help="of the packages of others")
-    add(
-        "--out",
-        type=Path,
-        default=Path("runs") / "benchmark-answers",
-        metavar="FOLDER",
-        help="answers and figures go there",
-    )
+    add("--out", type=Path, default=Path("runs") / "benchmark-answers", metavar="FOLDER",
+        help="answers and figures go there")  # fmt: skip
     add("--only", nargs="+", metavar="METHOD", help="run these, and take the others from OUT")
     add("--publish", type=Path, metavar="FILE", help="write the results between the marks of a page")
     args = parser.parse_args(arguments)
