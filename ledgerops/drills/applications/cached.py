@@ -28,10 +28,4 @@ def fill():
 
 
 threading.Thread(target=fill, daemon=True).start()
-
-
-def begin():
-    return outside.start(rows.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.foreachBatch(outside.deliver), opts))

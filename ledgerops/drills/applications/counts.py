@@ -8,10 +8,4 @@ opts = outside.options()
 spark = outside.session("counts", opts)
 rows = outside.rows(spark, opts).withWatermark("event_time", opts.delay)
 counts = rows.groupBy(F.window("event_time", opts.window), "key").agg(F.count("*").alias("n"), F.sum("amount"))
-
-
-def begin():
-    return outside.start(counts.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(counts.writeStream.foreachBatch(outside.deliver), opts))

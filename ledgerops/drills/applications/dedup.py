@@ -10,10 +10,4 @@ if opts.delay:
     rows = rows.withWatermark("event_time", opts.delay).dropDuplicates(["id", "event_time"])
 else:
     rows = rows.dropDuplicates(["id"])
-
-
-def begin():
-    return outside.start(rows.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.foreachBatch(outside.deliver), opts))

@@ -55,10 +55,5 @@ class Devices(DataSource):
 
 spark.dataSource.register(Devices)
 rows = spark.readStream.format("devices").option("rate", opts.rate).option("began", repr(time.time())).load()
-
-
-def begin():
-    return outside.start(rows.where("amount > 1").writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+rows = rows.where("amount > 1")
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.foreachBatch(outside.deliver), opts))

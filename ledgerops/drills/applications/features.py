@@ -20,10 +20,4 @@ def feature(key, amount):
 
 
 rows = outside.rows(spark, opts).withColumn("feature", feature("key", "amount"))
-
-
-def begin():
-    return outside.start(rows.writeStream.format("parquet").option("path", opts.output), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.format("parquet").option("path", opts.output), opts))

@@ -11,10 +11,4 @@ rows = outside.rows(spark, opts).join(F.broadcast(known), "key", "left")
 if opts.wait:
     whole, part = divmod(round(opts.wait * 1_000_000), 1_000_000)
     rows = rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {whole}L, {part})"))
-
-
-def begin():
-    return outside.start(rows.writeStream.format("noop"), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.format("noop"), opts))

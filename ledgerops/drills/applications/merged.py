@@ -10,10 +10,4 @@ web = outside.rows(spark, opts).withColumn("branch", F.lit("web")).withWatermark
 shop = outside.rows(spark, opts, opts.second).withColumn("branch", F.lit("shop"))
 rows = web.union(shop.withWatermark("event_time", opts.delay))
 counts = rows.groupBy(F.window("event_time", opts.window), "branch", "key").count()
-
-
-def begin():
-    return outside.start(counts.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(counts.writeStream.foreachBatch(outside.deliver), opts))

@@ -16,10 +16,4 @@ joined = orders.join(
     payments,
     F.expr("id = paid AND paid_at BETWEEN event_time - INTERVAL 10 SECONDS AND event_time + INTERVAL 10 SECONDS"),
 )
-
-
-def begin():
-    return outside.start(joined.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(joined.writeStream.foreachBatch(outside.deliver), opts))

@@ -20,10 +20,4 @@ def ask(parts):
 
 rows = outside.rows(spark, opts)
 asked = rows.repartition(6).mapInPandas(ask, rows.schema)
-
-
-def begin():
-    return outside.start(asked.writeStream.format("noop"), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(asked.writeStream.format("noop"), opts))

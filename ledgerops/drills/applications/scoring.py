@@ -19,10 +19,4 @@ def score(amount: pd.Series) -> pd.Series:
 
 
 rows = outside.rows(spark, opts).withColumn("score", score("amount"))
-
-
-def begin():
-    return outside.start(rows.writeStream.format("noop"), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.format("noop"), opts))

@@ -24,10 +24,4 @@ totals = (
     .groupBy("key")
     .applyInPandasWithState(total, "key STRING, n LONG", "n LONG", "update", "NoTimeout")
 )
-
-
-def begin():
-    return outside.start(totals.writeStream.outputMode("update").format("noop"), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(totals.writeStream.outputMode("update").format("noop"), opts))

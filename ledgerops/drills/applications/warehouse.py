@@ -7,10 +7,4 @@ from pyspark.sql import functions as F
 opts = outside.options()
 spark = outside.session("warehouse", opts)
 rows = outside.rows(spark, opts).where("amount >= 0").withColumn("tax", F.round(F.col("amount") * 0.21, 2))
-
-
-def begin():
-    return outside.start(rows.writeStream.foreachBatch(outside.deliver), opts)
-
-
-outside.serve(spark, opts, begin)
+outside.serve(spark, opts, lambda: outside.start(rows.writeStream.foreachBatch(outside.deliver), opts))
