@@ -70,7 +70,6 @@ def _run(args: argparse.Namespace) -> None:
         misses = page.misses(truths, answers)
         sample = page.sample_of(args.split, truths)
         page.publish(args.publish, page.section(results, ablations, confidence, misses, sample, today(), machine()))
-        args.publish.with_name(page.PICTURE).write_text(calibration.picture(confidence), "utf-8")
         print(f"wrote {args.publish}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledgerops.analysis.html.plot import Bar, Figure, Line, Panel, Point, svg
 from ledgerops.drills.benchmark.score import share
 
 # the confidences that rules state are at most a few values: 0.5 (unsure), 0.8 (likely), 0.95 (clear), and shares
@@ -62,39 +61,3 @@ def bins(found: Iterable[Claim]) -> list[Bin]:
             said = sum(claim.confidence for claim in some) / len(some)
             result.append(Bin(low, high, said, len(some), true, (given["low"], given["high"])))
     return result
-
-
-def picture(found: Sequence[Bin]) -> str:
-    """How often first causes were true over how sure they were said to be, as an SVG file."""
-    bars = [
-        Bar(each.low, each.high, (("p-rest", each.of),), f"{each.of} first causes, {each.true} of them true")
-        for each in found
-    ]
-    ends = [
-        Line(
-            "95 % interval" if number == 0 else "", "l2", [(each.said, each.interval[0]), (each.said, each.interval[1])]
-        )
-        for number, each in enumerate(found)
-    ]
-    shares = Panel(
-        "share of the first causes that are true",
-        lambda value: f"{value:.0%}",
-        1.0,
-        lines=[Line("as said", "median", [(0.0, 0.0), (1.0, 1.0)]), *ends],
-        points=[Point(each.said, each.true / each.of, "held") for each in found],
-    )
-    counts = Panel("first causes", lambda value: f"{value:.0f}", 1.0, bars=bars, bar_legend=())
-    return str(
-        svg(
-            Figure(
-                0.0,
-                1.02,  # room for the last label
-                [shares, counts],
-                [(step / 10, f"{step / 10:.0%}") for step in range(0, 11, 2)],
-                "confidence that was stated",
-                "share of the first causes that are true over the confidence that was stated",
-                panel_height=200.0,
-            ),
-            standalone=True,
-        )
-    )

@@ -14,7 +14,6 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->\n"
-PICTURE = "confidence.svg"
 STRENGTHS = ("just", "clear", "gross")
 GIVEN = """\
 All methods see the same cases. Those that read metrics get what Prometheus scraped every five seconds, of ledgerops'
@@ -110,7 +109,6 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         "confidence with which the replay of the recording stated it.\n",
         calibrated(confidence),
         "",
-        f"![Share of the first causes that are true, over the confidence that was stated]({PICTURE})\n",
         "### What was missed\n",
         "Faults whose cause was not first in the recording.\n",
         missed(misses),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -163,16 +162,6 @@ def test_claims_are_counted_by_their_confidence():
     assert calibration.bins([]) == []
 
 
-def test_the_picture_is_a_file_with_a_point_for_each_bin():
-    found = calibration.picture(calibration.bins([Claim(0.5, False), Claim(0.95, True)]))
-    elements = list(ElementTree.fromstring(found).iter())
-
-    assert sum("held" in each.attrib.get("class", "") for each in elements) == 2
-    [style] = [each.text or "" for each in elements if each.tag.endswith("style")]
-    bars = {each.attrib["class"] for each in elements if each.tag.endswith("rect")} - {"paper"}
-    assert bars and all(f"svg .{name} {{ fill" in style for name in bars), "a class without a colour is black"
-
-
 def answers(cause: str) -> list[dict[str, object]]:
     return [{"at": T0 + 5, "causes": [{"cause": cause, "severity": "warning"}]}]
 
@@ -263,7 +252,6 @@ def test_the_page_compares_all_methods_and_shows_what_is_missed_and_how_sure_the
     assert rows["80% to 90%"][3].strip() == "1"
     assert "**What each is better at.**" in text.partition("### Without")[0]
     assert "Nothing." in text and "1 faults and 1 healthy cases, split `test`, seeds 1." in text
-    assert "held" in (answered / page.PICTURE).read_text()
 
 
 def scored(slug: str, **figures) -> page.Result:
