@@ -24,10 +24,8 @@ WATERMARK: Metric[QueryView] = Metric(
 )
 WATERMARK_LAG: Metric[QueryView] = Metric(
     "ledgerops_watermark_lag_seconds",
-    "Now minus the watermark: grows while the query is stuck, idle, or reads old data.",
-    read=_watermark,
-    age=True,
-)
+    "Now minus the watermark: grows while the query is stuck, idle, or reads old data.", read=_watermark, age=True,
+)  # fmt: skip
 NEWEST_EVENT: Metric[QueryView] = Metric(
     "ledgerops_event_time_max_timestamp_seconds",
     "The newest event time among the remembered batches; with several watermarks, that of the first.",

@@ -40,42 +40,31 @@ INFO: Metric[QueryView] = Metric(
     read=_info,
 )
 ACTIVE: Metric[QueryView] = Metric(
-    "ledgerops_query_active",
-    "1 while a run of the query is active, 0 after its end.",
-    read=lambda view: {(): 0.0 if view.history.ended else 1.0},
-    survives=True,
-    unbudgeted=True,
-)
+    "ledgerops_query_active", "1 while a run of the query is active, 0 after its end.",
+    read=lambda view: {(): 0.0 if view.history.ended else 1.0}, survives=True, unbudgeted=True,
+)  # fmt: skip
 EXPECTED: Metric[QueryView] = Metric(
     "ledgerops_query_expected",
     "1 for each query that this driver has run or is configured to expect; it stays after the query has ended, unless "
     "its trigger (available now, once) ended it, or its session was detached.",
-    read=lambda view: {} if _done(view) else {(): 1.0},
-    survives=True,
-    unbudgeted=True,
-)
+    read=lambda view: {} if _done(view) else {(): 1.0}, survives=True, unbudgeted=True,
+)  # fmt: skip
 RESTARTS: Metric[QueryView] = Metric(
-    "ledgerops_query_restarts_total",
-    "Runs of the query after its first: the same name, a new run id.",
-    read=lambda view: {(): float(view.history.restarts)},
-    survives=True,
-)
+    "ledgerops_query_restarts_total", "Runs of the query after its first: the same name, a new run id.",
+    read=lambda view: {(): float(view.history.restarts)}, survives=True,
+)  # fmt: skip
 FAILURES: Metric[QueryView] = Metric(
     "ledgerops_query_failures_total",
-    "Runs that ended with an exception, by Spark's error class; clean stops are not counted.",
-    labels=("error_class",),
-    read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()},
-    survives=True,
-)
+    "Runs that ended with an exception, by Spark's error class; clean stops are not counted.", labels=("error_class",),
+    read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()}, survives=True,
+)  # fmt: skip
 STARTED: Metric[QueryView] = Metric(
     "ledgerops_query_start_timestamp_seconds",
     "When the current run started.",
     read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
 )
 ENDED: Metric[QueryView] = Metric(
-    "ledgerops_query_terminated_timestamp_seconds",
-    "When the newest run ended; absent while a run is active.",
-    read=lambda view: {(): view.history.ended.at} if view.history.ended else {},
-    survives=True,
-)
+    "ledgerops_query_terminated_timestamp_seconds", "When the newest run ended; absent while a run is active.",
+    read=lambda view: {(): view.history.ended.at} if view.history.ended else {}, survives=True,
+)  # fmt: skip
 METRICS = (INFO, ACTIVE, EXPECTED, RESTARTS, FAILURES, STARTED, ENDED)

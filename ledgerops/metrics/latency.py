@@ -35,17 +35,13 @@ LAST_BATCH: Metric[QueryView] = Metric(
     read=lambda view: {(): view.last.duration} if view.last else {},
 )
 LAST_PROGRESS: Metric[QueryView] = Metric(
-    "ledgerops_last_progress_timestamp_seconds",
-    "When the newest micro-batch ended.",
-    read=lambda view: {(): view.history.last_progress} if view.history.last_progress is not None else {},
-    survives=True,
-)
+    "ledgerops_last_progress_timestamp_seconds", "When the newest micro-batch ended.",
+    read=lambda view: {(): view.history.last_progress} if view.history.last_progress is not None else {}, survives=True,
+)  # fmt: skip
 LAST_SEEN: Metric[QueryView] = Metric(
-    "ledgerops_last_seen_timestamp_seconds",
-    "When the query last reported a start, a batch, or that it is idle.",
-    read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {},
-    survives=True,
-)
+    "ledgerops_last_seen_timestamp_seconds", "When the query last reported a start, a batch, or that it is idle.",
+    read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {}, survives=True,
+)  # fmt: skip
 RUNNING: Metric[QueryView] = Metric(
     "ledgerops_batch_running_seconds",
     "How long the current trigger has been running, as seen by the watchdog; absent between triggers.",

@@ -75,18 +75,14 @@ LAG: Metric[QueryView] = Metric(
     "Age of the oldest unread row of a partition: how long ago the last offset that was read was its newest; 0 when "
     "everything was read. A table is one partition: the age of the oldest commit that was not read; so is a source "
     "that reports its lag, such as Kinesis.",
-    labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.unread_since),
-    age=True,
-)
+    labels=("topic", "partition"), read=lambda view: _of_partitions(view.unread_since), age=True,
+)  # fmt: skip
 QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
     "Lag of the query's worst source partition, including those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
-    read=lambda view: _known(min(view.unread_since.values(), default=None)),
-    age=True,
-    unbudgeted=True,
-)
+    read=lambda view: _known(min(view.unread_since.values(), default=None)), age=True, unbudgeted=True,
+)  # fmt: skip
 FILES: Metric[QueryView] = Metric(
     "ledgerops_source_batch_files",
     "Files that the newest batch read from a file source; absent where ledgerops cannot read the checkpoint.",
@@ -123,19 +119,6 @@ REACHABLE: Metric[QueryView] = Metric(
     read=lambda view: {} if view.lag.asked is None else {(): float(view.lag.asked.error is None)},
 )
 METRICS = (
-    ARRIVAL,
-    CAPACITY,
-    OVERHEAD,
-    BUSY,
-    PRESSURE,
-    INTERVAL,
-    BACKLOG,
-    QUERY_BACKLOG,
-    LAG,
-    QUERY_LAG,
-    FILES,
-    FILE_AGE,
-    HEADROOM,
-    QUERY_HEADROOM,
-    REACHABLE,
-)
+    ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, QUERY_BACKLOG, LAG, QUERY_LAG, FILES, FILE_AGE,
+    HEADROOM, QUERY_HEADROOM, REACHABLE,
+)  # fmt: skip

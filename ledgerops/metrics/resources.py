@@ -34,22 +34,18 @@ def _active(host: Host) -> Series:
 
 METRICS: tuple[Metric[Host], ...] = (
     Metric(
-        "ledgerops_executor_active",
-        "1 for each executor that is alive, 0 for one that was lost or released.",
-        ("executor",),
-        _active,
+        "ledgerops_executor_active", "1 for each executor that is alive, 0 for one that was lost or released.",
+        ("executor",), _active,
     ),
     Metric(
-        "ledgerops_executor_removed_info",
-        "Why Spark removed an executor; only the newest removed executors are kept.",
+        "ledgerops_executor_removed_info", "Why Spark removed an executor; only the newest removed executors are kept.",
         labels=("executor", "reason"),
         read=lambda host: {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors},
         unused="used with ledgerops_executor_active when an executor is gone.",
     ),
     Metric(
         "ledgerops_executor_removed_timestamp_seconds",
-        "When Spark removed an executor; only the newest removed executors are kept.",
-        ("executor",),
+        "When Spark removed an executor; only the newest removed executors are kept.", ("executor",),
         lambda host: {(each.executor_id,): each.removed_at for each in host.removed_executors},
         unused="used with ledgerops_executor_active when an executor is gone.",
     ),
@@ -58,8 +54,7 @@ METRICS: tuple[Metric[Host], ...] = (
     _executor("ledgerops_executor_tasks_total", "Tasks that an executor completed.", lambda e: e.completed_tasks),
     _executor("ledgerops_executor_failed_tasks_total", "Tasks that failed in an executor.", lambda e: e.failed_tasks),
     _executor(
-        "ledgerops_executor_run_seconds_total",
-        "Task time of an executor; the rate over its cores is how busy it is.",
+        "ledgerops_executor_run_seconds_total", "Task time of an executor; the rate over its cores is how busy it is.",
         lambda e: e.run_seconds,
     ),
     _executor(
@@ -68,28 +63,23 @@ METRICS: tuple[Metric[Host], ...] = (
         lambda e: e.gc_seconds,
     ),
     _executor(
-        "ledgerops_executor_storage_memory_bytes",
-        "Storage memory in use in an executor.",
+        "ledgerops_executor_storage_memory_bytes", "Storage memory in use in an executor.",
         lambda e: e.memory_used_bytes,
     ),
     _executor(
-        "ledgerops_executor_storage_memory_max_bytes",
-        "Storage memory that an executor may use.",
+        "ledgerops_executor_storage_memory_max_bytes", "Storage memory that an executor may use.",
         lambda e: e.memory_max_bytes,
     ),
     _executor(
-        "ledgerops_executor_heap_peak_bytes",
-        "Highest JVM heap use that an executor has reported.",
+        "ledgerops_executor_heap_peak_bytes", "Highest JVM heap use that an executor has reported.",
         lambda e: e.heap_peak_bytes,
     ),
     _executor(
-        "ledgerops_executor_shuffle_read_bytes_total",
-        "Bytes that an executor read from shuffles.",
+        "ledgerops_executor_shuffle_read_bytes_total", "Bytes that an executor read from shuffles.",
         lambda e: e.shuffle_read_bytes,
     ),
     _executor(
-        "ledgerops_executor_shuffle_write_bytes_total",
-        "Bytes that an executor wrote for shuffles.",
+        "ledgerops_executor_shuffle_write_bytes_total", "Bytes that an executor wrote for shuffles.",
         lambda e: e.shuffle_write_bytes,
     ),
     _host("ledgerops_host_cpus", "Logical CPUs of the driver's machine.", lambda h: h.cpu_count),
@@ -105,8 +95,7 @@ METRICS: tuple[Metric[Host], ...] = (
         unused="evidence of a machine that is too busy; the dashboards show ledgerops_host_cpu_busy_ratio.",
     ),
     _host(
-        "ledgerops_host_cpu_steal_ratio",
-        "Share of CPU time that the hypervisor gave to other machines.",
+        "ledgerops_host_cpu_steal_ratio", "Share of CPU time that the hypervisor gave to other machines.",
         lambda h: h.cpu_steal_ratio,
         unused="evidence of a machine that is too slow; the dashboards show ledgerops_host_cpu_busy_ratio.",
     ),
@@ -117,8 +106,7 @@ METRICS: tuple[Metric[Host], ...] = (
         unused="evidence of a machine that is too busy; the dashboards show ledgerops_host_cpu_busy_ratio.",
     ),
     _host(
-        "ledgerops_host_cpu_limit_cores",
-        "CPU limit of the driver's container; absent where it has none.",
+        "ledgerops_host_cpu_limit_cores", "CPU limit of the driver's container; absent where it has none.",
         lambda h: h.cpu_limit_cores,
     ),
     _host(
@@ -127,8 +115,7 @@ METRICS: tuple[Metric[Host], ...] = (
         lambda h: h.cpu_held_back_seconds,
     ),
     _host(
-        "ledgerops_host_memory_bytes",
-        "Memory of the driver's machine, or the memory limit of its container.",
+        "ledgerops_host_memory_bytes", "Memory of the driver's machine, or the memory limit of its container.",
         lambda h: h.memory_total_bytes,
     ),
     _host(
@@ -138,23 +125,19 @@ METRICS: tuple[Metric[Host], ...] = (
     ),
     _host("ledgerops_host_disk_bytes", "Size of the disk that ledgerops records to.", lambda h: h.disk_total_bytes),
     _host(
-        "ledgerops_host_disk_free_bytes",
-        "Free space on the disk that ledgerops records to.",
+        "ledgerops_host_disk_free_bytes", "Free space on the disk that ledgerops records to.",
         lambda h: h.disk_free_bytes,
     ),
     _process(
         "ledgerops_process_cpu_seconds_total",
-        "CPU time of the driver's Python, its JVM, and its Python workers together.",
-        lambda p: p.cpu_seconds,
+        "CPU time of the driver's Python, its JVM, and its Python workers together.", lambda p: p.cpu_seconds,
     ),
     _process(
         "ledgerops_process_memory_bytes",
-        "Resident memory of the driver's Python, its JVM, and its Python workers together.",
-        lambda p: p.memory_bytes,
+        "Resident memory of the driver's Python, its JVM, and its Python workers together.", lambda p: p.memory_bytes,
     ),
     _process(
-        "ledgerops_process_threads",
-        "Threads of the driver's Python, its JVM, and its Python workers together.",
+        "ledgerops_process_threads", "Threads of the driver's Python, its JVM, and its Python workers together.",
         lambda p: p.threads,
     ),
     _process(
@@ -163,8 +146,7 @@ METRICS: tuple[Metric[Host], ...] = (
         lambda p: p.open_files,
     ),
     _process(
-        "ledgerops_processes",
-        "Processes of each kind; Python workers come and go with the load.",
+        "ledgerops_processes", "Processes of each kind; Python workers come and go with the load.",
         lambda p: p.processes,
     ),
-)
+)  # fmt: skip

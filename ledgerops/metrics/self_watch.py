@@ -77,25 +77,19 @@ NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
 
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric(
-        "ledgerops_build_info",
-        "The version of ledgerops that serves this endpoint.",
-        labels=("version",),
+        "ledgerops_build_info", "The version of ledgerops that serves this endpoint.", labels=("version",),
         read=lambda stats: {(__version__,): 1.0},
     ),
     Metric(
-        "ledgerops_listener_events_total",
-        "Events that Spark's listener bus delivered.",
-        labels=("event",),
+        "ledgerops_listener_events_total", "Events that Spark's listener bus delivered.", labels=("event",),
         read=lambda stats: {(event,): float(count) for event, count in stats.events.items()},
     ),
     Metric(
-        "ledgerops_listener_queue_size",
-        "Events that wait for the worker; should be near 0.",
+        "ledgerops_listener_queue_size", "Events that wait for the worker; should be near 0.",
         read=lambda stats: {(): float(stats.queue_size)},
     ),
     Metric(
-        "ledgerops_listener_dropped_total",
-        "Events dropped because the queue was full; should be 0.",
+        "ledgerops_listener_dropped_total", "Events dropped because the queue was full; should be 0.",
         read=lambda stats: {(): float(stats.dropped)},
     ),
     Metric(
@@ -105,15 +99,12 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric("ledgerops_callbacks_total", "Listener callbacks served.", read=lambda stats: {(): float(stats.callbacks)}),
     Metric(
-        "ledgerops_worker_seconds_total",
-        "Time of the worker thread by what it did: record, parse, judge, snapshot.",
-        labels=("step",),
-        read=lambda stats: {(step,): seconds for step, seconds in stats.worker_seconds.items()},
+        "ledgerops_worker_seconds_total", "Time of the worker thread by what it did: record, parse, judge, snapshot.",
+        labels=("step",), read=lambda stats: {(step,): seconds for step, seconds in stats.worker_seconds.items()},
     ),
     Metric(
         "ledgerops_collector_errors_total",
-        "Failures of a collector, the recording, a rule or a metric; the job is not affected.",
-        labels=("collector",),
+        "Failures of a collector, the recording, a rule or a metric; the job is not affected.", labels=("collector",),
         read=lambda stats: {(name,): float(count) for name, count in ({**NO_ERRORS, **stats.collector_errors}).items()},
     ),
     Metric(
@@ -122,8 +113,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         read=lambda stats: {(): float(stats.series_dropped)},
     ),
     Metric(
-        "ledgerops_scrape_seconds",
-        "How long the previous scrape of this endpoint took.",
+        "ledgerops_scrape_seconds", "How long the previous scrape of this endpoint took.",
         read=lambda stats: {} if stats.scrape_seconds is None else {(): stats.scrape_seconds},
     ),
     Metric(
@@ -135,8 +125,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_otlp_exported_total",
-        "Data points (signal metrics) and log records (signal logs) that the OTLP receiver took.",
-        labels=("signal",),
+        "Data points (signal metrics) and log records (signal logs) that the OTLP receiver took.", labels=("signal",),
         read=lambda stats: {(signal,): float(count) for signal, count in stats.exported.items()},
         unused="only where the setting otlp_endpoint is used; a dashboard that has data shows that they arrive.",
     ),
@@ -148,8 +137,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         unused="only where the setting otlp_endpoint is used; see docs/guides/otlp.md.",
     ),
     Metric(
-        "ledgerops_recording_bytes_total",
-        "Bytes written to the recording.",
+        "ledgerops_recording_bytes_total", "Bytes written to the recording.",
         read=lambda stats: {(): float(stats.recording_bytes)},
     ),
-)
+)  # fmt: skip

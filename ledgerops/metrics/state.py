@@ -41,60 +41,15 @@ def _snapshot_lag(view: QueryView) -> Series:
     }
 
 
-ROWS: Metric[QueryView] = Metric(
-    "ledgerops_state_rows",
-    "Rows in the state of an operator.",
-    labels=OPERATOR,
-    read=_newest(lambda operator: operator.rows),
-)
-MEMORY: Metric[QueryView] = Metric(
-    "ledgerops_state_memory_bytes",
-    "Memory of an operator's state stores, as reported by Spark; with bounded RocksDB memory an even share.",
-    labels=OPERATOR,
-    read=_newest(lambda operator: operator.memory_bytes),
-)
-UPDATED: Metric[QueryView] = Metric(
-    "ledgerops_state_updated_rows_total",
-    "State rows written by an operator.",
-    labels=OPERATOR,
-    per_batch=_each(lambda operator: operator.updated),
-)
-REMOVED: Metric[QueryView] = Metric(
-    "ledgerops_state_removed_rows_total",
-    "State rows that an operator evicted; a spike is a watermark that jumped.",
-    labels=OPERATOR,
-    per_batch=_each(lambda operator: operator.removed),
-)
-UPDATE_SECONDS: Metric[QueryView] = Metric(
-    "ledgerops_state_update_seconds_total",
-    "Task time that an operator spent updating state, summed over tasks.",
-    labels=OPERATOR,
-    per_batch=_each(lambda operator: operator.update_seconds),
-)
-REMOVAL_SECONDS: Metric[QueryView] = Metric(
-    "ledgerops_state_removal_seconds_total",
-    "Task time that an operator spent evicting state, summed over tasks.",
-    labels=OPERATOR,
-    per_batch=_each(lambda operator: operator.removal_seconds),
-)
-COMMIT_SECONDS: Metric[QueryView] = Metric(
-    "ledgerops_state_commit_seconds_total",
-    "Task time that an operator spent committing state, summed over tasks: it can exceed the batch's wall time.",
-    labels=OPERATOR,
-    per_batch=_each(lambda operator: operator.commit_seconds),
-)
-PARTITIONS: Metric[QueryView] = Metric(
-    "ledgerops_state_partitions",
-    "State partitions of an operator: fixed by the checkpoint, and the most tasks that can work on it.",
-    labels=OPERATOR,
-    read=_newest(lambda operator: operator.shuffle_partitions),
-)
-SNAPSHOT_LAG: Metric[QueryView] = Metric(
-    "ledgerops_state_snapshot_lag_batches",
-    "Batches since the oldest of the last uploaded snapshots: what a restart must replay.",
-    labels=OPERATOR,
-    read=_snapshot_lag,
-)
+def _shown(name: str, value: Callable[[StateOperator], float | None], text: str) -> Metric[QueryView]:
+    """A number of the newest batch."""
+    return Metric(f"ledgerops_state_{name}", text, labels=OPERATOR, read=_newest(value))
+
+
+def _summed(name: str, value: Callable[[StateOperator], float | None], text: str) -> Metric[QueryView]:
+    """The sum of a number over all batches."""
+    return Metric(f"ledgerops_state_{name}_total", text, labels=OPERATOR, per_batch=_each(value))
+
 
 # Spark's name, our name, how one batch's value is to be taken, what to multiply it by, help
 Taken = Literal["add", "newest", "counted"]  # add it up; show the newest; Spark has added it up already
@@ -162,25 +117,19 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("numMapStateWithTTLVars", "state_map_ttl_variables", "newest", ONE, "Map state variables with a time to live."),
 )  # fmt: skip
 
-
 # exported because Spark reports it, for looking up
 PLAN = "a property of the query's code, which does not change while it runs."
 UNUSED = {
     "rocksdb_internal_keys": "Spark's own bookkeeping; the rows of the state are what readers know.",
-    "rocksdb_external_column_families": PLAN,
-    "rocksdb_internal_column_families": PLAN,
-    "state_value_variables": PLAN,
-    "state_list_variables": PLAN,
-    "state_map_variables": PLAN,
-    "state_value_ttl_variables": PLAN,
-    "state_list_ttl_variables": PLAN,
-    "state_map_ttl_variables": PLAN,
+    "rocksdb_external_column_families": PLAN, "rocksdb_internal_column_families": PLAN, "state_value_variables": PLAN,
+    "state_list_variables": PLAN, "state_map_variables": PLAN, "state_value_ttl_variables": PLAN,
+    "state_list_ttl_variables": PLAN, "state_map_ttl_variables": PLAN,
     "state_variables_deleted_total": "happens once, at the first start of changed code.",
     "state_initial_seconds_total": "happens once, in the first batch of a query with initial state.",
     "state_eviction_read_rows_total": "only a few operators count it.",
     "state_incrementally_removed_rows_total": "only a few operators count it.",
     "state_skipped_nulls_total": "only joins of two streams count it, of some versions of Spark.",
-}
+}  # fmt: skip
 
 
 def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Metric[QueryView]:
@@ -210,15 +159,27 @@ def added(batch: Progress) -> Iterator[tuple[str, Labels, float]]:
                 yield name, labels, raw * factor
 
 
+SNAPSHOT_LAG: Metric[QueryView] = Metric(
+    "ledgerops_state_snapshot_lag_batches",
+    "Batches since the oldest of the last uploaded snapshots: what a restart must replay.",
+    OPERATOR,
+    _snapshot_lag,
+)
 METRICS = (
-    ROWS,
-    MEMORY,
-    UPDATED,
-    REMOVED,
-    UPDATE_SECONDS,
-    REMOVAL_SECONDS,
-    COMMIT_SECONDS,
-    PARTITIONS,
+    _shown("rows", lambda each: each.rows, "Rows in the state of an operator."),
+    _shown("memory_bytes", lambda each: each.memory_bytes,
+           "Memory of an operator's state stores, as reported by Spark; with bounded RocksDB memory an even share."),
+    _summed("updated_rows", lambda each: each.updated, "State rows written by an operator."),
+    _summed("removed_rows", lambda each: each.removed,
+            "State rows that an operator evicted; a spike is a watermark that jumped."),
+    _summed("update_seconds", lambda each: each.update_seconds,
+            "Task time that an operator spent updating state, summed over tasks."),
+    _summed("removal_seconds", lambda each: each.removal_seconds,
+            "Task time that an operator spent evicting state, summed over tasks."),
+    _summed("commit_seconds", lambda each: each.commit_seconds,
+            "Task time that an operator spent committing state, summed over tasks: it can exceed the batch's wall time."),
+    _shown("partitions", lambda each: each.shuffle_partitions,
+           "State partitions of an operator: fixed by the checkpoint, and the most tasks that can work on it."),
     SNAPSHOT_LAG,
     *CUSTOM_METRICS,
-)
+)  # fmt: skip
