@@ -28,28 +28,16 @@ from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.model.records import Progress, TableCommit
 
 QUERY_METRICS = (
-    *identity.METRICS,
-    *throughput.METRICS,
-    *latency.METRICS,
-    *event_time.METRICS,
-    *pressure.METRICS,
-    *connectors.METRICS,
-    *tables.METRICS,
-    *state.METRICS,
-    *skew.METRICS,
-    *integrity.METRICS,
-)
+    *identity.METRICS, *throughput.METRICS, *latency.METRICS, *event_time.METRICS, *pressure.METRICS,
+    *connectors.METRICS, *tables.METRICS, *state.METRICS, *skew.METRICS, *integrity.METRICS,
+)  # fmt: skip
 VERDICT_METRICS = verdict.METRICS
 DRIVER_METRICS = resources.METRICS
 SELF_METRICS = self_watch.METRICS
 GENERATOR_METRICS = generator.METRICS
 METRICS: tuple[Metric[Any], ...] = (
-    *QUERY_METRICS,
-    *VERDICT_METRICS,
-    *DRIVER_METRICS,
-    *SELF_METRICS,
-    *GENERATOR_METRICS,
-)
+    *QUERY_METRICS, *VERDICT_METRICS, *DRIVER_METRICS, *SELF_METRICS, *GENERATOR_METRICS,
+)  # fmt: skip
 NAMES = frozenset(metric.name for metric in METRICS)
 PER_BATCH = tuple((metric.name, metric.per_batch) for metric in QUERY_METRICS if metric.per_batch is not None)
 

@@ -28,18 +28,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerCrashLoop",
-    severity="critical",
-    expression=_expression,
-    hold=30.0,
+    name="LedgerCrashLoop", severity="critical", expression=_expression, hold=30.0,
     summary="A query keeps failing and restarting.",
     description=(
         '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times within a quarter of an hour and was restarted '
         "each time."
     ),
-    names_cause=True,
-    rule="crash-loop",
-    inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
+    names_cause=True, rule="crash-loop", inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
     cases=(
         Case(
             "fires", "four failures in five minutes, the first that there are",

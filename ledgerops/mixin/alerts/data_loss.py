@@ -13,16 +13,11 @@ LOSS = 'ledgerops_finding{rule="data-loss", severity="critical"}'
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 
 ALERT = Alert(
-    name="LedgerDataLoss",
-    severity="critical",
-    expression=lambda site: of_rule(site, "ledgerops_finding", "data-loss"),
+    name="LedgerDataLoss", severity="critical", expression=lambda site: of_rule(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
     summary="Rows were deleted before a query could read them.",
-    description="Rows that {{ $labels.query }} had not read yet were deleted from its topic.",
-    names_cause=True,
-    rule="data-loss",
-    page="ledgerops-query",
-    inhibits=("LedgerRetentionRisk",),
+    description="Rows that {{ $labels.query }} had not read yet were deleted from its topic.", names_cause=True,
+    rule="data-loss", page="ledgerops-query", inhibits=("LedgerRetentionRisk",),
     cases=(
         Case("fires", "the next unread offset is gone", {LOSS: "_x16 1x40", HEADROOM: "900x15 0 900x40"}, 400, True),
         Case("stays quiet", "the broker may delete, and has not", {HEADROOM: "60x8 0x30"}, 400, False),

@@ -32,16 +32,13 @@ def _other(name: str) -> str:
 OTHER = {_other(ACTIVE): "1x400", 'up{instance="other:9464"}': "1x400"}
 
 ALERT = Alert(
-    name="LedgerDriverLost",
-    severity="critical",
+    name="LedgerDriverLost", severity="critical",
     expression=lambda site: f"count by (job, app, instance) ({site.series(LOST)})",
     hold=60.0,  # a driver that is started again may need as long until its queries run
     summary="A driver stopped answering while its queries ran.",
     description="{{ $labels.instance }} of {{ $labels.job }} stopped answering while its queries ran "
     f"({{{{ $value }}}}):{NAMES}. Nothing has taken its place.",
-    runbook=__doc__,
-    page="ledgerops-fleet",
-    of_query=False,
+    runbook=__doc__, page="ledgerops-fleet", of_query=False,
     cases=(
         Case("fires", "one of two does not answer", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale"}, 400, True),
         Case("fires", "ten minutes and more ago", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 3000, True),

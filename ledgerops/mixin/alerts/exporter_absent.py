@@ -27,16 +27,11 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerExporterAbsent",
-    severity="warning",  # nobody knows whether anything is wrong with a query
-    expression=_expression,
-    hold=120.0,  # LedgerDriverLost comes first, and says which queries
+    name="LedgerExporterAbsent", severity="warning",  # nobody knows whether anything is wrong with a query
+    expression=_expression, hold=120.0,  # LedgerDriverLost comes first, and says which queries
     summary="No driver answers: no query is being watched.",
-    description="No target of the scrape job {{ $labels.job }} has answered for two minutes.",
-    runbook=__doc__,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    description="No target of the scrape job {{ $labels.job }} has answered for two minutes.", runbook=__doc__,
+    page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "the only driver does not answer", {"up": "1x8 0x40"}, 300, True),
         Case("stays quiet", "one of two answers", {"up": "1x40", 'up{instance="other"}': "0x40"}, 300, False),

@@ -27,18 +27,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerFallingBehind",
-    severity="critical",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerFallingBehind", severity="critical", expression=_expression, hold=60.0,
     summary="A query is falling behind its input.",
     description=(
         "{{ $labels.query }} is reading rows that are {{ $value | humanizeDuration }} old, and its backlog has been "
         "growing for five minutes."
     ),
-    names_cause=True,
-    rule="falling-behind",
-    inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
+    names_cause=True, rule="falling-behind", inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
         Case(

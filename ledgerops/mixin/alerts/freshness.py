@@ -109,17 +109,12 @@ SEEN, ACTIVE, EXPECTED = "ledgerops_last_seen_timestamp_seconds", "ledgerops_que
 WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
 
 PAGE = Alert(
-    name="LedgerFreshnessPage",
-    severity="critical",
-    expression=lambda site: _burns(site, FAST),
-    hold=30.0,
+    name="LedgerFreshnessPage", severity="critical", expression=lambda site: _burns(site, FAST), hold=30.0,
     summary="Results are too old, and the error budget is burning fast.",
     description=(
         "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
     ),
-    names_cause=True,
-    rule="freshness-breach",
-    inhibits=("LedgerFreshnessTicket",),
+    names_cause=True, rule="freshness-breach", inhibits=("LedgerFreshnessTicket",),
     cases=(
         Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),
         Case(
@@ -152,16 +147,12 @@ PAGE = Alert(
     ),
 )  # fmt: skip
 TICKET = Alert(
-    name="LedgerFreshnessTicket",
-    severity="warning",
-    expression=lambda site: _burns(site, SLOW),
-    hold=300.0,
+    name="LedgerFreshnessTicket", severity="warning", expression=lambda site: _burns(site, SLOW), hold=300.0,
     summary="Results are too old too often; the error budget will not last.",
     description=(
         "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
     ),
-    names_cause=True,
-    runbook=TICKET_RUNBOOK,
+    names_cause=True, runbook=TICKET_RUNBOOK,
     cases=(
         Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),
         Case("stays quiet", "five minutes of an hour", {**WELL, LAG: "0x40 120x20 0x400"}, 3600, False),

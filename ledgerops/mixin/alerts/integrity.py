@@ -34,14 +34,10 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
 
 
 IMBALANCE = _page(
-    ledger_imbalance,
-    "LedgerImbalance",
-    "A job that must conserve money wrote different rows or amounts than it read.",
+    ledger_imbalance, "LedgerImbalance", "A job that must conserve money wrote different rows or amounts than it read.",
     "What {{ $labels.query }} wrote does not match what it read: rows or money were lost or created on the way.",
-)
+)  # fmt: skip
 CONFLICTS = _page(
-    conflicting_duplicates,
-    "LedgerConflictingDuplicates",
-    "Copies of one transaction contradict each other.",
+    conflicting_duplicates, "LedgerConflictingDuplicates", "Copies of one transaction contradict each other.",
     "{{ $labels.query }} found copies of transactions that differ from the first one with the same id.",
-)
+)  # fmt: skip

@@ -89,17 +89,11 @@ def _gave_up(site: Site) -> str:
 
 
 FAILING = Alert(
-    name="LedgerNotifySenderFailing",
-    severity="warning",
-    expression=_failing,
-    hold=60.0,
+    name="LedgerNotifySenderFailing", severity="warning", expression=_failing, hold=60.0,
     summary="A sender of notify delivers nothing.",
     description="{{ $labels.sender }} of {{ $labels.instance }} has delivered nothing for ten minutes; "
     '{{ $value | printf "%.0f" }} attempts failed.',
-    runbook=FAILING_RUNBOOK,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    runbook=FAILING_RUNBOOK, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "every attempt fails", {FAILED: "0x8 0+1x12 12x28", DELIVERED: "0x48"}, 500, True),
         Case("stays quiet", "one attempt failed", {FAILED: "0x8 1x40", DELIVERED: "0x48"}, 500, False),
@@ -108,58 +102,41 @@ FAILING = Alert(
         Case("resolves", "it delivers again", {FAILED: "0x8 0+1x20 20x60", DELIVERED: "0x40 0+1x48"}, 1000, False),
         Case("series vanishes", "notify ended", {FAILED: "0x8 0+1x20 stale", DELIVERED: "0x28 stale"}, 1600, False),
     ),
-)
+)  # fmt: skip
 LATE = Alert(
-    name="LedgerNotifyLate",
-    severity="critical",
+    name="LedgerNotifyLate", severity="critical", hold=30.0,
     expression=lambda site: (
         f"max {BY} ({site.notify_series('ledgerops_notify_oldest_waiting_seconds')}) > {MAX_WAITING_SECONDS:g}"
     ),
-    hold=30.0,
     summary="A message has been waiting for delivery for 15 minutes.",
     description="The oldest message for {{ $labels.sender }} of {{ $labels.instance }} has been waiting for "
     "{{ $value | humanizeDuration }}.",
-    runbook=LATE_RUNBOOK,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    runbook=LATE_RUNBOOK, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "a message waits for longer", {OLDEST: "0x8 0+15x80"}, 1200, True),
         Case("stays quiet", "it waits for less", {OLDEST: "0x8 0+15x50 0x30"}, 960, False),
         Case("resolves", "it was delivered", {OLDEST: "0x8 0+15x70 0x40"}, 1500, False),
         Case("series vanishes", "notify ended", {OLDEST: "0+15x70 stale"}, 1400, False),
     ),
-)
+)  # fmt: skip
 GAVE_UP = Alert(
-    name="LedgerNotifyGaveUp",
-    severity="warning",
-    expression=_gave_up,
-    hold=30.0,
+    name="LedgerNotifyGaveUp", severity="warning", expression=_gave_up, hold=30.0,
     summary="Messages were dropped after a day of failed attempts.",
     description="{{ $labels.sender }} of {{ $labels.instance }} gave up "
     '{{ $value | printf "%.0f" }} messages within an hour.',
-    runbook=GAVE_UP_RUNBOOK,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    runbook=GAVE_UP_RUNBOOK, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "one was too old", {GIVEN_UP: "0x8 1x40"}, 300, True),
         Case("stays quiet", "none was", {GIVEN_UP: "0x48"}, 500, False),
         Case("resolves", "an hour later", {GIVEN_UP: "0x8 1x300"}, 4200, False),
         Case("series vanishes", "notify ended", {GIVEN_UP: "0x8 1x20 stale"}, 4200, False),
     ),
-)
+)  # fmt: skip
 ABSENT = Alert(
-    name="LedgerNotifyAbsent",
-    severity="critical",
-    expression=_absent,
-    hold=60.0,
+    name="LedgerNotifyAbsent", severity="critical", expression=_absent, hold=60.0,
     summary="Alerts are not delivered: notify does not answer.",
-    description="No target of the scrape job {{ $labels.job }} has answered for a minute.",
-    runbook=ABSENT_RUNBOOK,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    description="No target of the scrape job {{ $labels.job }} has answered for a minute.", runbook=ABSENT_RUNBOOK,
+    page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "it does not answer", {UP: "1x8 0x40"}, 300, True),
         Case("fires", "it never answered", {UP: "0x48"}, 300, True),

@@ -21,16 +21,10 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerObserverDegraded",
-    severity="warning",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerObserverDegraded", severity="warning", expression=_expression, hold=60.0,
     summary="Data about a driver's queries is missing.",
     description='{{ $labels.instance }} lost {{ $value | printf "%.0f" }} events or samples within ten minutes.',
-    rule="observer-degraded",
-    page="ledgerops-resources",
-    of_query=False,
-    without=("query restarts",),
+    rule="observer-degraded", page="ledgerops-resources", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "events are thrown away", {DROPPED: "0x8 0+5x40"}, 400, True),
         Case("fires", "a collector fails all the time", {FAILED: "0x8 0+1x40"}, 500, True),
@@ -38,4 +32,4 @@ ALERT = Alert(
         Case("resolves", "nothing for an hour", {DROPPED: "0x8 0+5x8 40x280"}, 4000, False),
         Case("series vanishes", "the driver ended", {DROPPED: "0x8 0+5x20 stale"}, 2000, False),
     ),
-)
+)  # fmt: skip

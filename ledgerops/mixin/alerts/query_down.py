@@ -22,13 +22,9 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerQueryDown",
-    severity="critical",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerQueryDown", severity="critical", expression=_expression, hold=60.0,
     summary="A query that should be running is not.",
-    description="{{ $labels.query }} has no active run, so its results are getting older.",
-    names_cause=True,
+    description="{{ $labels.query }} has no active run, so its results are getting older.", names_cause=True,
     runbook=__doc__,
     inhibits=("LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(

@@ -18,13 +18,9 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerQueryFailed",
-    severity="critical",
-    expression=_expression,
-    hold=30.0,
+    name="LedgerQueryFailed", severity="critical", expression=_expression, hold=30.0,
     summary="A query failed and is not running.",
-    description="{{ $labels.query }} failed with {{ $labels.error_class }} and has no active run.",
-    rule="query-failed",
+    description="{{ $labels.query }} failed with {{ $labels.error_class }} and has no active run.", rule="query-failed",
     inhibits=("LedgerQueryDown", "LedgerQueryStuck", "LedgerFallingBehind", "LedgerFreshnessTicket"),
     cases=(
         Case(

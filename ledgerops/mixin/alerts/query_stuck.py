@@ -28,17 +28,11 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerQueryStuck",
-    severity="critical",
-    expression=_expression,
-    hold=30.0,
+    name="LedgerQueryStuck", severity="critical", expression=_expression, hold=30.0,
     summary="A query is running but reports no progress.",
-    description=(
-        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, far longer than its "
-        "trigger interval and its batches explain."
-    ),
-    names_cause=True,
-    rule="query-stuck",
+    description="{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, far longer than its "
+    "trigger interval and its batches explain.",
+    names_cause=True, rule="query-stuck",
     inhibits=("LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case(

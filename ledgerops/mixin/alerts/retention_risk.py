@@ -20,18 +20,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerRetentionRisk",
-    severity="critical",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerRetentionRisk", severity="critical", expression=_expression, hold=60.0,
     summary="Rows will be deleted before a query has read them.",
     description=(
         "At the current rate, in {{ $value | humanizeDuration }} the topic will delete rows that {{ $labels.query }} "
         "has not read."
     ),
-    names_cause=True,
-    rule="retention-risk",
-    page="ledgerops-query",
+    names_cause=True, rule="retention-risk", page="ledgerops-query",
     cases=(
         Case("fires", "half an hour left and shrinking", {HEADROOM: "2400-10x80"}, 600, True),
         Case("stays quiet", "half an hour, and growing", {HEADROOM: "1200+5x80"}, 600, False),

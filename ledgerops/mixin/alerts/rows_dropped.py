@@ -22,17 +22,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerRowsDropped",
-    severity="warning",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerRowsDropped", severity="warning", expression=_expression, hold=60.0,
     summary="A query is dropping late rows.",
     description=(
         '{{ $labels.query }} dropped {{ $value | printf "%.0f" }} late rows within ten minutes, more than one in a '
         "thousand."
     ),
-    names_cause=True,
-    rule="rows-dropped",
+    names_cause=True, rule="rows-dropped",
     cases=(
         Case("fires", "one row in twenty", {DROPPED: "0+50x60", READ: "0+1000x60"}, 600, True),
         Case("stays quiet", "one row in ten thousand", {DROPPED: "0+1x60", READ: "0+10000x60"}, 600, False),

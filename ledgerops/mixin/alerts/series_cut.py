@@ -19,20 +19,15 @@ from ledgerops.mixin.alerts.model import Alert, Case
 DROPPED = "ledgerops_series_dropped_total"
 
 ALERT = Alert(
-    name="LedgerSeriesCut",
-    severity="info",
-    expression=lambda site: f"max by (job, app, instance) ({site.series(DROPPED)}) > 0",
-    hold=60.0,
+    name="LedgerSeriesCut", severity="info",
+    expression=lambda site: f"max by (job, app, instance) ({site.series(DROPPED)}) > 0", hold=60.0,
     summary="A driver has more series than its budget.",
     description='{{ $labels.instance }} left out {{ $value | printf "%.0f" }} series of source partitions.',
-    runbook=__doc__,
-    page="ledgerops-resources",
-    of_query=False,
-    without=("query restarts",),
+    runbook=__doc__, page="ledgerops-resources", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "a query has more partitions than its budget", {DROPPED: "0x8 1300x40"}, 300, True),
         Case("stays quiet", "all series fit", {DROPPED: "0x48"}, 300, False),
         Case("resolves", "the driver was started with a larger budget", {DROPPED: "0x8 1300x12 0x40"}, 700, False),
         Case("series vanishes", "the driver ended", {DROPPED: "1300x8 stale"}, 700, False),
     ),
-)
+)  # fmt: skip

@@ -16,20 +16,12 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerSourceUnreachable",
-    severity="critical",
-    expression=_expression,
-    hold=30.0,
-    least=MIN_UNANSWERED_SECONDS + JUDGED_SECONDS,
-    summary="A query's broker does not answer.",
-    description="The broker that {{ $labels.query }} reads from does not answer ledgerops.",
-    rule="source-unreachable",
+    name="LedgerSourceUnreachable", severity="critical", expression=_expression, hold=30.0,
+    least=MIN_UNANSWERED_SECONDS + JUDGED_SECONDS, summary="A query's broker does not answer.",
+    description="The broker that {{ $labels.query }} reads from does not answer ledgerops.", rule="source-unreachable",
     page="ledgerops-query",
     inhibits=(
-        "LedgerQueryStuck",
-        "LedgerFallingBehind",
-        "LedgerTriggerOverrun",
-        "LedgerFreshnessPage",
+        "LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessPage",
         "LedgerFreshnessTicket",
     ),
     cases=(

@@ -35,18 +35,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerTableBehind",
-    severity="critical",
-    expression=_expression,
-    hold=60.0,
+    name="LedgerTableBehind", severity="critical", expression=_expression, hold=60.0,
     summary="A query is falling behind the table that it reads.",
     description=(
         "{{ $labels.query }} has not read commits that are {{ $value | humanizeDuration }} old, and the number of "
         "unread versions has been growing for five minutes."
     ),
-    runbook=__doc__,
-    names_cause=True,
-    inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
+    runbook=__doc__, names_cause=True, inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case("fires", "versions and lag grow", {UNREAD: "0+2x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
         Case("stays quiet", "it keeps up with a busy table", {UNREAD: "0 1 2 0 1 2 0 1 2x70", LAG: "5x80"}, 900, False),

@@ -24,16 +24,11 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerTargetDown",
-    severity="warning",
-    expression=_expression,
+    name="LedgerTargetDown", severity="warning", expression=_expression,
     hold=120.0,  # LedgerDriverLost comes first, and says which queries
     summary="A driver does not answer.",
     description="Prometheus cannot scrape {{ $labels.instance }} of {{ $labels.job }}: its queries are not watched.",
-    runbook=__doc__,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("query restarts",),
+    runbook=__doc__, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "it does not answer", {"up": "1x8 0x40"}, 300, True),
         Case(

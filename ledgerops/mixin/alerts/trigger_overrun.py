@@ -20,17 +20,13 @@ def _expression(site: Site) -> str:
 
 
 ALERT = Alert(
-    name="LedgerTriggerOverrun",
-    severity="warning",
-    expression=_expression,
-    hold=120.0,
+    name="LedgerTriggerOverrun", severity="warning", expression=_expression, hold=120.0,
     summary="Batches take longer than their trigger interval.",
     description=(
         "A batch of {{ $labels.query }} takes {{ $value | humanizeDuration }} on average (last five minutes), longer "
         "than the trigger interval."
     ),
-    names_cause=True,
-    rule="trigger-overrun",
+    names_cause=True, rule="trigger-overrun",
     cases=(
         Case("fires", "8 s of 5 s", {DURATION: "8x60", INTERVAL: "5x60"}, 600, True),
         Case("stays quiet", "4 s of 5 s, one slow batch", {DURATION: "4x10 15x1 4x60", INTERVAL: "5x60"}, 600, False),

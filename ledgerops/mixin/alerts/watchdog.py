@@ -15,19 +15,13 @@ from __future__ import annotations
 from ledgerops.mixin.alerts.model import Alert, Case
 
 ALERT = Alert(
-    name="LedgerWatchdog",
-    severity="info",
-    expression=lambda site: f'label_replace(vector(1), "job", "{site.job}", "", "")',
-    hold=0.0,
-    keep=0.0,
+    name="LedgerWatchdog", severity="info",
+    expression=lambda site: f'label_replace(vector(1), "job", "{site.job}", "", "")', hold=0.0, keep=0.0,
     summary="Alerts are being evaluated and delivered.",
-    description="This alert always fires; {{ $labels.job }} is being watched.",
-    runbook=__doc__,
-    page="ledgerops-fleet",
-    of_query=False,
-    without=("stays quiet", "resolves", "query restarts"),
+    description="This alert always fires; {{ $labels.job }} is being watched.", runbook=__doc__, page="ledgerops-fleet",
+    of_query=False, without=("stays quiet", "resolves", "query restarts"),
     cases=(
         Case("fires", "always", {"up": "1x20"}, 60, True),
         Case("series vanishes", "with nothing to scrape, too", {"up": "1x2 stale"}, 240, True),
     ),
-)
+)  # fmt: skip

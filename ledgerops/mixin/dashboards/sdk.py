@@ -24,16 +24,9 @@ with warnings.catch_warnings():
     from grafana_foundation_sdk.models import heatmap as heatmap_models
 
 __all__ = [
-    "common",
-    "common_builders",
-    "dashboard",
-    "encoded",
-    "heatmap",
-    "heatmap_models",
-    "models",
-    "new_panel",
+    "common", "common_builders", "dashboard", "encoded", "heatmap", "heatmap_models", "models", "new_panel",
     "prometheus",
-]
+]  # fmt: skip
 
 
 class Timeline(statetimeline.Panel):  # type: ignore[misc]
