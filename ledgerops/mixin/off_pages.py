@@ -11,66 +11,54 @@ from typing import Any
 
 from ledgerops.metrics.model import Metric
 
-LEAK = "only useful when a leak is suspected."
-SHUFFLE = "part of the task time; the number of bytes alone shows no fault."
-HDFS = "only queries with the HDFS-backed state store have it."
-REPAIR = "rare; docs/problems/state-snapshot-lag.md covers snapshots that fail."
-TIMERS = "only queries with timers have it."
-BYTES = "the pages show the time that it takes."
-FILES = "the pages show the commit time that uploads take."
-LOADING = "only matters right after a start."
-
-CONNECTOR = "their meaning is known to the connector alone; put them on a page of your own."
-
-OFF_PAGES: Mapping[str, str] = {
-    "ledgerops_sink_reported_value": CONNECTOR,
-    "ledgerops_source_reported_value": CONNECTOR,
-    "ledgerops_health_score": "the pages show the status and the cause, which say what to do.",
-    "ledgerops_last_progress_timestamp_seconds": "the pages show when a query was last seen, also while it is idle.",
-    "ledgerops_query_terminated_timestamp_seconds": "the pages show the status, and when a query was last heard of.",
-    "ledgerops_skew_score": "the pages show the largest over the median, which says the same as a plain ratio.",
-    "ledgerops_executor_active": "the pages show the load of each executor that is alive.",
-    "ledgerops_executor_active_tasks": "the pages show the load of each executor.",
-    "ledgerops_executor_shuffle_read_bytes_total": SHUFFLE,
-    "ledgerops_executor_shuffle_write_bytes_total": SHUFFLE,
-    "ledgerops_host_cpus": "a property of the machine, which does not change.",
-    "ledgerops_process_open_files": LEAK,
-    "ledgerops_process_threads": LEAK,
-    "ledgerops_processes": LEAK,
-    "ledgerops_listener_events_total": "the pages show the events that were dropped.",
-    "ledgerops_recording_bytes_total": "only useful to choose the size of a recording.",
-    "ledgerops_hdfs_state_cache_hits_total": HDFS,
-    "ledgerops_hdfs_state_cache_misses_total": HDFS,
-    "ledgerops_hdfs_state_current_version_bytes": HDFS,
-    "ledgerops_hdfs_state_forced_snapshots_total": REPAIR,
-    "ledgerops_hdfs_state_snapshots_repaired_total": REPAIR,
-    "ledgerops_rocksdb_forced_snapshots_total": REPAIR,
-    "ledgerops_rocksdb_snapshots_repaired_total": REPAIR,
-    "ledgerops_rocksdb_changelog_files_replayed_total": LOADING,
-    "ledgerops_rocksdb_load_seconds_total": LOADING,
-    "ledgerops_rocksdb_load_snapshot_seconds_total": LOADING,
-    "ledgerops_rocksdb_loads_from_dfs_total": LOADING,
-    "ledgerops_rocksdb_replay_changelog_seconds_total": LOADING,
-    "ledgerops_rocksdb_compaction_read_bytes_total": BYTES,
-    "ledgerops_rocksdb_compaction_written_bytes_total": BYTES,
-    "ledgerops_rocksdb_flush_written_bytes_total": BYTES,
-    "ledgerops_rocksdb_iterator_read_bytes_total": BYTES,
-    "ledgerops_rocksdb_read_bytes_total": BYTES,
-    "ledgerops_rocksdb_written_bytes_total": BYTES,
-    "ledgerops_rocksdb_get_seconds_total": "the pages show the task time on state.",
-    "ledgerops_rocksdb_gets_total": "the pages show the task time on state.",
-    "ledgerops_rocksdb_put_seconds_total": "the pages show the task time on state.",
-    "ledgerops_rocksdb_puts_total": "the pages show the task time on state.",
-    "ledgerops_rocksdb_copied_bytes_total": FILES,
-    "ledgerops_rocksdb_files_copied_total": FILES,
-    "ledgerops_rocksdb_files_reused_total": FILES,
-    "ledgerops_rocksdb_zip_uncompressed_bytes": FILES,
-    "ledgerops_rocksdb_pinned_blocks_bytes": "a small part of the block cache.",
-    "ledgerops_state_timer_seconds_total": TIMERS,
-    "ledgerops_state_timers_deleted_total": TIMERS,
-    "ledgerops_state_timers_expired_total": TIMERS,
-    "ledgerops_state_timers_registered_total": TIMERS,
-}
+# reason -> families, without `ledgerops_`
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "their meaning is known to the connector alone; put them on a page of your own.": (
+        "sink_reported_value", "source_reported_value",
+    ),
+    "the pages show the status and the cause, which say what to do.": ("health_score",),
+    "the pages show when a query was last seen, also while it is idle.": ("last_progress_timestamp_seconds",),
+    "the pages show the status, and when a query was last heard of.": ("query_terminated_timestamp_seconds",),
+    "the pages show the largest over the median, which says the same as a plain ratio.": ("skew_score",),
+    "the pages show the load of each executor that is alive.": ("executor_active",),
+    "the pages show the load of each executor.": ("executor_active_tasks",),
+    "part of the task time; the number of bytes alone shows no fault.": (
+        "executor_shuffle_read_bytes_total", "executor_shuffle_write_bytes_total",
+    ),
+    "a property of the machine, which does not change.": ("host_cpus",),
+    "only useful when a leak is suspected.": ("process_open_files", "process_threads", "processes"),
+    "the pages show the events that were dropped.": ("listener_events_total",),
+    "only useful to choose the size of a recording.": ("recording_bytes_total",),
+    "only queries with the HDFS-backed state store have it.": (
+        "hdfs_state_cache_hits_total", "hdfs_state_cache_misses_total", "hdfs_state_current_version_bytes",
+    ),
+    "rare; docs/problems/state-snapshot-lag.md covers snapshots that fail.": (
+        "hdfs_state_forced_snapshots_total", "hdfs_state_snapshots_repaired_total", "rocksdb_forced_snapshots_total",
+        "rocksdb_snapshots_repaired_total",
+    ),
+    "only matters right after a start.": (
+        "rocksdb_changelog_files_replayed_total", "rocksdb_load_seconds_total", "rocksdb_load_snapshot_seconds_total",
+        "rocksdb_loads_from_dfs_total", "rocksdb_replay_changelog_seconds_total",
+    ),
+    "the pages show the time that it takes.": (
+        "rocksdb_compaction_read_bytes_total", "rocksdb_compaction_written_bytes_total",
+        "rocksdb_flush_written_bytes_total", "rocksdb_iterator_read_bytes_total", "rocksdb_read_bytes_total",
+        "rocksdb_written_bytes_total",
+    ),
+    "the pages show the task time on state.": (
+        "rocksdb_get_seconds_total", "rocksdb_gets_total", "rocksdb_put_seconds_total", "rocksdb_puts_total",
+    ),
+    "the pages show the commit time that uploads take.": (
+        "rocksdb_copied_bytes_total", "rocksdb_files_copied_total", "rocksdb_files_reused_total",
+        "rocksdb_zip_uncompressed_bytes",
+    ),
+    "a small part of the block cache.": ("rocksdb_pinned_blocks_bytes",),
+    "only queries with timers have it.": (
+        "state_timer_seconds_total", "state_timers_deleted_total", "state_timers_expired_total",
+        "state_timers_registered_total",
+    ),
+}  # fmt: skip
+OFF_PAGES: Mapping[str, str] = {f"ledgerops_{name}": why for why, names in REASONS.items() for name in names}
 
 
 def reason(metric: Metric[Any]) -> str:
