@@ -17,6 +17,7 @@ from ledgerops.mixin.yaml_text import document
 PART = {"app.kubernetes.io/part-of": "ledgerops"}
 DRIVER = {"ledgerops": "true"}  # label of the pods of drivers, which listen on 0.0.0.0
 PORT, NOTIFY_PORT = 9464, 9465
+OPERATOR = "monitoring.coreos.com/v1"
 
 
 def kubernetes_files(site: Site) -> Mapping[str, str]:
@@ -31,7 +32,12 @@ def kubernetes_files(site: Site) -> Mapping[str, str]:
         "prometheusrule.yaml": [_rule(site)],
         **found,
         "networkpolicy.yaml": [_driver_policy(site)],
-        "notify.yaml": [_notify(site), _notify_service(site), _notify_policy(site), _notify_monitor(site)],
+        "notify.yaml": [
+            _notify(site),
+            _notify_service(site),
+            _policy("ledgerops-notify", NOTIFY, NOTIFY_PORT, site),
+            _notify_monitor(site),
+        ],
     }
     if site.kubernetes_workers:
         made["scaledobject.yaml"] = scaled_objects(site)
@@ -44,27 +50,21 @@ def _metadata(name: str, site: Site, **labels: str) -> dict[str, Any]:
     return {"name": name, "labels": {**PART, **asked, **labels}}
 
 
+def _object(api: str, kind: str, name: str, site: Site, spec: dict[str, Any], **labels: str) -> dict[str, Any]:
+    return {"apiVersion": api, "kind": kind, "metadata": _metadata(name, site, **labels), "spec": spec}
+
+
 def _rule(site: Site) -> dict[str, Any]:
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PrometheusRule",
-        "metadata": _metadata("ledgerops", site),
-        "spec": {"groups": [group for name in FILES for group in groups(name, site)]},
-    }
+    spec = {"groups": [group for name in FILES for group in groups(name, site)]}
+    return _object(OPERATOR, "PrometheusRule", "ledgerops", site, spec)
 
 
 def _service(site: Site) -> dict[str, Any]:
     """Headless: each driver is scraped by itself."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata("ledgerops-drivers", site),
-        "spec": {
-            "clusterIP": "None",
-            "selector": DRIVER,
-            "ports": [{"name": "ledgerops", "port": PORT, "targetPort": PORT}],
-        },
-    }
+    ports = [{"name": "ledgerops", "port": PORT, "targetPort": PORT}]
+    return _object(
+        "v1", "Service", "ledgerops-drivers", site, {"clusterIP": "None", "selector": DRIVER, "ports": ports}
+    )
 
 
 def _endpoint(site: Site, port: str, job: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,55 +85,34 @@ def _driver_endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> 
     }
 
 
-def _service_monitor(name: str, site: Site, spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": _metadata(name, site),
-        "spec": spec,
-    }
-
-
 def _monitor(site: Site) -> dict[str, Any]:
     endpoints = [_driver_endpoint(site, "ledgerops")]
     spec = {"selector": {"matchLabels": PART}, "sampleLimit": 50_000, "endpoints": endpoints}
-    return _service_monitor("ledgerops", site, spec)
+    return _object(OPERATOR, "ServiceMonitor", "ledgerops", site, spec)
 
 
 def _pod_monitor(site: Site) -> dict[str, Any]:
     """Spark declares the port of its UI in the driver's pod, and ours is at the same address."""
-    ours = {
-        "sourceLabels": ["__meta_kubernetes_pod_ip"],
-        "targetLabel": "__address__",
-        "replacement": f"$1:{PORT}",
+    address = {"sourceLabels": ["__meta_kubernetes_pod_ip"], "targetLabel": "__address__", "replacement": f"$1:{PORT}"}
+    spec = {
+        "namespaceSelector": {"matchNames": [each.strip() for each in site.kubernetes_namespaces.split(",")]},
+        "selector": {"matchLabels": {**DRIVER, "spark-role": "driver"}},
+        "podTargetLabels": ["spark-app-name", "spark-app-selector"],
+        "sampleLimit": 50_000,
+        "podMetricsEndpoints": [_driver_endpoint(site, "spark-ui", address)],
     }
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PodMonitor",
-        "metadata": _metadata("ledgerops", site),
-        "spec": {
-            "namespaceSelector": {"matchNames": [each.strip() for each in site.kubernetes_namespaces.split(",")]},
-            "selector": {"matchLabels": {**DRIVER, "spark-role": "driver"}},
-            "podTargetLabels": ["spark-app-name", "spark-app-selector"],
-            "sampleLimit": 50_000,
-            "podMetricsEndpoints": [_driver_endpoint(site, "spark-ui", ours)],
-        },
-    }
+    return _object(OPERATOR, "PodMonitor", "ledgerops", site, spec)
 
 
 def _policy(name: str, pods: Mapping[str, str], port: int, site: Site) -> dict[str, Any]:
     """Lets the namespace of Prometheus and Alertmanager, and the own one, reach one port of pods."""
     monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.kubernetes_monitoring}}}
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": _metadata(name, site),
-        "spec": {
-            "podSelector": {"matchLabels": dict(pods)},
-            "policyTypes": ["Ingress"],
-            "ingress": [{"from": [monitoring, {"podSelector": {}}], "ports": [{"protocol": "TCP", "port": port}]}],
-        },
+    spec = {
+        "podSelector": {"matchLabels": dict(pods)},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [monitoring, {"podSelector": {}}], "ports": [{"protocol": "TCP", "port": port}]}],
     }
+    return _object("networking.k8s.io/v1", "NetworkPolicy", name, site, spec)
 
 
 def _driver_policy(site: Site) -> dict[str, Any]:
@@ -171,28 +150,22 @@ def _notify(site: Site) -> dict[str, Any]:
             *([{"name": "drivers", "mountPath": DRIVERS_SECRETS, "readOnly": True}] if access else []),
         ],
     }  # fmt: skip
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": _metadata("ledgerops-notify", site, **NOTIFY),
-        "spec": {
-            "replicas": 1,  # the queue is a file
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": NOTIFY},
-            "template": {
-                "metadata": {"labels": {**PART, **NOTIFY}},
-                "spec": {
-                    "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
-                    "containers": [container],
-                    "volumes": [
-                        {"name": "secrets", "secret": {"secretName": NOTIFY_SECRET}},
-                        {"name": "data", "emptyDir": {}},
-                        *([drivers] if access else []),
-                    ],
-                },
-            },
-        },
+    pod = {
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
+        "containers": [container],
+        "volumes": [
+            {"name": "secrets", "secret": {"secretName": NOTIFY_SECRET}},
+            {"name": "data", "emptyDir": {}},
+            *([drivers] if access else []),
+        ],
     }
+    spec = {
+        "replicas": 1,  # the queue is a file
+        "strategy": {"type": "Recreate"},
+        "selector": {"matchLabels": NOTIFY},
+        "template": {"metadata": {"labels": {**PART, **NOTIFY}}, "spec": pod},
+    }
+    return _object("apps/v1", "Deployment", "ledgerops-notify", site, spec, **NOTIFY)
 
 
 def _access_to_drivers(site: Site) -> list[str]:
@@ -217,15 +190,12 @@ def _notify_service(site: Site) -> dict[str, Any]:
     }
 
 
-def _notify_policy(site: Site) -> dict[str, Any]:
-    return _policy("ledgerops-notify", NOTIFY, NOTIFY_PORT, site)
-
-
 def _notify_monitor(site: Site) -> dict[str, Any]:
     """For the alerts on notify itself."""
     token = {"credentials": {"name": NOTIFY_SECRET, "key": "token"}}
     endpoints = [{**_endpoint(site, "http", site.notify_job), "authorization": token}]
-    return _service_monitor("ledgerops-notify", site, {"selector": {"matchLabels": NOTIFY}, "endpoints": endpoints})
+    spec = {"selector": {"matchLabels": NOTIFY}, "endpoints": endpoints}
+    return _object(OPERATOR, "ServiceMonitor", "ledgerops-notify", site, spec)
 
 
 def _board(page: Page, site: Site) -> dict[str, Any]:
