@@ -24,18 +24,12 @@ def made(random, count=60, rows=1000, spread=0.2, cost=0.0005, fixed=0.3, noise=
         seconds = slower * (fixed + cost * many) * math.exp(noise * wander)
         found.append(
             Sample(
-                started=T0 + 2.0 * number,
-                ended=T0 + 2.0 * number + seconds,
-                rows=many,
-                seconds=seconds,
+                started=T0 + 2.0 * number, ended=T0 + 2.0 * number + seconds, rows=many, seconds=seconds,
                 phases={"add_batch": seconds - 0.1, "wal_commit": 0.05, "query_planning": 0.05},
-                rows_per_second=many / 2.0,
-                lag=of.get("lag"),
-                latency=None,
-                state_bytes=of.get("state"),
+                rows_per_second=many / 2.0, lag=of.get("lag"), latency=None, state_bytes=of.get("state"),
                 commit_seconds=None,
-            )
-        )
+            ),
+        )  # fmt: skip
     return found
 
 
@@ -116,24 +110,21 @@ def test_phases_are_not_told_where_the_duration_did_not_change():
     ("before", "after", "because"),
     [
         (
-            made(np.random.default_rng(1), 5),
-            made(np.random.default_rng(2)),
+            made(np.random.default_rng(1), 5), made(np.random.default_rng(2)),
             "too few batches of the same size: 4 before, 45 after",
         ),
         (
-            made(np.random.default_rng(1), spread=0.01),
-            made(np.random.default_rng(2), spread=0.01, rows=9000),
+            made(np.random.default_rng(1), spread=0.01), made(np.random.default_rng(2), spread=0.01, rows=9000),
             "batches have other sizes: 1,000 rows before, 8,988 after",
         ),
         ([], made(np.random.default_rng(2)), "no batches before the change"),
         (
             made(np.random.default_rng(1), noise=0.5, correlation=0.0),
-            made(np.random.default_rng(2), noise=0.5, correlation=0.0, slower=1.02),
-            "too much variation",
+            made(np.random.default_rng(2), noise=0.5, correlation=0.0, slower=1.02), "too much variation",
         ),
     ],
     ids=["too few", "another load", "only after", "too much noise"],
-)
+)  # fmt: skip
 def test_what_cannot_be_told_is_said_with_the_reason(before, after, because):
     found = verdict(before, after)
     assert found.verdict == "cannot tell" and found.because.startswith(because), found.because

@@ -37,7 +37,6 @@ def test_queries_batches_tasks_and_ends_are_read(path):
 
 def test_the_plan_is_read_from_the_physical_plan():
     plan = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].history.plan
-
     assert plan.stateful and plan.keys == ("customer_id",) and plan.watermarks == {"timestamp": 5.0}
     assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
 
@@ -191,13 +190,11 @@ def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
 
 def test_a_hot_key_in_batches_that_are_in_time_is_no_finding():
     verdict = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].verdict
-
     assert (verdict.root_causes, verdict.health) == ((), 100)
 
 
 def test_the_executors_cores_are_known():
     [host] = [each for each in event_log.read(PLAIN) if each.kind == "host"]
-
     assert host.data["executors"][0]["cores"] == 2
     assert host.data["memory_total_bytes"] is None
 
@@ -259,7 +256,6 @@ def test_both_dialects_of_progress_say_the_same():
 
 def test_time_never_runs_backwards():
     times = [each.at for each in event_log.read(ROLLING) if each.kind in ("tasks", "terminated")]
-
     assert times == sorted(times)
 
 
@@ -409,7 +405,6 @@ def test_a_batch_that_never_finished_is_reported_where_the_log_ends(tmp_path, en
 
 def test_of_batches_that_finished_none_is_reported_as_at_work():
     running = {each.query for each in event_log.read(PLAIN) if each.kind == "batch_running"}
-
     assert running <= {"crashes"}
 
 

@@ -44,14 +44,12 @@ def test_a_folder_may_hold_packed_and_plain_segments(tmp_path):
 def test_a_segment_that_is_there_plain_and_packed_is_read_once(tmp_path):
     shutil.copy(PLAIN, tmp_path / "recording-000001.jsonl")
     packed(PLAIN, tmp_path / "recording-000001.jsonl.zst")
-
     assert seen(tmp_path) == seen(PLAIN)
 
 
 def test_a_folder_of_packed_recordings_of_other_names_is_read_by_name(tmp_path):
     packed(PLAIN, tmp_path / "b.jsonl.zst")
     shutil.copy(RECORDED / "source-unreachable.jsonl", tmp_path / "a.jsonl")
-
     assert seen(tmp_path) == seen(RECORDED / "source-unreachable.jsonl") + seen(PLAIN)
 
 

@@ -38,7 +38,6 @@ def test_a_row_waits_for_its_trigger_and_its_batch():
 def test_arrival_is_told_from_look_to_look_at_the_heads():
     batches = stream([100, 200, 800], [100, 200, 800])
     batches[-1] = replace(batches[-1], duration=10.5, phases={"latest_offset": 10.0, "add_batch": 0.5})
-
     assert [each.arrival for each in followed(batches)[1].batches] == [None, 50.0, 50.0]
 
 

@@ -18,14 +18,9 @@ RANK = {"slow-sink": "warning", "falling-behind": "critical", "key-skew": "warni
 
 def found(rule, since, explains=(), severity=None, name="daily_counts"):
     return Finding(
-        f"{rule} it is",
-        Component("query", name),
-        (Evidence("x", 1.0, "count", "0", T0 + since),),
-        rule=rule,
-        severity=severity or RANK[rule],
-        since=T0 + since,
-        explains=explains,
-    )
+        f"{rule} it is", Component("query", name), (Evidence("x", 1.0, "count", "0", T0 + since),), rule=rule,
+        severity=severity or RANK[rule], since=T0 + since, explains=explains,
+    )  # fmt: skip
 
 
 def tell(*looks, query="daily_counts", history=None, finding_history=None):
@@ -245,16 +240,10 @@ def test_an_event_in_json_carries_both_times():
     [_, told, *_] = timeline(tell((66, [SINK], [LATE], "pressured")))["events"]
 
     assert told == {
-        "at": "2027-01-15T08:01:00.000Z",
-        "seconds": 0.0,
-        "incident": 0,
-        "query": "daily_counts",
-        "what": "begin",
-        "rule": "slow-sink",
-        "severity": "warning",
-        "explained_by": [],
+        "at": "2027-01-15T08:01:00.000Z", "seconds": 0.0, "incident": 0, "query": "daily_counts", "what": "begin",
+        "rule": "slow-sink", "severity": "warning", "explained_by": [],
         "text": "warning slow-sink began, detected 6.0 s later: slow-sink it is",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(0, "+0:00"), (-13, "-0:13"), (3609.4, "+1:00:09"), (-0.2, "+0:00")])

@@ -58,5 +58,4 @@ def test_an_application_that_has_ended_is_not_waited_for(injector):
 
 def test_every_action_of_a_case_is_known():
     drawn = [case for seed in range(1, 9) for case in cases(seed)]
-
     assert {what for case in [*DRILLS, *drawn] for _, what, _ in case.actions} == set(ACTIONS)

@@ -111,7 +111,6 @@ def checkpoint(folder, planned, done=True):
 )
 def test_the_harm_is_read_from_the_checkpoint(tmp_path, planned, trigger, what, level):
     found = batches.slow(checkpoint(tmp_path, planned), trigger, T0, T0 + 60)
-
     assert (found.what, found.level) == (what, level) if what else found is None
 
 
@@ -167,14 +166,12 @@ def test_an_answer_is_judged_by_the_truth(given, judged):
 
 def test_costly_batches_may_be_named_at_info():
     harm = HARM._replace(what="costly batches", level="info")
-
     assert judge_answers(FAULT, harm, T0 + 20, answers(["slow-sink"], severity="info"), others=0.0).cause_first
 
 
 @pytest.mark.parametrize(("others", "alarms"), [(0.0, ("cpu-saturated",)), (0.6, ())])
 def test_a_busy_machine_may_be_named_where_others_use_it(others, alarms):
     healthy = Case(name="x", kind="bursts", healthy=True)
-
     assert judge_answers(healthy, None, T0, answers(["cpu-saturated"]), others).alarms == alarms
 
 

@@ -31,13 +31,11 @@ def bundle(folder, read, injected=0.0):
 
 def test_the_instant_at_which_a_row_has_waited_so_long_is_found(tmp_path):
     found = rows_wait(5.0, PLAN)(bundle(tmp_path, [20, 40, 50, 60, 70, 80, 90, 100]))
-
     assert found == pytest.approx(ORIGIN + 12.0)  # 70 are read at 10 s, the 71st came at 7.1 s
 
 
 def test_what_was_so_before_the_fault_does_not_count(tmp_path):
     found = rows_wait(5.0, PLAN)(bundle(tmp_path, [20, 40, 50, 60, 70, 80, 90, 100], injected=13.0))
-
     assert found is not None and found >= ORIGIN + 13.0
 
 

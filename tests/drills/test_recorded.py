@@ -26,7 +26,6 @@ drills = pytest.mark.parametrize("name", NAMES)
 @drills
 def test_a_drill_is_judged_as_it_was_published(name):
     found = score(BY_NAME[name], bundle(name), verdicts=verdicts(name))
-
     # one whose limit is known, and published, may fail or pass
     assert found.passed or BY_NAME[name].limit, (found.early, found.untrue, found.faults)
 

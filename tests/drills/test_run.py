@@ -37,18 +37,10 @@ while not Path("stop").exists():
 def case(tmp_path):
     (tmp_path / "orders.py").write_text(APPLICATION)
     return Case(
-        name="slow-sink-1",
-        kind="slow-sink",
-        app=str(tmp_path / "orders"),
-        source="files",
-        trigger=2.0,
-        onset="later",
-        onset_seconds=1.0,
-        control={"load": {"rate": 100}},
-        changes=((1.0, {"sink": 3.5}),),
-        expected=("slow-sink",),
+        name="slow-sink-1", kind="slow-sink", app=str(tmp_path / "orders"), source="files", trigger=2.0, onset="later",
+        onset_seconds=1.0, control={"load": {"rate": 100}}, changes=((1.0, {"sink": 3.5}),), expected=("slow-sink",),
         seconds=2.5,
-    )
+    )  # fmt: skip
 
 
 def test_a_drill_leaves_its_truth_and_what_happened(tmp_path, case):

@@ -32,13 +32,10 @@ def made(folder, query, slow=SLOW):
     for number in range(BATCHES):
         seconds = 4.0 if number in slow else 0.6
         record = spark_json(
-            name=query,
-            timestamp=format_instant(at),
-            batchId=number,
-            batchDuration=round(seconds * 1000),
+            name=query, timestamp=format_instant(at), batchId=number, batchDuration=round(seconds * 1000),
             sources=[read(number)],
             durationMs={"addBatch": round(seconds * 1000) - 100, "triggerExecution": round(seconds * 1000)},
-        )
+        )  # fmt: skip
         lines.append(encode(at + seconds, "progress", query, orjson.dumps(record)))
         tasks = {"run_id": record["runId"], "batch_id": number, "stages": [stage(at)], "python_seconds": None}
         lines.append(encode(at + seconds + 0.01, "tasks", query, orjson.dumps(tasks)))
@@ -71,20 +68,14 @@ def stage(at):
 def test_a_failure_takes_effect_when_the_application_notes_it(bundle, lines, times, expected):
     log = "".join(json.dumps({"at": at, "error": "disk quota exceeded"}) + "\n" for at in lines)
     (bundle.folder / "failures.jsonl").write_text(log)
-
     assert fails(times)(bundle) == expected
 
 
 def drill(**changes):
     values = {
-        "name": "test",
-        "id": "T1",
-        "effect": at_once,
-        "expected": ("slow-sink",),
-        "component": ("sink",),
-        "remedy": "write",
-        "may": ("trigger-overrun", "falling-behind", "freshness-breach"),
-    }
+        "name": "test", "id": "T1", "effect": at_once, "expected": ("slow-sink",), "component": ("sink",),
+        "remedy": "write", "may": ("trigger-overrun", "falling-behind", "freshness-breach"),
+    }  # fmt: skip
     return scripted(**{**values, **changes})
 
 
@@ -109,7 +100,6 @@ def test_the_wrong_answer_fails_and_costs(bundle):
 
 def test_a_finding_on_a_healthy_neighbour_is_not_true(tmp_path):
     found = score(drill(roles=("main", "other")), made(tmp_path, NAMES["other"]))
-
     assert found.faults[0].seconds is None
     assert "slow-sink" in found.untrue
 
@@ -138,7 +128,6 @@ def test_too_late_is_not_found(bundle):
 def test_a_control_passes_when_nothing_is_found(tmp_path, slow, passed):
     control = drill(healthy=True, expected=(), may=(), effect=None)
     found = score(control, made(tmp_path, NAMES["main"], slow))
-
     assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
 
 

@@ -48,7 +48,6 @@ def test_no_two_drills_have_the_same_name_or_place_in_the_catalogue():
 
 def test_every_control_of_the_catalogue_is_run():
     covered = {each for drill in DRILLS if drill.healthy for each in drill.id.split()}
-
     assert {f"H{number}" for number in range(1, 16)} | {"F22"} <= covered
 
 

@@ -30,5 +30,4 @@ def test_each_row_costs_what_the_control_file_says(tmp_path):
 def test_outside_a_task_nobody_is_the_slow_one(tmp_path):
     control = tmp_path / "control.json"
     FaultControl(control).set(straggle=60.0)
-
     assert list(one_task(FaultControl(control), 1)([BATCH])) == [BATCH]

@@ -53,17 +53,10 @@ def stages(
 def situation() -> MakeSituation:
     def make(**changes: Any) -> Situation:
         values: dict[str, Any] = {
-            "query": "daily_counts",
-            "at": T0,
-            "freshness": 60.0,
-            "trigger": 2.0,
-            "arrival": 1000.0,
-            "backlog": 0.0,
-            "lag": 0.0,
-            "fit": exact_line(),
-            "stages": stages(stage([0.4] * 8, wall=1.6)),
+            "query": "daily_counts", "at": T0, "freshness": 60.0, "trigger": 2.0, "arrival": 1000.0, "backlog": 0.0,
+            "lag": 0.0, "fit": exact_line(), "stages": stages(stage([0.4] * 8, wall=1.6)),
             "parts": {"query_planning": 0.3, "driver_before": 0.05, "after_tasks": 0.05, "cpu": 0.4},
-        }
+        }  # fmt: skip
         made = Situation(**{**values, **changes})
         assert made.parts.keys() <= set(PARTS)  # a part that no profile has would prove nothing
         return made

@@ -25,7 +25,6 @@ def test_a_backlog_is_drained_by_what_is_left_over(situation):
 
 def test_twice_the_load(situation):
     told = answer(situation(), Question(load=2.0))
-
     assert told.batch is not None and told.batch.value == pytest.approx(0.4 + 4000 / 5000)
     assert told.headroom == pytest.approx(2.0)
 
@@ -40,7 +39,6 @@ def test_a_load_between_the_sustainable_and_the_utmost_outlasts_the_trigger(situ
 
 def test_batches_as_long_as_half_the_objective_break_it(situation):
     known = situation(fit=exact_line(20_000), freshness=4.0)
-
     assert answer(known, Question(rows=4100)).breach == 0.0
 
 
@@ -65,21 +63,18 @@ def test_a_cap_bounds_the_batch_and_the_rate(situation):
 
 def test_another_trigger_changes_what_the_overhead_costs(situation):
     told = answer(situation(), Question(trigger=1.0))
-
     assert told.batch is not None and told.batch.value == pytest.approx(0.4 + 1000 / 5000)
     assert told.sustainable is not None and told.sustainable.value == pytest.approx(3000)
 
 
 def test_a_trigger_shorter_than_the_overhead_sustains_nothing(situation):
     told = answer(situation(), Question(trigger=0.3))
-
     assert told.sustainable is not None and told.sustainable.value == 0.0
     assert told.behaviour == "outlasts"
 
 
 def test_back_to_back_batches_may_last_half_the_objective(situation):
     told = answer(situation(trigger=0.0, freshness=4.0), NOW)
-
     assert told.batch is not None and told.batch.value == pytest.approx(0.4 / (1 - 1000 / 5000))
     assert told.sustainable is not None and told.sustainable.value == pytest.approx((2 - 0.4) * 5000 / 2)
 
@@ -95,7 +90,6 @@ def test_more_cores_help_the_tasks_only(situation):
 
 def test_fewer_cores_cost(situation):
     told = answer(situation(), Question(cores=1))
-
     assert told.batch is not None and told.batch.value == pytest.approx(0.4 + 2000 / 2500)
 
 
@@ -159,7 +153,6 @@ def test_too_far_beyond_it_tells_at_least_what_the_line_is_trusted_for(situation
 
 def test_without_a_line_it_carries_what_it_carries_now(situation):
     told = answer(situation(fit=None, reason="batches have nearly the same size", shown=1000.0), NOW)
-
     assert (told.at_least, told.behaviour, told.batch) == (1000.0, "keeps_up", None)
 
 

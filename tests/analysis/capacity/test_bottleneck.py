@@ -19,13 +19,11 @@ def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
     ("known", "rows", "what", "detail"),
     [
         pytest.param(
-            {}, 1000, "fixed_overhead", "fixed cost of 0.40 s, 67% of a batch of 1,000 rows",
-            id="small batches",
+            {}, 1000, "fixed_overhead", "fixed cost of 0.40 s, 67% of a batch of 1,000 rows", id="small batches",
         ),
         pytest.param(
             {"parts": {"after_tasks": 0.35, "cpu": 0.3}}, 1000, "sink",
-            "fixed cost of 0.40 s, 67% of a batch of 1,000 rows; "
-            "most of it in the sink outside Spark's tasks",
+            "fixed cost of 0.40 s, 67% of a batch of 1,000 rows; " "most of it in the sink outside Spark's tasks",
             id="a sink that takes its time whatever it gets",
         ),
         pytest.param(
@@ -49,15 +47,14 @@ def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
         ),
         pytest.param(
             {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": COLLECTS}, 6000, "driver",
-            "1.10 s of a batch of 1.30 s are spent in the driver while no task runs",
-            id="rows collected in the driver",
+            "1.10 s of a batch of 1.30 s are spent in the driver while no task runs", id="rows collected in the driver",
         ),
         pytest.param(
             {"cap": ("maxOffsetsPerTrigger", 6000.0)}, 6000, "source_limit",
             "maxOffsetsPerTrigger allows 6,000 rows a batch", id="a cap of the source",
         ),
         pytest.param(
-            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "no task metrics were recorded", id="no tasks"
+            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "no task metrics were recorded", id="no tasks",
         ),
         pytest.param(
             {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s are fixed cost",
@@ -88,20 +85,17 @@ def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
 
 def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part(situation):
     known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver_before": 0.4, "cpu": 0.6})
-
     assert limit(known, 2, None, None).what == "cores"
 
 
 @pytest.mark.parametrize("shuffle", [True, False], ids=["state partitions", "source partitions"])
 def test_what_holds_the_tasks_up_is_not_known_where_the_cores_are_not(situation, shuffle):
     known = situation(stages=stages(stage([0.4] * 8, shuffle=shuffle), cores=None))
-
     assert limit(known, None, 6000, LINE) == ("unknown", "the number of cores is not known")
     assert limit(known, None, 1000, LINE).what == "fixed_overhead"
 
 
 def test_with_more_cores_the_tasks_limit_less(situation):
     known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver_between": 0.5, "cpu": 0.6})
-
     assert limit(known, 2, 6000, LINE).what == "cores"
     assert limit(known, 8, 6000, LINE).what == "driver"

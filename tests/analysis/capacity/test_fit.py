@@ -84,7 +84,6 @@ def test_batches_that_get_slower_drift():
 
 def test_steady_batches_do_not_drift():
     line = fit(*batches(2, noise=0.02))
-
     assert not isinstance(line, str)
     assert line.drift == pytest.approx(1.0, abs=0.05)
 
@@ -109,12 +108,10 @@ def test_batches_of_one_size_are_no_line():
 )
 def test_time_that_does_not_grow_with_the_rows_is_no_line(seconds):
     rows = [1000 + 100 * n for n in range(20)]
-
     assert fit(rows, seconds) == "batch time does not grow significantly with the rows"
 
 
 def test_saturated_batches_of_one_size_tell_of_that_size_only():
     line = observed([1000] * 5, [2.0, 2.1, 1.9, 2.0, 6.0])
-
     assert line.slope == pytest.approx(0.002)
     assert line.reach(1200) < line.trusted < line.reach(2000)

@@ -31,14 +31,9 @@ def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
 
 def test_what_has_no_end_is_null_and_unbounded(situation):
     open_end = CapacityAnswer(
-        Question(),
-        1000.0,
-        2.0,
-        2,
-        rows=2000.0,
-        batch=Interval(1.0, 0.5, UNBOUNDED),
+        Question(), 1000.0, 2.0, 2, rows=2000.0, batch=Interval(1.0, 0.5, UNBOUNDED),
         limit=Limit("unknown", "no tasks"),
-    )
+    )  # fmt: skip
     found = document([(situation(), [open_end])], T0, "a recording")
 
     assert found["queries"][0]["answers"][0]["batch_seconds"] == {"value": 1.0, "low": 0.5, "high": None}

@@ -60,7 +60,6 @@ def test_a_cap_that_is_not_counted_in_rows_is_not(limits):
 
 def test_a_saturated_query_whose_batches_are_of_one_size_is_known_at_that_size():
     known = situation(view([4.0, 4.1, 3.9] * 10, [8000] * 30, left=5000))
-
     assert known.fit is not None and known.fit.source.startswith("median of 10 saturated batches of one size")
     assert 1 / known.fit.slope == pytest.approx(2000, rel=0.03)
 

@@ -64,7 +64,6 @@ def test_what_bounds_the_tasks(work, cores, stateful, bound):
 def test_the_stage_that_takes_longest_is_the_one_that_bounds():
     small, large = stage([0.1] * 2, shuffle=False), stage([1.0] * 16)
     found = stages(small, large).bound(8)
-
     assert found is not None and found.what == "cores"
 
 
@@ -98,5 +97,4 @@ def test_a_few_batches_with_tasks_give_one_share_for_both():
 
 def test_one_batch_with_tasks_says_nothing():
     view = _view(1, 0.6)
-
     assert stages_of(view, view.batches) is None

@@ -85,7 +85,6 @@ def test_what_was_ruled_out_is_named_and_its_reasons_are_folded():
 
 def test_what_is_muted_is_listed_and_no_incident():
     _, words = read(made(OUTAGE, config=Config(mute=("source-unreachable:outage",))))
-
     assert "No problem found in 1 query" in words
     assert re.search(r"Muted .* critical outage source-unreachable the broker ", words)
 
@@ -160,7 +159,6 @@ def test_names_and_messages_are_only_ever_text():
 def test_a_query_name_that_is_a_template_is_text():
     investigation = Investigation(str(CRASH), with_timeline=True, plots=True)
     document = json.loads(json.dumps(investigation.diagnose()).replace("crashes", "$body ${title} {0} %s"))
-
     assert "$body ${title} {0} %s has failed" in read(page(document, {}, {}))[1]
 
 
@@ -179,11 +177,8 @@ def cause(severity, rule):
 def test_the_sickest_query_leads_and_the_others_are_counted():
     worst = {"query": "a", "status": "failed", "health": 0, "root_causes": [cause("critical", "query-failed")]}
     less = {
-        "query": "b",
-        "status": "pressured",
-        "health": 75,
-        "root_causes": [cause("warning", "x"), cause("info", "y")],
-    }
+        "query": "b", "status": "pressured", "health": 75, "root_causes": [cause("warning", "x"), cause("info", "y")],
+    }  # fmt: skip
 
     assert headline({"queries": [less, worst]}, {}).sentence == "a has failed: query-failed; 1 more query affected"
     assert headline({"queries": [less]}, {}).sentence == "b is under pressure: x and 1 more cause"
@@ -240,14 +235,12 @@ def test_a_part_has_the_colour_of_its_phase_in_the_plots():
 
 def test_the_head_names_the_application_and_a_section_what_its_query_reads_and_writes():
     _, words = read(made(RECORDED / "drills" / "slow-sink" / "recording"))
-
     assert "Application ledgerops (Spark 4.2.0). As of 2026-11-21" in words
     assert "health 78 of 100; reads transactions, writes to ForeachBatchSink. Ended" in words
 
 
 def test_an_application_that_is_not_known_is_not_named():
     document = Investigation(str(OUTAGE), with_timeline=True, plots=True).diagnose()
-
     assert "Application" not in read(page(document, {}, {}))[1]
 
 
@@ -305,6 +298,5 @@ def test_beside_a_step_that_only_prevents_a_loss_the_step_against_the_cause_is_s
 
 def test_what_a_cause_takes_of_a_batch_is_said_in_seconds(outage):
     _, words = read(made(RECORDED / "drills" / "slow-sink" / "recording"))
-
     assert re.search(r"confidence (high|medium|low), without it a batch takes [\d.]+ s less", words)
     assert "takes" not in read(outage)[1].partition("What to do")[0], "an outage takes no part of a batch"

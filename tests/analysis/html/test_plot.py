@@ -41,7 +41,6 @@ def elements(text, name):
 
 def test_a_line_has_a_gap_where_nothing_is_known():
     text = drawn(panel(lines=[Line("a", "l1", [(0, 1.0), (10, 2.0), (20, None), (30, 1.0), (40, None)])]))
-
     assert [each.get("class") for each in elements(text, "polyline")] == ["line l1"]
     assert [each.get("class") for each in elements(text, "circle")] == ["dot l1"]  # a point without neighbours
 
@@ -65,7 +64,6 @@ def test_of_many_bars_the_highest_of_neighbours_stays():
 
 def test_trials_differ_in_shape_and_not_by_colour_alone():
     text = drawn(panel(points=[Point(1, 1.0, "held"), Point(2, 1.0, "failed"), Point(3, None, "failed")]))
-
     shapes = [each.get("class") for name in ("circle", "path") for each in elements(text, name)]
     assert shapes == ["point held", "point failed", "point unknown"]
 
@@ -95,18 +93,12 @@ def test_a_figure_without_a_panel_is_nothing():
 def test_texts_stay_texts(standalone):
     text = drawn(
         Panel(
-            HOSTILE,
-            "{:g}".format,
-            1.0,
-            [Line(HOSTILE, "l1", [(0, 1.0), (1, 2.0)]), Line("b", "l2", [(0, 1.0)])],
-            [Bar(0, 1, [("p-add_batch", 1.0)], HOSTILE)],
-            limit=(1.0, HOSTILE),
+            HOSTILE, "{:g}".format, 1.0, [Line(HOSTILE, "l1", [(0, 1.0), (1, 2.0)]), Line("b", "l2", [(0, 1.0)])],
+            [Bar(0, 1, [("p-add_batch", 1.0)], HOSTILE)], limit=(1.0, HOSTILE),
         ),
-        standalone=standalone,
-        bands=[Band(0, 1, "incident", HOSTILE)],
-        spans=[Span(0, 1, "critical", HOSTILE)],
+        standalone=standalone, bands=[Band(0, 1, "incident", HOSTILE)], spans=[Span(0, 1, "critical", HOSTILE)],
         spans_title=HOSTILE,
-    )
+    )  # fmt: skip
 
     assert "<script" not in text and "\u202e" not in text and "\x1b" not in text
     assert text.count("</svg>") == 1
@@ -115,6 +107,5 @@ def test_texts_stay_texts(standalone):
 
 def test_a_file_of_its_own_has_its_style_and_is_well_formed():
     text = drawn(panel(lines=[Line("a", "l1", [(0, 1.0), (9, 1.0)])]))
-
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "prefers-color-scheme: dark" in text and "svg .l1 {" in text

@@ -67,7 +67,6 @@ STEADY, JUMPED = [1.0, 1.1, 1.0, 1.1, 1.0, 1.1, 1.0, 1.1], [0.2, 0.2, 0.2, 0.2, 
 @pytest.mark.parametrize("method", [ranking.by_z_score, ranking.by_change_point])
 def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
     found = method(case(tmp_path, {f"{PART}/python": JUMPED, f"{PART}/sink_wait": STEADY}, fault=5))
-
     assert said(found)[0][0] == "python-bound"
     assert found[0].at == T0 + 35
 
@@ -82,7 +81,6 @@ def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
 )
 def test_a_ranking_speaks_of_a_healthy_case_only_if_the_query_does_worse(tmp_path, method, duration, speaks):
     found = method(case(tmp_path, {f"{PART}/python": JUMPED, DURATION: duration}))
-
     assert bool(found[0].causes) is speaks
 
 
@@ -106,9 +104,7 @@ def test_series_are_rates_of_totals_and_keep_the_labels_that_differ(tmp_path):
 
 def test_two_queries_are_two_series():
     labels = [json.dumps({"job": "ledgerops", "query": query}) for query in ("orders", "returns")]
-
     found = series([(T0, BACKLOG, label, 1.0) for label in labels], T0, T0)[1]
-
     assert [each.name for each in found] == [f'{BACKLOG}{{query="{query}"}}' for query in ("orders", "returns")]
 
 

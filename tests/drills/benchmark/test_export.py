@@ -81,12 +81,8 @@ def test_the_truth_says_what_was_done_and_when_it_began_to_do_harm(runs, tmp_pat
     assert (truth["strength"], truth["onset"], truth["healthy"]) == ("clear", "later", False)
     assert truth["place"] == {"query": "orders", "component": "sink", "name": "foreachBatch"}
     assert truth["done"] == {
-        "options": {"rate": 100},
-        "conf": {},
-        "control": {},
-        "changes": [[40.0, {"sink": 3.6}]],
-        "actions": [],
-    }
+        "options": {"rate": 100}, "conf": {}, "control": {}, "changes": [[40.0, {"sink": 3.6}]], "actions": [],
+    }  # fmt: skip
     assert truth["verified"] == "by construction: a fixed time after the onset"
     healthy = json.loads((tmp_path / "set" / "truth" / "18-08.json").read_text())
     assert (healthy["healthy"], healthy["harm"], healthy["accepted"], healthy["place"]) == (True, "", [], {})
@@ -230,7 +226,6 @@ def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys
 @pytest.mark.parametrize("words", [["--development", "19"], ["--held-back", "secret"], ["--reveal"]], ids=str)
 def test_parts_of_a_data_set_without_an_export_start_no_drill(tmp_path, monkeypatch, capsys, words):
     monkeypatch.chdir(tmp_path)
-
     assert main(["drill", "--out", str(tmp_path / "runs"), *words]) == 2
     assert "need --export" in capsys.readouterr().err and not (tmp_path / "runs").exists()
 

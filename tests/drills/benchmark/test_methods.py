@@ -46,13 +46,11 @@ def test_without_a_past_only_what_does_not_come_again_is_known_of_the_time_befor
 
 def test_a_healthy_case_keeps_its_past():
     healthy = BenchmarkCase(Path("1-01"), T0, T0 + 60, onset=None)
-
     assert ours.without_past(healthy, seen("progress")) is not None
 
 
 def test_without_the_trigger_the_rest_of_the_plan_stays(late):
     found = ours.without_trigger(late, seen("plan", trigger="processing_time", trigger_interval=2.0, sink="Kafka"))
-
     assert found is not None and found.data == {"trigger": None, "trigger_interval": None, "sink": "Kafka"}
     assert ours.without_trigger(late, seen("progress", batchId=1)) == seen("progress", batchId=1)
 
@@ -72,7 +70,6 @@ def test_sparks_own_metrics_hold_no_tasks_plan_or_offsets(late, kind):
 
 def test_sparks_own_metrics_do_not_say_why_a_query_ended(late):
     found = ours.spark_only(late, seen("terminated", exception="boom", errorClassOnException="X"))
-
     assert found is not None and not any(found.data.values())
 
 
@@ -104,7 +101,6 @@ def test_the_script_gives_a_method_a_frame_of_all_series_and_its_ranks_their_nam
 
 def test_without_a_series_of_how_well_the_query_does_nothing_is_detected():
     request = {"time": [0, 5], "series": {"a": [1.0, 1.0]}, "service": [], "split": None}
-
     assert outside.reply(lambda frame, inject_time: {"ranks": ["metric_0"]}, request) == []
 
 
@@ -167,18 +163,9 @@ def answers(cause: str) -> list[dict[str, object]]:
 
 
 TRUTH = {
-    "void": "",
-    "healthy": False,
-    "onset": "later",
-    "fault_at": T0,
-    "harm_at": T0 + 5,
-    "due": "warning",
-    "accepted": ["slow-sink"],
-    "also_true": [],
-    "elsewhere": [],
-    "kind": "stuck-sink",
-    "strength": "just",
-}
+    "void": "", "healthy": False, "onset": "later", "fault_at": T0, "harm_at": T0 + 5, "due": "warning",
+    "accepted": ["slow-sink"], "also_true": [], "elsewhere": [], "kind": "stuck-sink", "strength": "just",
+}  # fmt: skip
 
 
 def test_a_fault_whose_cause_is_not_first_is_listed_with_what_was_first():

@@ -40,24 +40,19 @@ def says(at, *causes, **more):
         pytest.param([], None, (False, False, False), id="nothing said"),
         pytest.param([says(120), says(125, "slow-sink"), says(130)], 15.0, (False, False, False), id="half of them"),
         pytest.param(
-            [says(120), says(125, "slow-sink"), says(130), says(135, "slow-sink")],
-            15.0,
-            (True, True, True),
+            [says(120), says(125, "slow-sink"), says(130), says(135, "slow-sink")], 15.0, (True, True, True),
             id="in most from the first on",
         ),
         pytest.param(
-            [says(104, "slow-sink"), says(106), says(108), says(115, "slow-sink")],
-            0.0,
-            (True, True, True),
+            [says(104, "slow-sink"), says(106), says(108), says(115, "slow-sink")], 0.0, (True, True, True),
             id="answers before the harm do not count where it is named after it",
         ),
         pytest.param([says(125, "slow-sink", severity="info")], None, (False, False, False), id="not serious enough"),
         pytest.param([says(125, "slow-sink", place="other")], 15.0, (True, True, True), id="an unknown place"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_is_named_by_an_accepted_cause_after_its_start(answers, seconds, leads):
     judged = score.judge(FAULT, answers)
-
     assert (judged.seconds, tuple(judged.leads.values())) == (seconds, leads)
 
 
@@ -94,7 +89,6 @@ def test_an_alarm_is_a_run_of_causes_while_all_is_well(truth, answers, alarms):
 def test_the_interval_of_a_share_is_wilsons():
     # 8 of 10 by the formula: centre (0.8 + 0.19208) / 1.38416, half 0.3358 / 1.38416
     found = score.share(8, 10)
-
     assert (round(found["low"], 4), round(found["high"], 4)) == (0.4902, 0.9433)
     assert (score.share(0, 5)["low"], score.share(5, 5)["high"], score.share(0, 0)) == (0.0, 1.0, None)
 
@@ -104,12 +98,9 @@ def dataset(tmp_path):
     """Two faults, two healthy cases of 200 s, one void case."""
     (tmp_path / "truth").mkdir()
     truths = {
-        "1-01": FAULT,
-        "1-02": FAULT | {"kind": "overload", "accepted": ["input-overload"]},
-        "1-03": HEALTHY,
-        "1-04": HEALTHY,
-        "1-05": FAULT | {"void": "the fault did no harm", "harm_at": None, "due": ""},
-    }
+        "1-01": FAULT, "1-02": FAULT | {"kind": "overload", "accepted": ["input-overload"]}, "1-03": HEALTHY,
+        "1-04": HEALTHY, "1-05": FAULT | {"void": "the fault did no harm", "harm_at": None, "due": ""},
+    }  # fmt: skip
     for case, truth in truths.items():
         (tmp_path / "truth" / f"{case}.json").write_text(json.dumps({"case": case, **truth}))
     names = ("slow-sink", "key-skew", "input-overload", "unknown")

@@ -34,23 +34,11 @@ def write(folder: Path, name: str, metrics: Metrics, fault: int | None, accepted
     at = None if fault is None else T0 + fault * SCRAPE_SECONDS
     (place / "case.json").write_text(json.dumps({"started": began, "ended": ended}))
     truth = {
-        "case": name,
-        "healthy": fault is None,
-        "void": "",
-        "fault_at": at,
-        "harm_at": at,
-        "accepted": list(accepted),
-        "onset": "" if fault is None else "later" if fault else "birth",
-        "started": began,
-        "ended": ended,
-        "also_true": [],
-        "elsewhere": [],
-        "due": "warning",
-        "split": "test",
-        "source": "rate",
-        "kind": accepted[0] if accepted else "",
-        "strength": "just" if accepted else "",
-    }
+        "case": name, "healthy": fault is None, "void": "", "fault_at": at, "harm_at": at, "accepted": list(accepted),
+        "onset": "" if fault is None else "later" if fault else "birth", "started": began, "ended": ended,
+        "also_true": [], "elsewhere": [], "due": "warning", "split": "test", "source": "rate",
+        "kind": accepted[0] if accepted else "", "strength": "just" if accepted else "",
+    }  # fmt: skip
     (folder / "truth").mkdir(exist_ok=True)
     (folder / "truth" / f"{name}.json").write_text(json.dumps(truth))
     (folder / "causes.json").write_text(json.dumps({"slow-sink": {}, "input-overload": {}}))
