@@ -19,40 +19,59 @@ from tests.paths import RECORDED
 LOGS = RECORDED / "eventlog"
 PLAIN = LOGS / "local-2"
 ROLLING = LOGS / "eventlog_v2_local-1"
+BOTH = pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 
-@pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+def plain_events():
+    return [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+
+
+def written(folder, events):
+    """A log of these events."""
+    log = folder / "local-3"
+    log.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+    return log
+
+
+def history_of(path, query):
+    return replay(event_log.read(path)).registry.queries[query].history
+
+
+def seen(path, kind):
+    return [each for each in event_log.read(path) if each.kind == kind]
+
+
+@BOTH
 def test_queries_batches_tasks_and_ends_are_read(path):
-    seen = list(event_log.read(path))
-    kinds = Counter(each.kind for each in seen)
-    registry = replay(seen).registry
+    every = list(event_log.read(path))
+    kinds = Counter(each.kind for each in every)
+    registry = replay(every).registry
 
     assert kinds["started"] == kinds["terminated"] == len(registry.queries)
     assert kinds["tasks"] == kinds["progress"] > 5
-    assert all(each.query for each in seen if each.kind != "host")
+    assert all(each.query for each in every if each.kind != "host")
     assert registry.queries["crashes"].verdict.status == "failed"
     assert registry.queries["daily_counts"].verdict.status == "stopped"
     assert registry.queries["idle_files"].history.idle_since is not None
 
 
 def test_the_plan_is_read_from_the_physical_plan():
-    plan = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].history.plan
+    plan = history_of(ROLLING, "dedup_customers").plan
     assert plan.stateful and plan.keys == ("customer_id",) and plan.watermarks == {"timestamp": 5.0}
     assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
 
 
 def test_what_a_session_sets_holds_before_what_the_application_was_started_with(tmp_path):
-    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    for event in lines:
+    events = plain_events()
+    for event in events:
         if event["Event"].endswith("SQLExecutionStart"):
             event["modifiedConfigs"] = {
                 "spark.sql.shuffle.partitions": "300",
                 "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "1",
                 "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             }
-    log = tmp_path / "local-4"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
-    plan = replay(event_log.read(log)).registry.queries["daily_counts"].history.plan
+    plan = history_of(written(tmp_path, events), "daily_counts").plan
 
     assert plan.shuffle_partitions == 300
     assert plan.state_settings == {"rocksdb.writeBufferSizeMB": "1"}
@@ -61,27 +80,23 @@ def test_what_a_session_sets_holds_before_what_the_application_was_started_with(
 
 @pytest.mark.parametrize(("reserved", "slots"), [({}, 2), ({"spark.task.cpus": "2"}, 1)])
 def test_an_executor_has_as_many_slots_as_tasks_that_reserve_their_cores_fit(tmp_path, reserved, slots):
-    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    for event in lines:
+    events = plain_events()
+    for event in events:
         if event["Event"].endswith("EnvironmentUpdate"):
             event["Spark Properties"] |= reserved
-    log = tmp_path / "local-5"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
-    registry = replay(event_log.read(log)).registry
+    registry = replay(event_log.read(written(tmp_path, events))).registry
     view = registry.view(registry.queries["daily_counts"], registry.queries["daily_counts"].history.last_seen)
 
     assert view.cluster.cores == slots
 
 
 def test_tasks_that_reserve_several_cores_ran_no_longer_than_they_lived(tmp_path):
-    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    for event in lines:
+    events = plain_events()
+    for event in events:
         if event["Event"].endswith("TaskEnd"):
             event["Task Metrics"]["Executor Run Time"] *= 16  # as Spark does with spark.task.cpus of 16
-    log = tmp_path / "local-6"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines) + b"\n")
+    tasks = history_of(written(tmp_path, events), "daily_counts").tasks
 
-    tasks = replay(event_log.read(log)).registry.queries["daily_counts"].history.tasks
     assert tasks
     for stage in (stage for summary in tasks for stage in summary.stages):
         assert 0 < stage.seconds_max <= stage.wall_seconds + 0.001  # Spark counts milliseconds
@@ -104,51 +119,37 @@ def test_tasks_that_reserve_several_cores_ran_no_longer_than_they_lived(tmp_path
     ],
 )  # fmt: skip
 def test_attempts_that_did_not_end_well_count_for_no_work_of_their_stage(tmp_path, state, reason, failure):
-    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    place, end = next(
-        (place, event)
-        for place, event in enumerate(events)
-        if event["Event"].endswith("TaskEnd") and event["Stage ID"] == 9
-    )
+    events = plain_events()
+    ends = [
+        place for place, event in enumerate(events) if event["Event"].endswith("TaskEnd") and event["Stage ID"] == 9
+    ]
+    place, end = ends[0], events[ends[0]]
     info = end["Task Info"] | state | {"Finish Time": end["Task Info"]["Launch Time"] + 1500}
     events.insert(place, end | {"Task Info": info, "Task End Reason": reason})
-    log = tmp_path / "local-8"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in events))
 
     def stages(path):
-        summaries = [each.data["stages"] for each in event_log.read(path) if each.kind == "tasks"]
-        return {stage["stage_id"]: stage for summary in summaries for stage in summary}
+        return {stage["stage_id"]: stage for summary in seen(path, "tasks") for stage in summary.data["stages"]}
 
-    before, after = stages(PLAIN), stages(log)
+    before, after = stages(PLAIN), stages(written(tmp_path, events))
     failed = {"failed_tasks": 1, "failed_seconds": 1.5, "failure": failure} if failure else {}
     assert after == before | {9: before[9] | failed}
 
 
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
-    lines = PLAIN.read_bytes().splitlines()
-    added = {
-        "Event": "SparkListenerExecutorAdded",
-        "Timestamp": 1_789_999_999_000,
-        "Executor ID": "7",
-        "Executor Info": {"Host": "10.0.0.12", "Total Cores": 2},
-    }
-    gone = {
-        "Event": "SparkListenerExecutorRemoved",
-        "Timestamp": 1_790_000_000_000,
-        "Executor ID": "7",
-        "Removed Reason": "Container on 10.0.0.12 killed by 10.0.0.1, exit code 137",
-    }
-    log = tmp_path / "local-3"
-    log.write_bytes(b"\n".join([lines[0], orjson.dumps(added), orjson.dumps(gone), *lines[1:]]) + b"\n")
-    [host] = [each for each in event_log.read(log) if each.kind == "host" and each.data["removed_executors"]][:1]
+    first, *others = plain_events()
+    added = {"Event": "SparkListenerExecutorAdded", "Timestamp": 1_789_999_999_000, "Executor ID": "7"}
+    added["Executor Info"] = {"Host": "10.0.0.12", "Total Cores": 2}
+    gone = {"Event": "SparkListenerExecutorRemoved", "Timestamp": 1_790_000_000_000, "Executor ID": "7"}
+    gone["Removed Reason"] = "Container on 10.0.0.12 killed by 10.0.0.1, exit code 137"
+    hosts = seen(written(tmp_path, [first, added, gone, *others]), "host")
+    [removed] = next(each.data["removed_executors"] for each in hosts if each.data["removed_executors"])
 
-    [removed] = host.data["removed_executors"]
     assert (removed["executor_id"], removed["removed_at"], removed["host"]) == ("7", 1_790_000_000.0, "10.0.0.12")
     assert removed["reason"] == "Container on 10.0.0.12 killed by <masked>, exit code 137"
 
 
 def test_tasks_are_summed_up_by_stage():
-    history = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].history
+    history = history_of(ROLLING, "dedup_customers")
     tasks = history.tasks_of(history.last)
     read, shuffled = tasks.stages
 
@@ -160,7 +161,7 @@ def test_tasks_are_summed_up_by_stage():
 
 
 def test_a_stage_that_is_run_again_is_summed_up_from_its_second_attempt(tmp_path):
-    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    events = plain_events()
     again = []
     for event in events:
         info = event.get("Stage Info") or {"Stage ID": event.get("Stage ID"), "Stage Attempt ID": 0}
@@ -171,15 +172,12 @@ def test_a_stage_that_is_run_again_is_summed_up_from_its_second_attempt(tmp_path
             info["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException"
     last = next(index for index, event in enumerate(events) if event.get("Stage Info", {}).get("Stage ID") == 9)
     events[last + 1 : last + 1] = again
-    log = tmp_path / "local-9"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in events))
 
-    assert [each.data for each in event_log.read(log) if each.kind == "tasks"] == [
-        each.data for each in event_log.read(PLAIN) if each.kind == "tasks"
-    ]
+    found = seen(written(tmp_path, events), "tasks")
+    assert [each.data for each in found] == [each.data for each in seen(PLAIN, "tasks")]
 
 
-@pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+@BOTH
 def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
     log = event_log.Log()
     for part in event_log_files.log_files(path):
@@ -194,7 +192,7 @@ def test_a_hot_key_in_batches_that_are_in_time_is_no_finding():
 
 
 def test_the_executors_cores_are_known():
-    [host] = [each for each in event_log.read(PLAIN) if each.kind == "host"]
+    [host] = seen(PLAIN, "host")
     assert host.data["executors"][0]["cores"] == 2
     assert host.data["memory_total_bytes"] is None
 
@@ -202,9 +200,9 @@ def test_the_executors_cores_are_known():
 def looks_with_job(tmp_path, *tasks):
     """The active tasks at each look at the executor in a log with tasks of a stage that belongs to no query: whether
     one starts or ends, and so many seconds after the newest stage of a query."""
-    lines = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    place = next(place for place, each in enumerate(lines) if each["Event"].endswith("QueryTerminatedEvent"))
-    done = max(each["Stage Info"]["Completion Time"] for each in lines[:place] if "StageCompleted" in each["Event"])
+    events = plain_events()
+    place = next(place for place, each in enumerate(events) if each["Event"].endswith("QueryTerminatedEvent"))
+    done = max(each["Stage Info"]["Completion Time"] for each in events[:place] if "StageCompleted" in each["Event"])
     added = [
         {
             "Event": f"SparkListenerTask{what}", "Stage ID": 9999, "Stage Attempt ID": 0,
@@ -212,9 +210,8 @@ def looks_with_job(tmp_path, *tasks):
         }
         for what, seconds in tasks
     ]  # fmt: skip
-    log = tmp_path / "local-7"
-    log.write_bytes(b"\n".join(orjson.dumps(event) for event in lines[:place] + added + lines[place:]) + b"\n")
-    return [each.data["executors"][0]["active_tasks"] for each in event_log.read(log) if each.kind == "host"]
+    log = written(tmp_path, [*events[:place], *added, *events[place:]])
+    return [each.data["executors"][0]["active_tasks"] for each in seen(log, "host")]
 
 
 def test_tasks_of_a_job_that_belongs_to_no_query_are_seen_in_the_slots(tmp_path):
@@ -227,11 +224,7 @@ def test_tasks_of_a_job_that_belongs_to_no_query_are_seen_in_the_slots(tmp_path)
 
 
 def test_stages_tell_when_their_tasks_could_have_begun_and_what_the_slowest_wrote():
-    stages = [
-        each
-        for tasks in replay(event_log.read(PLAIN)).registry.queries["daily_counts"].history.tasks
-        for each in tasks.stages
-    ]
+    stages = [stage for tasks in history_of(PLAIN, "daily_counts").tasks for stage in tasks.stages]
 
     assert stages and all(0 <= each.started - each.submitted < 2 for each in stages)
     reading = [each for each in stages if each.records and not each.reads_shuffle]
@@ -241,7 +234,7 @@ def test_stages_tell_when_their_tasks_could_have_begun_and_what_the_slowest_wrot
 
 def test_both_dialects_of_progress_say_the_same():
     """The event log's has no numInputRows, offsets as JSON text, and empty maps."""
-    theirs = next(each for each in event_log.read(PLAIN) if each.kind == "progress" and each.data["batchId"] == 1)
+    theirs = next(each for each in seen(PLAIN, "progress") if each.data["batchId"] == 1)
     assert "numInputRows" not in theirs.data and isinstance(theirs.data["sources"][0]["endOffset"], str)
 
     source = theirs.data["sources"][0]
@@ -313,9 +306,8 @@ def test_an_odd_event_is_passed_over_and_broken_json_is_named(tmp_path, line, sa
     path.write_bytes(line + b"\n" + PLAIN.read_bytes())
 
     if said:
-        assert (
-            replay(event_log.read(path)).registry.queries.keys()
-            == replay(event_log.read(PLAIN)).registry.queries.keys()
+        assert list(replay(event_log.read(path)).registry.queries) == list(
+            replay(event_log.read(PLAIN)).registry.queries
         )
     else:
         with pytest.raises(UserError, match=r"local-5:1: not a line of an event log"):
@@ -370,59 +362,48 @@ def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_lo
     assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "straggler"}
 
 
-def cut_in_batch(target, *, ended):
-    """A log that ends 30 s after the second batch of a query began; with the end of its run or without it."""
-    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
-    is_job = [each["Event"] == "SparkListenerJobStart" for each in events]
-    run_id = next(
-        each["Properties"]["spark.jobGroup.id"]
-        for each, job in zip(events, is_job, strict=True)
-        if job and each["Properties"].get("streaming.sql.batchId") == "1"
-    )
-    started = next(
-        index
-        for index, each in enumerate(events)
-        if is_job[index]
-        and (each["Properties"]["spark.jobGroup.id"], each["Properties"].get("streaming.sql.batchId")) == (run_id, "1")
-    )
-    kept = [*events[:started], {**events[started], "Submission Time": 1_800_000_000_000}]
-    kept += [
-        each for each in events[started:] if ended and each.get("runId") == run_id and "Terminated" in each["Event"]
-    ]
-    target.write_bytes(b"\n".join(map(orjson.dumps, kept)) + b"\n")
-    return run_id
-
-
 @pytest.mark.parametrize("ended", [False, True], ids=["log still written", "run stopped"])
 def test_a_batch_that_never_finished_is_reported_where_the_log_ends(tmp_path, ended):
-    log = tmp_path / "log"
-    run_id = cut_in_batch(log, ended=ended)
+    """30 s after the second batch of a query began; with the end of its run or without it."""
+    events = plain_events()
+    begun = next(
+        index
+        for index, each in enumerate(events)
+        if each["Event"] == "SparkListenerJobStart" and each["Properties"].get("streaming.sql.batchId") == "1"
+    )
+    run_id = events[begun]["Properties"]["spark.jobGroup.id"]
+    end = [each for each in events[begun:] if ended and each.get("runId") == run_id and "Terminated" in each["Event"]]
+    log = written(tmp_path, [*events[:begun], {**events[begun], "Submission Time": 1_800_000_000_000}, *end])
 
-    [running] = [each for each in event_log.read(log) if each.kind == "batch_running" and each.data["run_id"] == run_id]
-
+    [running] = [each for each in seen(log, "batch_running") if each.data["run_id"] == run_id]
     assert running.data["since"] == 1_800_000_000.0
 
 
 def test_of_batches_that_finished_none_is_reported_as_at_work():
-    running = {each.query for each in event_log.read(PLAIN) if each.kind == "batch_running"}
-    assert running <= {"crashes"}
+    assert {each.query for each in seen(PLAIN, "batch_running")} <= {"crashes"}
 
 
-def test_a_failure_that_is_written_after_the_end_of_the_application_is_one(tmp_path):
-    listener = "org.apache.spark.sql.streaming.StreamingQueryListener$"
-    run = {"id": "i", "runId": "r", "name": "q"}
-    events = [
-        {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b", "Timestamp": 1_700_000_000_000},
-        {"Event": f"{listener}QueryStartedEvent", **run, "timestamp": "2023-11-14T22:13:21.000Z"},
-        {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000},
-        {"Event": f"{listener}QueryTerminatedEvent", **run, "exception": "java.lang.OutOfMemoryError: Java heap space"},
-    ]
-    log = tmp_path / "log"
-    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in events))
+START = {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b", "Timestamp": 1_700_000_000_000}
+RUN = {"id": "i", "runId": "r", "name": "q"}
+BEGUN = {"Event": f"{LISTENER}QueryStartedEvent", **RUN, "timestamp": "2023-11-14T22:13:21.000Z"}
+OVER = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000}
+FAILED = {"Event": f"{LISTENER}QueryTerminatedEvent", **RUN, "exception": "java.lang.OutOfMemoryError: Java heap space"}
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "causes"),
+    [
+        pytest.param([START, BEGUN], "starting", [], id="the log goes on"),
+        pytest.param([START, BEGUN, OVER], "stopped", [], id="the application ended"),
+        pytest.param([START, BEGUN, OVER, FAILED], "failed", ["query-failed"], id="a failure is written after its end"),
+    ],
+)
+def test_the_end_of_an_application_ends_its_queries(tmp_path, events, status, causes):
+    log = written(tmp_path, events)
     [found] = Investigation(str(log)).diagnose()["queries"]
 
-    assert (found["status"], [cause["rule"] for cause in found["root_causes"]]) == ("failed", ["query-failed"])
-    assert [each.at for each in event_log.read(log) if each.kind == "terminated"] == [1_700_000_005.0]
+    assert (found["status"], [cause["rule"] for cause in found["root_causes"]]) == (status, causes)
+    assert [each.at for each in seen(log, "terminated")] == [1_700_000_005.0] * (status != "starting")
 
 
 @pytest.mark.parametrize("first", ["memory", "cores"])
@@ -431,23 +412,6 @@ def test_the_memory_of_executors_is_known_from_their_block_managers(tmp_path, fi
     memory = {"Event": "SparkListenerBlockManagerAdded", "Block Manager ID": {"Executor ID": "1"}}
     memory |= {"Maximum Memory": 700, "Maximum Onheap Memory": 600, "Timestamp": 1_700_000_000_000}
     events = [memory, added | {"Timestamp": 1_700_000_000_000}]
-    log = tmp_path / "log"
-    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in (events if first == "memory" else events[::-1])))
-    *_, host = [each.data for each in event_log.read(log) if each.kind == "host"]
+    *_, host = seen(written(tmp_path, events if first == "memory" else events[::-1]), "host")
 
-    assert [(each["cores"], each["memory_max_bytes"]) for each in host["executors"]] == [(2, 600)]
-
-
-@pytest.mark.parametrize(("ended", "status"), [(True, "stopped"), (False, "starting")])
-def test_the_end_of_an_application_ends_its_queries(tmp_path, ended, status):
-    query = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"
-    events = [
-        {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b", "Timestamp": 1_700_000_000_000},
-        {"Event": query, "id": "i", "runId": "r", "name": "q", "timestamp": "2023-11-14T22:13:21.000Z"},
-        {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000},
-    ]
-    log = tmp_path / "log"
-    log.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in (events if ended else events[:2])))
-    [found] = Investigation(str(log)).diagnose()["queries"]
-
-    assert (found["status"], found["root_causes"]) == (status, [])
+    assert [(each["cores"], each["memory_max_bytes"]) for each in host.data["executors"]] == [(2, 600)]
