@@ -21,14 +21,8 @@ from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill, finding
 
 UNSEEN = SEEN[-1] + 4
 ANSWERS = {10.0: [], 50.0: [finding("slow-sink"), finding("trigger-overrun")], 55.0: [finding("slow-sink")]}
-SCRAPES = [
-    {
-        "at": T0,
-        "job": "ledgerops",
-        "text": '# HELP a b\nledgerops_lag{query="a \\"b\\"",app="x"} 1.5\nledgerops_finding{rule="slow-sink"} 1\n',
-    },
-    {"at": T0 + 1, "job": "spark", "error": "timed out"},
-]
+TEXT = '# HELP a b\nledgerops_lag{query="a \\"b\\"",app="x"} 1.5\nledgerops_finding{rule="slow-sink"} 1\n'
+SCRAPES = [{"at": T0, "job": "ledgerops", "text": TEXT}, {"at": T0 + 1, "job": "spark", "error": "timed out"}]
 
 
 @pytest.fixture
@@ -38,8 +32,19 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
+@pytest.fixture
+def target(runs, tmp_path):
+    """The data set of both drills."""
+    export(tmp_path / "set", [runs])
+    return tmp_path / "set"
+
+
 def files(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def truth_of(target, case):
+    return json.loads((target / "truth" / f"{case}.json").read_text())
 
 
 def test_the_data_set_has_each_case_its_truth_and_a_manifest_of_all_files(runs, tmp_path, capsys):
@@ -48,7 +53,6 @@ def test_the_data_set_has_each_case_its_truth_and_a_manifest_of_all_files(runs, 
     found = files(tmp_path / "set")
     manifest = json.loads(found.pop("manifest.json"))
     assert code == 0
-    assert set(manifest["files"]) == set(found)
     assert {name: held["bytes"] for name, held in manifest["files"].items()} == {
         name: len(content) for name, content in found.items()
     }
@@ -58,13 +62,10 @@ def test_the_data_set_has_each_case_its_truth_and_a_manifest_of_all_files(runs, 
     assert capsys.readouterr().out == f"wrote {tmp_path / 'set'}\n"
 
 
-def test_metrics_are_those_that_were_scraped_without_our_verdicts(runs, tmp_path):
-    export(tmp_path / "set", [runs])
+def test_metrics_are_those_that_were_scraped_without_our_verdicts(target):
+    rows = parquet.read_table(target / "cases" / "18-07" / "metrics.parquet").to_pylist()
+    labels = '{"app": "x", "instance": "driver", "job": "ledgerops", "query": "a \\"b\\""}'
 
-    rows = parquet.read_table(tmp_path / "set" / "cases" / "18-07" / "metrics.parquet").to_pylist()
-    labels = '{"app": "x", "instance": "driver", "job": "ledgerops", "query": "a \\"b\\""}'.replace(
-        '\\"b\\"', '\\"b\\"'
-    )
     assert rows == [
         {"time": T0, "metric": "ledgerops_lag", "labels": labels, "value": 1.5},
         {"time": T0, "metric": "up", "labels": '{"instance": "driver", "job": "ledgerops"}', "value": 1.0},
@@ -72,51 +73,42 @@ def test_metrics_are_those_that_were_scraped_without_our_verdicts(runs, tmp_path
     ]
 
 
-def test_the_truth_says_what_was_done_and_when_it_began_to_do_harm(runs, tmp_path):
-    export(tmp_path / "set", [runs])
-
-    truth = json.loads((tmp_path / "set" / "truth" / "18-07.json").read_text())
-    assert (truth["kind"], truth["fault_at"], truth["harm_at"]) == ("slow-sink", T0 + 40, T0 + 45)
-    assert (truth["accepted"], truth["due"], truth["void"]) == (["slow-sink"], "warning", "")
-    assert (truth["strength"], truth["onset"], truth["healthy"]) == ("clear", "later", False)
-    assert truth["place"] == {"query": "orders", "component": "sink", "name": "foreachBatch"}
-    assert truth["done"] == {
-        "options": {"rate": 100}, "conf": {}, "control": {}, "changes": [[40.0, {"sink": 3.6}]], "actions": [],
+def test_the_truth_says_what_was_done_and_when_it_began_to_do_harm(target):
+    fault, healthy = truth_of(target, "18-07"), truth_of(target, "18-08")
+    known = {
+        "kind": "slow-sink", "fault_at": T0 + 40, "harm_at": T0 + 45, "accepted": ["slow-sink"], "due": "warning",
+        "void": "", "strength": "clear", "onset": "later", "healthy": False,
+        "place": {"query": "orders", "component": "sink", "name": "foreachBatch"},
+        "done": {
+            "options": {"rate": 100}, "conf": {}, "control": {}, "changes": [[40.0, {"sink": 3.6}]], "actions": [],
+        },
+        "verified": "by construction: a fixed time after the onset",
     }  # fmt: skip
-    assert truth["verified"] == "by construction: a fixed time after the onset"
-    healthy = json.loads((tmp_path / "set" / "truth" / "18-08.json").read_text())
+
+    assert {key: fault[key] for key in known} == known
     assert (healthy["healthy"], healthy["harm"], healthy["accepted"], healthy["place"]) == (True, "", [], {})
     assert (healthy["fault_at"], healthy["harm_at"], healthy["onset"], healthy["strength"]) == (None, None, "", "")
 
 
-def test_nothing_in_a_case_tells_its_fault_or_its_machine(runs, tmp_path):
-    export(tmp_path / "set", [runs])
+def test_nothing_in_a_case_tells_its_fault_or_its_machine(target):
+    secrets = (
+        b"slow-sink", b"slow_sink", b"bursts", b"/mnt/runs", b"10.9.8.7", b"healthy", b"seed", b"injected",
+    )  # fmt: skip
+    cases = files(target / "cases")
+    plain = {
+        name: zstandard.decompress(content) if name.endswith((".zst", ".zstd")) else content
+        for name, content in cases.items()
+    }
 
-    cases = files(tmp_path / "set" / "cases")
-    for name, content in cases.items():
-        if name.endswith((".zst", ".zstd")):
-            content = zstandard.ZstdDecompressor().decompress(content)
-        for told in (
-            b"slow-sink",
-            b"slow_sink",
-            b"bursts",
-            b"/mnt/runs",
-            b"10.9.8.7",
-            b"healthy",
-            b"seed",
-            b"injected",
-        ):
-            assert told not in content, name
-        assert not any(word in name for word in ("slow", "sink", "burst"))
-    assert any(b"/drill/input" in zstandard.decompress(content) for name, content in cases.items() if "events" in name)
+    assert [(name, told) for name, content in plain.items() for told in secrets if told in content] == []
+    assert [name for name in cases if any(word in name for word in ("slow", "sink", "burst"))] == []
+    assert any(b"/drill/input" in content for name, content in plain.items() if "events" in name)
 
 
-def test_the_scorer_agrees_with_the_score_of_the_drill(runs, tmp_path):
-    export(tmp_path / "set", [runs])
+def test_the_scorer_agrees_with_the_score_of_the_drill(runs, target):
+    found = score.report(target, target / "answers" / "ledgerops.jsonl")["figures"]["all"]
+    live, quiet = (drawn.judge(runs / "seed-18" / case.name).ways["live"] for case in (SINK, QUIET))
 
-    found = score.report(tmp_path / "set", tmp_path / "set" / "answers" / "ledgerops.jsonl")["figures"]["all"]
-    live = drawn.judge(runs / "seed-18" / SINK.name).ways["live"]
-    quiet = drawn.judge(runs / "seed-18" / QUIET.name).ways["live"]
     assert (found["recall"]["count"], found["AC@1"]["count"], found["time"]) == (1, 1, 5.0)
     assert (live.seconds, live.cause_first, quiet.alarms) == (5.0, True, ())
     assert found["silent"]["share"] == 1.0
@@ -151,8 +143,7 @@ def test_seeds_for_development_are_those_that_were_named_and_those_that_the_rule
     assert cells(card)[:3] == [
         ["split", "seeds", "cases"], ["development", f"18, {UNSEEN}", "3"], ["test", f"{UNSEEN + 1}", "1"],
     ]  # fmt: skip
-    truth = json.loads((tmp_path / "set" / "truth" / f"{UNSEEN}-07.json").read_text())
-    assert truth["split"] == "development"
+    assert truth_of(tmp_path / "set", f"{UNSEEN}-07")["split"] == "development"
 
 
 def test_seeds_that_are_held_back_are_named_by_their_hash_only_until_they_are_revealed(three, tmp_path):
@@ -223,13 +214,6 @@ def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys
     assert not (tmp_path / "set").exists()
 
 
-@pytest.mark.parametrize("words", [["--development", "19"], ["--held-back", "secret"], ["--reveal"]], ids=str)
-def test_parts_of_a_data_set_without_an_export_start_no_drill(tmp_path, monkeypatch, capsys, words):
-    monkeypatch.chdir(tmp_path)
-    assert main(["drill", "--out", str(tmp_path / "runs"), *words]) == 2
-    assert "need --export" in capsys.readouterr().err and not (tmp_path / "runs").exists()
-
-
 def test_a_drill_that_cannot_be_exported_is_left_out_and_named(runs, tmp_path, capsys):
     broken = drill(tmp_path / "more", QUIET, {})
     (broken / "scrapes.jsonl.gz").unlink()
@@ -267,18 +251,21 @@ def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_pa
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        pytest.param([], "--export needs --score with the folders of drills that were run", id="no results"),
-        pytest.param(["--score", "nowhere"], "no drawn drill in nowhere; run ledgerops drill", id="no folder"),
+        pytest.param(["--export", "set"], "--export needs --score with the folders of drills", id="no results"),
+        pytest.param(["--export", "set", "--score", "nowhere"], "no drawn drill in nowhere; run", id="no folder"),
         pytest.param(
-            ["--score", "RUNS", "--held-back", "nowhere"], "cannot read nowhere: no such file", id="no secret"
+            ["--export", "set", "--score", "runs", "--held-back", "nowhere"], "cannot read nowhere: no such file",
+            id="no secret",
         ),
+        pytest.param(["--out", "set", "--development", "19"], "need --export", id="seeds for development alone"),
+        pytest.param(["--out", "set", "--held-back", "secret"], "need --export", id="seeds held back alone"),
+        pytest.param(["--out", "set", "--reveal"], "need --export", id="seeds revealed alone"),
     ],
-)
-def test_what_cannot_be_exported_is_one_line(runs, tmp_path, monkeypatch, capsys, words, problem):
+)  # fmt: skip
+def test_what_cannot_be_exported_is_one_line_and_starts_no_drill(runs, tmp_path, monkeypatch, capsys, words, problem):
     monkeypatch.chdir(tmp_path)
-    words = [str(runs) if word == "RUNS" else word for word in words]
 
-    assert main(["drill", "--export", "set", *words]) == 2
+    assert main(["drill", *words]) == 2
     error = capsys.readouterr().err
     assert problem in error and error.count("\n") == 1
     assert not (tmp_path / "set").exists()
