@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.scoring.replay import replayed
+from ledgerops.drills.scoring.score import replay
 from ledgerops.model.finding import Verdict
 from tests.evidence.numbers import Number, compare
 from tests.paths import RECORDED
@@ -25,7 +25,7 @@ def recording(name: str) -> Path:
 
 @cache
 def verdicts(name: str) -> tuple[Verdict, ...]:
-    return tuple(replayed(bundle(name)))
+    return tuple(replay(bundle(name)))
 
 
 @cache

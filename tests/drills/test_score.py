@@ -86,7 +86,6 @@ def test_a_fault_that_is_named_in_time_passes(bundle):
     assert found.passed
     assert 0 < fault.seconds <= 20
     assert (fault.is_root, fault.is_first, fault.in_place, fault.has_remedy) == (True, True, True, True)
-    assert found.points > 85
 
 
 def test_the_wrong_answer_fails_and_costs(bundle):
@@ -95,7 +94,6 @@ def test_the_wrong_answer_fails_and_costs(bundle):
     assert not found.passed
     assert found.faults[0].seconds is None
     assert "slow-sink" in found.untrue
-    assert found.points < 25
 
 
 def test_a_finding_on_a_healthy_neighbour_is_not_true(tmp_path):
@@ -109,7 +107,7 @@ def test_what_is_said_before_the_fault_costs_everything(bundle):
     found = score(drill(), bundle)
 
     assert "slow-sink" in found.early
-    assert (found.passed, found.points) == (False, 0.0)
+    assert not found.passed
 
 
 def test_a_fault_without_effect_proves_nothing(bundle):
@@ -128,7 +126,7 @@ def test_too_late_is_not_found(bundle):
 def test_a_control_passes_when_nothing_is_found(tmp_path, slow, passed):
     control = drill(healthy=True, expected=(), may=(), effect=None)
     found = score(control, made(tmp_path, NAMES["main"], slow))
-    assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
+    assert found.passed is passed
 
 
 def test_the_place_may_be_named_by_the_role(bundle):

@@ -12,7 +12,7 @@ import pytest
 import tests.evidence.recompute as recompute
 from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.scoring.replay import replayed
+from ledgerops.drills.scoring.score import replay
 from ledgerops.model.recording import encode
 from ledgerops.model.recording import read as read_recording
 from ledgerops.model.spark_progress import format_instant
@@ -45,7 +45,7 @@ def test_the_parts_of_each_cause_are_recomputed():
 
 def test_every_number_of_a_slow_sink_is_there(tmp_path):
     bundle = made(tmp_path, NAMES["main"])
-    found = list(compare(bundle.recording, replayed(bundle)))
+    found = list(compare(bundle.recording, replay(bundle)))
 
     assert {number.rule for number in found} >= {"slow-sink", "trigger-overrun"}
     assert wrong(found) == ()
@@ -57,7 +57,7 @@ def test_findings_whose_numbers_are_not_in_the_recording_are_seen(tmp_path):
     def tenth_more(finding):
         return replace(finding, evidence=tuple(replace(each, value=each.value * 1.1) for each in finding.evidence))
 
-    lying = (replace(each, findings=tuple(map(tenth_more, each.findings))) for each in replayed(bundle))
+    lying = (replace(each, findings=tuple(map(tenth_more, each.findings))) for each in replay(bundle))
 
     told = {" ".join(line.split()[:2]) for line in wrong(compare(bundle.recording, lying))}
     assert {"slow-sink: after_tasks_seconds", "slow-sink: profile_seconds"} <= told

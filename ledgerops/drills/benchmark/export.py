@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +17,6 @@ import zstandard
 from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.drills.benchmark import score
 from ledgerops.drills.benchmark.metrics import VERDICTS, samples, write_parquet
-from ledgerops.drills.benchmark.places import cleaner
 from ledgerops.drills.benchmark.splits import PUBLIC, Splits
 from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
@@ -33,6 +33,14 @@ PLACE = ("query", "component", "name", "detail")
 DONE = ("options", "conf", "control", "changes", "actions")  # parts of a case that may hold its fault
 OWN_ANSWERS = Path("answers/ledgerops.jsonl")
 UNKNOWN = {"meaning": "Something is wrong, and no cause is named.", "family": "None"}
+# what the event log says of places, and what stands for each in the data set
+PLACES = (
+    (r'"spark\.eventLog\.dir":"file:/+(/[^"]*)/eventlog"', "/drill"),
+    (r'"spark\.driver\.host":"([^"]+)"', "driver.local"),
+    (r'[\s":](/[^\s":]*)/lib/python3\.\d+/site-packages/pyspark', "/venv"),
+    (r'[\s":](/[^\s":]*)/ledgerops/drills/applications/', "/app"),
+    (r'"user\.home":"(/[^"]+)"', "/home/user"),
+)
 VERIFIED = {
     "time": "by the times of the batches in the checkpoint",
     "failure": "by the failures that the application logged",
@@ -111,7 +119,7 @@ def _name(truth: Truth, done: Mapping[str, Truth]) -> str:
 def _case(new: Path, name: str, folder: Path, truth: Truth, split: str) -> Iterator[str]:
     """Writes one case and its truth; gives the lines of our own answers."""
     log = {file: _lines(file) for file in sorted(folder.glob("eventlog/eventlog_v2_*/events_*"))}
-    clean = cleaner("".join(log.values()), truth.case.name)
+    clean = _cleaner("".join(log.values()), truth.case.name)
     into = new / "cases" / name
     found = list(samples(folder, clean))
     if not log:
@@ -210,6 +218,20 @@ def _about(new: Path, done: Mapping[str, Truth], parts: Splits) -> None:
             },
         },
     )
+
+
+def _cleaner(log: str, name: str) -> Callable[[str], str]:
+    """What replaces the places that Spark's event log names, and the name of the drill, which would tell the fault."""
+    found = {place: shown for pattern, shown in PLACES for place in re.findall(pattern, log)}
+    # the longest first: one may lie within another
+    known = [*sorted(found.items(), key=lambda pair: (-len(pair[0]), pair)), (name, "drill")]
+
+    def clean(text: str) -> str:
+        for place, shown in known:
+            text = text.replace(place, shown)
+        return text
+
+    return clean
 
 
 def _lines(file: Path) -> str:

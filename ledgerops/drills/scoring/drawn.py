@@ -17,7 +17,7 @@ from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.batches import Harm
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
-from ledgerops.drills.scoring.replay import GRID_SECONDS
+from ledgerops.drills.scoring.score import GRID_SECONDS
 from ledgerops.errors import UserError
 from ledgerops.runtime.replay import verdicts
 

@@ -33,10 +33,6 @@ warning or above count.
 A drill passes when every fault is found within its deadline (30 s unless the drill says otherwise), in the right place,
 as the first root cause in most verdicts from then to the repair, and without any finding that is not true.
 
-Points, of 100: detection 35 (less when later), precision 20 (less 5 for each finding that is not true), place 20,
-cause 20, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until there
-are no findings.
-
 Light drills run three at a time. If the diagnosis of a fault then also says that other processes use the cores, that is
 true and not counted against it; in controls it is. The recordings are kept in `tests/recorded/drills`. The tests replay
 them, and recompute every number of every finding from them with separate code (`tests/evidence`)."""

@@ -49,7 +49,7 @@ def details(drill: Case, bundle: Bundle, score: Score) -> str:
     roles = {name: role for role, name in bundle.names.items()}
     effect = f", effect {times['effect'] - origin:.1f} s" if "effect" in times else ""
     lines = [
-        f"{drill.id} {drill.name}: {state(score)}, {score.points:.0f} points",
+        f"{drill.id} {drill.name}: {state(score)}",
         f"  injected {times['injected'] - origin:.1f} s{effect}, repaired {times['repaired'] - origin:.1f} s",
     ]
     for seen in score.sightings:
@@ -98,8 +98,8 @@ def by_drill(scored: Sequence[Scored]) -> str:
         firsts = "yes" if score.faults and score.faults[0].is_first else "no" if score.faults else ""
         reset = "" if not (score.faults and drill.recovers) else _seconds(score.reset_seconds)
         wrong = ", ".join(score.early + score.untrue) if not drill.healthy else ""
-        rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong, f"{score.points:.0f}"))
-    return table(("", "drill", "", "found after", "root first", "reset", "not true", "points"), rows)
+        rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong))
+    return table(("", "drill", "", "found after", "root first", "reset", "not true"), rows)
 
 
 def by_rule(scored: Sequence[Scored]) -> str:

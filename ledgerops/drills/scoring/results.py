@@ -41,7 +41,7 @@ def perform_scripted(drills: Sequence[Case], out: Path, seed: int, lanes: int, s
     def scored(drill: Case, bundle: Bundle) -> str:
         found = score(drill, bundle)
         done[drill.name] = DrillResult(drill, bundle, found)
-        return f"{report.state(found)}, {found.points:.0f} points"
+        return report.state(found)
 
     problems = perform(drills, out, lanes, stop, scored, seed)
     return [done.get(drill.name) or DrillResult(drill, None, None, problems[drill.name]) for drill in drills]

@@ -1,22 +1,22 @@
 """The score of a drill: detection, precision, place, cause, remedy, reset.
 
-The recording is replayed with a verdict on every query after each observation and each second in between. The points
-are explained in docs/diagnosis.md.
+The recording is replayed with a verdict on every query after each observation and each second in between.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ledgerops.diagnosis.facts.contention import OTHER
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case, Fault
-from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
+from ledgerops.model import recording
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
+from ledgerops.runtime.replay import verdicts as replayed
 
-MAX_RESET_SECONDS = 40.0  # from the repair until findings must be gone: linger and some batches
+GRID_SECONDS = 1.0  # between two verdicts while nothing is observed
 MIN_SETTLED_SECONDS = 20.0  # between the end of a control's first batch and the change of its load
 MIN_SEVERITY = SEVERITIES.index("warning")
 
@@ -48,13 +48,11 @@ class FaultScore:
 class Score:
     """A drill's result. `void`: the fault took no effect, so the drill shows nothing."""
 
-    drill: str
     void: bool
     faults: tuple[FaultScore, ...]
     early: tuple[str, ...]  # rules found before the injection
     untrue: tuple[str, ...]  # rules found after it that are not true of it
     reset_seconds: float | None  # None: not gone by the end, or nothing to be gone
-    points: float
     sightings: tuple[Sighting, ...] = field(default=(), compare=False)
 
     @property
@@ -67,13 +65,18 @@ class Score:
         return met and (not self.faults or self.faults[0].is_first)
 
 
+def replay(bundle: Bundle) -> Iterator[Verdict]:
+    """A verdict after each observation and each second in between, as for a user who keeps asking."""
+    return replayed(recording.read(bundle.recording), every=GRID_SECONDS)
+
+
 def score(drill: Case, bundle: Bundle, verdicts: Iterable[Verdict] | None = None) -> Score:
     """Compares the verdicts on a bundle with the truth: those of a replay, unless they are given.
 
     Raises UserError when the recording cannot be read.
     """
     injected, repaired, ended = (bundle.times[name] for name in ("injected", "repaired", "ended"))
-    verdicts = replayed(bundle) if verdicts is None else verdicts
+    verdicts = replay(bundle) if verdicts is None else verdicts
     given = [verdict for verdict in verdicts if verdict.at <= ended]
     sightings = _sightings(given)
     early = tuple(sorted({sighting.rule for sighting in sightings if sighting.first < injected}))
@@ -82,13 +85,11 @@ def score(drill: Case, bundle: Bundle, verdicts: Iterable[Verdict] | None = None
     found = any(fault.seconds is not None for fault in faults)
     reset = _reset_seconds(sightings, repaired, ended) if found else None
     return Score(
-        drill=drill.name,
         void=_is_void(drill, bundle),
         faults=faults,
         early=early,
         untrue=untrue,
         reset_seconds=reset,
-        points=_points(drill, faults, early, untrue, reset),
         sightings=tuple(sightings),
     )
 
@@ -198,25 +199,3 @@ def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
         if finding.component.kind == kind and re.search(pattern, place):
             return True
     return False
-
-
-def _points(
-    drill: Case, faults: Sequence[FaultScore], early: Sequence[str], untrue: Sequence[str], reset: float | None
-) -> float:
-    """Out of 100: detection 35 (less the later), precision 20, place 20, cause 20, remedy and reset 5. A control has
-    100 or 0."""
-    if drill.healthy:
-        return 0.0 if early or untrue else 100.0
-    if early or all(fault.seconds is None for fault in faults):
-        return 0.0
-    share = 1 / len(faults)
-    points = 20.0 - min(20.0, 5.0 * len(untrue))
-    for index, fault in enumerate(faults):
-        if fault.seconds is None:
-            continue
-        in_order = fault.is_first if index == 0 else fault.is_root
-        points += 35 * share * (1 - fault.seconds / drill.deadline_seconds) ** 0.5
-        points += 20 * share * fault.in_place
-        points += 20 * share * (1.0 if in_order else 0.4 if fault.is_root else 0)
-        points += 2.5 * share * fault.has_remedy
-    return points + (2.5 if reset is not None and reset <= MAX_RESET_SECONDS else 0.0)

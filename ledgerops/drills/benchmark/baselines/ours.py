@@ -15,7 +15,7 @@ from typing import Any
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
-from ledgerops.drills.scoring.replay import GRID_SECONDS
+from ledgerops.drills.scoring.score import GRID_SECONDS
 from ledgerops.errors import cannot_read
 from ledgerops.model.finding import SEVERITIES, Verdict
 from ledgerops.model.records import Observation, ObservationKind
