@@ -8,8 +8,8 @@ from typing import Any
 
 from ledgerops.drills.harness.case import NO_TRIGGER_SECONDS
 
-FACTOR = {"just": 1.2, "clear": 1.8, "gross": 3.0}  # of the trigger interval
-UTILISATION = {"just": 1.15, "clear": 1.4, "gross": 2.0}
+FACTORS = (1.2, 1.8, 3.0)  # of the trigger interval, by strength
+UTILISATIONS = (1.15, 1.4, 2.0)
 LATER_SECONDS = 38.0
 # places that several faults share
 INPUT, DELIVERY, TABLE = ("source", "input"), ("sink", "foreachBatch"), ("sink", "output")
@@ -42,6 +42,10 @@ class Chance:
         """One of `choices`, all equally likely."""
         return self.random.choice(choices)
 
+    def by_strength(self, just: float, clear: float, gross: float) -> Any:
+        """The number that belongs to the strength drawn."""
+        return {"just": just, "clear": clear, "gross": gross}[self.strength]
+
     @property
     def scale(self) -> float:
         """The trigger interval in seconds, or NO_TRIGGER_SECONDS without one."""
@@ -55,12 +59,12 @@ class Chance:
     @property
     def factor(self) -> float:
         """How long a fault delays a batch, as a multiple of `scale`; at most 1.8 if `scale` is 10 s or more."""
-        return min(FACTOR[self.strength], 1.8 if self.scale >= 10 else 9.0)
+        return float(min(self.by_strength(*FACTORS), 1.8 if self.scale >= 10 else 9.0))
 
     @property
     def utilisation(self) -> float:
         """Share of the capacity that a fault demands, by the strength drawn; 1 is saturated."""
-        return UTILISATION[self.strength]
+        return float(self.by_strength(*UTILISATIONS))
 
     def from_onset(self, **values: Any) -> dict[str, Any]:
         """The part of a case that sets values of the outside from the onset on."""
@@ -74,6 +78,18 @@ class Chance:
 
 
 Parts = dict[str, Any]
+Draw = Callable[[Chance], Parts]
+
+
+def kind(what: str, parts: Callable[[Chance], Parts], **choices: Any) -> Draw:
+    """A kind of case: what happens in a sentence, what is decided, and the choices among which the rest is drawn."""
+
+    def draw(chance: Chance) -> Parts:
+        chance.draw(**choices)
+        return parts(chance)
+
+    draw.__doc__ = what
+    return draw
 
 
 def slow_sink(c: Chance) -> Parts:
@@ -136,7 +152,7 @@ def straggler(c: Chance) -> Parts:
 def too_many_tasks(c: Chance) -> Parts:
     """Small batches are split into 150 to 450 shuffle tasks."""
     c.draw(triggers=(None, 1.0, 2.0), onsets=("birth",))
-    count = {"just": 150, "clear": 300, "gross": 450}[c.strength]
+    count = c.by_strength(150, 300, 450)
     expected = ("too-many-tasks", "small-batch-overhead")
     parts = {"app": c.pick("counts", "dedup", "totals"), "options": {"shuffle": count}, "expected": expected}
     return {**parts, "place": ("stage", "shuffle")}
@@ -162,7 +178,7 @@ def overload(c: Chance) -> Parts:
 def binding_cap(c: Chance) -> Parts:
     """A limit on rows or files per batch is lower than what arrives."""
     c.draw(triggers=(1.0, 2.0, 2.0), sources=("files", "kafka"))
-    over = {"just": 1.5, "clear": 2.0, "gross": 4.0}[c.strength]
+    over = c.by_strength(1.5, 2.0, 4.0)
     assert c.trigger is not None
     if c.source == "kafka":
         cap, rate = 200, 200 / c.trigger
@@ -179,7 +195,7 @@ def binding_cap(c: Chance) -> Parts:
 def slow_broker(c: Chance) -> Parts:
     """The connection to the broker has a high latency."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("kafka",), onsets=("later",))
-    latency = round(c.scale * {"just": 0.5, "clear": 0.8, "gross": 1.5}[c.strength], 2)
+    latency = round(c.scale * c.by_strength(0.5, 0.8, 1.5), 2)
     parts = {"app": c.pick("warehouse", "dedup"), "proxied": True, "expected": ("slow-source",)}
     return {**parts, "place": INPUT, "actions": ((c.onset_seconds, "broker_latency", latency),)}
 
@@ -194,7 +210,7 @@ def slow_gateway(c: Chance) -> Parts:
 def late_rows(c: Chance) -> Parts:
     """A share of the rows is 60 s late, more than the watermark delay."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"))
-    share = {"just": 0.05, "clear": 0.2, "gross": 0.5}[c.strength]
+    share = c.by_strength(0.05, 0.2, 0.5)
     load = c.load({"rate": 150}, {"rate": 150, "late": share, "late_by": 60.0})
     parts = {"app": c.pick("dedup", "counts"), "expected": ("late-data",), "may": ("rows-dropped",)}
     return {**parts, "place": INPUT, "harm": "given", "harm_after": 4.0, **load}
@@ -232,7 +248,7 @@ def silent_producer(c: Chance) -> Parts:
 def heap(c: Chance) -> Parts:
     """The driver's heap is filled until only 45 to 70 MiB are free."""
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
-    left = {"just": 70, "clear": 55, "gross": 45}[c.strength]
+    left = c.by_strength(70, 55, 45)
     conf = {"spark.driver.memory": "600m"}
     parts = {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "place": ("driver", "heap"), "after": 55.0}
     return {**parts, **c.from_onset(heap_left=left)}
@@ -241,7 +257,7 @@ def heap(c: Chance) -> Parts:
 def planning(c: Chance) -> Parts:
     """A query with hundreds of columns takes most of each batch to plan."""
     c.draw(triggers=(None, 1.0), onsets=("birth",))
-    columns = {"just": 500, "clear": 900, "gross": 1400}[c.strength]
+    columns = c.by_strength(500, 900, 1400)
     parts = {"app": "wide", "options": {"keys": columns, "rate": 20}, "expected": ("small-batch-overhead",)}
     return {**parts, "place": ("driver", "planning")}
 
@@ -249,7 +265,7 @@ def planning(c: Chance) -> Parts:
 def unbounded_state(c: Chance) -> Parts:
     """Removes duplicates without a watermark, so the state grows with every row."""
     c.draw(triggers=(None, 2.0), onsets=("birth",), sources=("rate",))
-    rate = {"just": 1000, "clear": 3000, "gross": 8000}[c.strength]
+    rate = c.by_strength(1000, 3000, 8000)
     parts = {"app": "dedup", "options": {"rate": rate, "delay": ""}, "expected": ("unbounded-state", "state-growth")}
     return {**parts, "place": ("operator", "dropDuplicates"), "harm": "given", "harm_after": 15.0}
 
@@ -257,7 +273,7 @@ def unbounded_state(c: Chance) -> Parts:
 def executor_lost(c: Chance) -> Parts:
     """One, two or four executors are killed, 10 seconds apart."""
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
-    kills = {"just": 1, "clear": 2, "gross": 4}[c.strength]
+    kills = c.by_strength(1, 2, 4)
     actions = tuple((c.onset_seconds + 10.0 * number, "kill_executor", 0.0) for number in range(kills))
     conf = {"spark.executor.memory": "512m", "spark.driver.memory": "600m"}
     parts = {"app": c.pick("counts", "scoring"), "master": "local-cluster[2,1,512]", "conf": conf}
@@ -277,7 +293,7 @@ def executor_lost(c: Chance) -> Parts:
 def cpu_taken(c: Chance) -> Parts:
     """Processes outside the application occupy the cores."""
     c.draw(triggers=(1.0,), sources=("rate", "files"))
-    count = {"just": 6, "clear": 9, "gross": 14}[c.strength]
+    count = c.by_strength(6, 9, 14)
     parts = {"app": c.pick("counts", "dedup"), "options": {"shuffle": 6}, "expected": ("cpu-saturated",)}
     return {**parts, "place": ("host",), "actions": ((max(c.onset_seconds, 1.0), "burn_cpu", float(count)),)}
 
@@ -339,7 +355,7 @@ def table_overload(c: Chance) -> Parts:
 def table_cap(c: Chance) -> Parts:
     """A limit on the files per batch is lower than what is committed to a Delta table."""
     c.draw(triggers=(TABLE_SECONDS,), sources=("delta",))
-    cap, over = 2, {"just": 1.5, "clear": 2.0, "gross": 4.0}[c.strength]
+    cap, over = 2, c.by_strength(1.5, 2.0, 4.0)
     every = TABLE_SECONDS / cap
     load = c.load({"rate": 50, "every": 2 * every}, {"rate": 50, "every": every / over})
     parts = {"app": c.pick("warehouse", "counts"), "options": {"cap": cap}, "expected": ("rate-limited",)}
@@ -349,7 +365,7 @@ def table_cap(c: Chance) -> Parts:
 def table_conflict(c: Chance) -> Parts:
     """Another writer adds rows to the Delta table into which each batch is merged."""
     c.draw(triggers=(3 * TABLE_SECONDS,), sources=("delta",))  # MERGE is several jobs and a commit
-    rival = {"just": 1.0, "clear": 0.5, "gross": 0.2}[c.strength]
+    rival = c.by_strength(1.0, 0.5, 0.2)
     parts = {"app": "lake", "options": {"merge": True, "format": "delta"}, "expected": ("query-failed",)}
     return {**parts, "place": TABLE, "harm": "failure", **c.from_onset(rival={"rate": 100, "every": rival})}
 
@@ -357,7 +373,7 @@ def table_conflict(c: Chance) -> Parts:
 def table_small_files(c: Chance) -> Parts:
     """Each batch writes hundreds of small files to a Delta table with as many partitions."""
     c.draw(triggers=(TABLE_SECONDS,), onsets=("birth",), sources=("delta",))
-    files = {"just": 650, "clear": 900, "gross": 1500}[c.strength]  # some 5 ms of a core for each
+    files = c.by_strength(650, 900, 1500)  # some 5 ms of a core for each
     parts = {"app": "lake", "options": {"parts": files, "format": "delta"}, "load": 500}
     return {**parts, "expected": ("slow-sink",), "may": ("many-small-files",), "place": TABLE}
 
@@ -378,7 +394,6 @@ def table_new_column(c: Chance) -> Parts:
     return {**parts, "expected": ("query-failed",), "place": INPUT, "actions": actions}
 
 
-Draw = Callable[[Chance], Parts]
 FAULTS: Mapping[str, Draw] = {
     draw.__name__.replace("_", "-"): draw
     for draw in (
