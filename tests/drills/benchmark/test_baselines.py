@@ -9,11 +9,11 @@ import re
 import pytest
 
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.benchmark.baselines import floor, log_reader, ranking
-from ledgerops.drills.benchmark.baselines.backlog import by_backlog
+from ledgerops.drills.benchmark.baselines import log_reader, ranking
 from ledgerops.drills.benchmark.baselines.data import Answer, cases, series
 from ledgerops.drills.benchmark.baselines.mapping import MAPPING, causes_of
-from ledgerops.drills.benchmark.baselines.thresholds import by_thresholds
+from ledgerops.drills.benchmark.baselines.thresholds import by_backlog, by_thresholds
+from ledgerops.drills.benchmark.methods import chance, most_frequent
 from ledgerops.errors import UserError
 from tests.drills.benchmark.tiny import T0, case, write
 
@@ -154,12 +154,12 @@ def test_chance_draws_the_same_causes_each_time_and_others_for_another_case(tmp_
     one = case(tmp_path, {DURATION: [1]})
     causes = [f"cause-{number}" for number in range(20)]
 
-    assert floor.chance(one, causes) == floor.chance(one, list(reversed(causes)))
-    assert len(floor.chance(one, causes)[0].causes) == 3
+    assert chance(one, causes) == chance(one, list(reversed(causes)))
+    assert len(chance(one, causes).causes) == 3
 
 
 def test_the_most_frequent_cause_is_the_one_that_most_faults_accept():
-    assert floor.most_frequent([{"accepted": ["a", "b"]}, {"accepted": ["b"]}, {"accepted": []}]) == "b"
+    assert most_frequent([{"accepted": ["a", "b"]}, {"accepted": ["b"]}, {"accepted": []}]) == "b"
 
 
 def test_a_folder_without_cases_and_a_case_without_metrics_are_refused(tmp_path):

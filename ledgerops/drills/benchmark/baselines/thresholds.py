@@ -14,12 +14,13 @@ from itertools import pairwise
 from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, answered
 
 IN_A_ROW = 3  # scrapes
+WINDOW = 4  # scrapes over which a lag tool asks whether the backlog grew, and was never 0
 NO_PROGRESS_SECONDS = 30.0
 MIN_LAG_SECONDS = 10.0
 DURATION, INTERVAL = "ledgerops_last_batch_duration_seconds", "ledgerops_trigger_interval_seconds"
 LAG, RUNNING = "ledgerops_query_lag_seconds", "ledgerops_batch_running_seconds"
 PROGRESS, ACTIVE = "ledgerops_last_progress_timestamp_seconds", "ledgerops_query_active"
-FAILURES = "ledgerops_query_failures_total"
+FAILURES, BACKLOG = "ledgerops_query_failures_total", "ledgerops_query_backlog_offsets"
 READ = (DURATION, INTERVAL, LAG, RUNNING, PROGRESS, ACTIVE, FAILURES)
 
 Scrape = tuple[float, Mapping[str, float]]
@@ -65,4 +66,23 @@ def by_thresholds(case: BenchmarkCase) -> list[Answer]:
     for scrape in scrapes(case, READ):
         seen.append(scrape)
         found.append(answered(case.name, scrape[0], fired(tuple(seen))))
+    return found
+
+
+def grows(backlog: Sequence[float]) -> bool:
+    """Whether a backlog never shrank within the window, and is larger at its end."""
+    if len(backlog) < WINDOW:
+        return False
+    lately = backlog[-WINDOW:]
+    return lately[0] > 0 and all(a <= b for a, b in pairwise(lately)) and lately[-1] > lately[0]
+
+
+def by_backlog(case: BenchmarkCase) -> list[Answer]:
+    """What a Kafka lag tool sees, which knows the number of unread offsets and nothing else: `input-overload` while it
+    grows; nothing while it is constant, shrinks, or is not known."""
+    seen: list[float] = []
+    found = []
+    for at, values in scrapes(case, (BACKLOG,)):
+        seen.append(values[BACKLOG])
+        found.append(answered(case.name, at, ("input-overload",) if grows(seen) else ()))
     return found
