@@ -10,6 +10,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.drills import DRILLS
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.harness.actions import ACTIONS, cores_taken
+from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.errors import UserError
 
@@ -32,20 +33,12 @@ def test_a_busy_process_computes_until_it_is_ended(injector):
     assert not process.is_running()
 
 
-def test_a_drill_without_a_broker_or_a_table_is_told_so(injector):
-    assert injector.servers == ""
-    with pytest.raises(UserError, match="drill none has no broker"):
-        _ = injector.broker
-    with pytest.raises(UserError, match="drill none has no table"):
-        _ = injector.table
-
-
 def test_a_column_is_added_to_the_table_that_the_application_reads(injector):
-    table = injector.open_table("input")
+    injector.table = DeltaTable(injector.folder / "input")
     with ACTIONS["add_column"](injector, 0.0):
         pass
 
-    assert table.version == 1
+    assert injector.table.version == 1
 
 
 def test_an_application_that_has_ended_is_not_waited_for(injector):

@@ -32,37 +32,15 @@ class Injector:
         self.conf: dict[str, str] = {}  # further settings of the Spark session
         self.environ: dict[str, str] = {}  # further variables of the driver
         self.process: psutil.Process  # the driver
-        self._broker: Broker | None = None
-        self._table: DeltaTable | None = None
-
-    @property
-    def broker(self) -> Broker:
-        """The broker of the drill. Raises UserError without one."""
-        if self._broker is None:
-            raise UserError(f"drill {self.drill} has no broker")
-        return self._broker
-
-    @property
-    def servers(self) -> str:
-        """Where the application finds the broker; empty without one."""
-        return self._broker.through.servers if self._broker else ""
+        self.servers = ""  # where the application finds the broker; empty without one
+        self.broker: Broker
+        self.table: DeltaTable  # that the application reads
 
     def open_broker(self, proxied: bool, seed: int) -> Broker:
         """Starts a broker, which ends with the drill."""
-        self._broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, seed))
-        return self._broker
-
-    @property
-    def table(self) -> DeltaTable:
-        """The Delta table that the application reads. Raises UserError without one."""
-        if self._table is None:
-            raise UserError(f"drill {self.drill} has no table")
-        return self._table
-
-    def open_table(self, name: str) -> DeltaTable:
-        """Makes the table that the application reads."""
-        self._table = DeltaTable(self.folder / name)
-        return self._table
+        self.broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, seed))
+        self.servers = self.broker.through.servers
+        return self.broker
 
     @property
     def running(self) -> bool:

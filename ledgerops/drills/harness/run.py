@@ -187,7 +187,8 @@ class CaseRun:
         elif case.source == "files":
             senders = [to_folder(self.folder / topic) for topic in TOPICS]
         elif case.source == "delta":
-            senders = [self.tools.open_table(TOPICS[0]).append]
+            self.tools.table = DeltaTable(self.folder / TOPICS[0])
+            senders = [self.tools.table.append]
             if case.options.get("merge"):
                 senders.append(DeltaTable(self.folder / "output").append)
         elif case.source == "ledger":
