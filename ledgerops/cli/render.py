@@ -16,12 +16,8 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError, os_reason
-
-if TYPE_CHECKING:
-    from ledgerops.mixin.site import Site
 
 FORMATS = ("files", "kubernetes")
 CHECKOUT = Path("ledgerops/mixin/__init__.py")  # of the repository, seen from its root
@@ -39,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops import mixin
+    from ledgerops.mixin.kubernetes import kubernetes_files
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
@@ -51,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     root = args.out or Path()
     try:
         if args.format != "files":
-            names = _write_kubernetes(root, site)
+            names = mixin.write(root, kubernetes_files(site))
         else:
             made = mixin.outputs(site, {"docs/cli.md": cli_page}) if args.out is None else mixin.deployed(site)
             names = list(mixin.drift(root, made)) if args.check else mixin.write(root, made)
@@ -63,16 +60,6 @@ def run(args: argparse.Namespace) -> int:
     if args.check and names:
         print("run ledgerops render with the same options and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0
-
-
-def _write_kubernetes(folder: Path, site: Site) -> list[str]:
-    """Writes the objects for a cluster; returns their paths."""
-    from ledgerops.mixin.kubernetes import kubernetes_files
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in kubernetes_files(site).items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [str(folder / name) for name in kubernetes_files(site)]
 
 
 def cli_page() -> str:

@@ -22,16 +22,6 @@ LABEL_NAME = r"[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?"
 LABEL = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{LABEL_NAME}\s*=\s*(?:{LABEL_NAME})?", re.ASCII)
 HOSTS = re.compile(r"[\w.:*?\[\], -]*", re.ASCII)
 
-NUMBERS = (
-    "scrape_seconds",
-    "evaluation_seconds",
-    "time_scale",
-    "freshness_seconds",
-    "period_days",
-    "retention_seconds",
-    "kubernetes_workers_max",
-)
-
 
 def duration(seconds: float) -> str:
     """Seconds in Prometheus' notation, exactly: 90 -> "90s", 3600 -> "1h", 0.5 -> "500ms"."""
@@ -112,7 +102,7 @@ class Site:
             )
         if any(mark in self.job for mark in '"\\\n'):
             raise UserError(f"render: job must not contain quotes, backslashes or line breaks: {self.job!r:.60}")
-        for name in NUMBERS:
+        for name in (each.name for each in fields(self) if isinstance(each.default, float)):
             if not getattr(self, name) > 0:
                 raise UserError(f"render: {name} must be above 0")
             if getattr(self, name) > MAX_SECONDS:
