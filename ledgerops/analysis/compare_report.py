@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from ledgerops.analysis.compare import Comparison, Measure, Side
+from ledgerops.analysis.compare import Comparison
 from ledgerops.common import format
 from ledgerops.common.format import clean
 from ledgerops.diagnosis.report import Line, painted
@@ -37,22 +38,14 @@ def document(
                 "verdict": each.verdict,
                 "because": each.because,
                 "advice": advised.get(each.query),
-                "before": _side(each.before),
-                "after": _side(each.after),
-                "measures": [_measure(one) for one in each.measures],
-                "phases": [_measure(one) for one in each.phases],
+                "before": asdict(each.before),
+                "after": asdict(each.after),
+                "measures": [asdict(one) for one in each.measures],
+                "phases": [asdict(one) for one in each.phases],
             }
             for each in found
         ],
     }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    return {name: getattr(side, name) for name in ("batches", "rows", "rows_per_second", "processed_per_second")}
-
-
-def _measure(measure: Measure) -> dict[str, Any]:
-    return {name: getattr(measure, name) for name in Measure.__slots__}
 
 
 def text(found: Mapping[str, Any], colour: bool = False) -> str:

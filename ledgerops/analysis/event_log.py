@@ -45,23 +45,12 @@ LISTENER = "StreamingQueryListener$"
 SAMPLE_SECONDS = 2.0  # between two looks at the slots, while tasks of jobs run that belong to no query
 MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lack what later ones have
 WANTED = {
-    "SparkListenerLogStart",
-    "SparkListenerApplicationStart",
-    "SparkListenerApplicationEnd",
-    "SparkListenerEnvironmentUpdate",
-    "SparkListenerBlockManagerAdded",
-    "SparkListenerExecutorAdded",
-    "SparkListenerExecutorRemoved",
-    "SparkListenerJobStart",
-    "SparkListenerTaskStart",
-    "SparkListenerTaskEnd",
-    "SparkListenerStageCompleted",
-    "SparkListenerSQLExecutionStart",
-    f"{LISTENER}QueryStartedEvent",
-    f"{LISTENER}QueryProgressEvent",
-    f"{LISTENER}QueryIdleEvent",
-    f"{LISTENER}QueryTerminatedEvent",
-}
+    f"SparkListener{name}"
+    for name in (
+        "LogStart", "ApplicationStart", "ApplicationEnd", "EnvironmentUpdate", "BlockManagerAdded", "ExecutorAdded",
+        "ExecutorRemoved", "JobStart", "TaskStart", "TaskEnd", "StageCompleted", "SQLExecutionStart",
+    )
+} | {f"{LISTENER}Query{name}Event" for name in ("Started", "Progress", "Idle", "Terminated")}  # fmt: skip
 
 
 def read(path: Path) -> Iterator[Observation]:

@@ -65,30 +65,15 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
 }
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
-# module of an optional dependency -> the package that has it
-OPTIONAL = {
-    "apprise": "apprise",
-    "confluent_kafka": "confluent-kafka",
-    "google": "protobuf",
-    "grafana_foundation_sdk": "grafana-foundation-sdk",
-    "hdrh": "hdrhistogram",
-    "jinja2": "jinja2",
-    "markupsafe": "jinja2",
-    "mcp": "mcp",
-    "numpy": "numpy",
-    "opentelemetry": "opentelemetry-proto",
-    "pandas": "pandas",
-    "prometheus_client": "prometheus-client",
-    "psycopg": "psycopg",
-    "py4j": "pyspark",
-    "pyarrow": "pyarrow",
-    "pyspark": "pyspark",
-    "rich": "rich",
-    "shtab": "shtab",
-    "urllib3": "urllib3",
-    "yaml": "PyYAML",
-    "zstandard": "zstandard",
-}
+# optional dependencies: packages whose module has the same name, and modules of another name -> their package
+SAME_NAME = (
+    "apprise", "confluent-kafka", "grafana-foundation-sdk", "jinja2", "mcp", "numpy", "pandas", "prometheus-client",
+    "psycopg", "pyarrow", "pyspark", "rich", "shtab", "urllib3", "zstandard",
+)  # fmt: skip
+OPTIONAL = {name.replace("-", "_"): name for name in SAME_NAME} | {
+    "google": "protobuf", "hdrh": "hdrhistogram", "markupsafe": "jinja2", "opentelemetry": "opentelemetry-proto",
+    "py4j": "pyspark", "yaml": "PyYAML",
+}  # fmt: skip
 UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)  # of a path, whatever is asked of it
 CHECKOUT_ONLY = "ledgerops.drills"  # the package does not contain it
 READ_DOCSTRINGS = ("render", "rules")  # commands that show runbooks
