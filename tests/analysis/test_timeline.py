@@ -23,15 +23,23 @@ def found(rule, since, explains=(), severity=None, name="daily_counts"):
     )  # fmt: skip
 
 
-def tell(*looks, query="daily_counts", history=None, finding_history=None):
+def look(history, finding_history, at, roots=(), symptoms=(), status="healthy"):
+    verdict = Verdict(history.query, T0 + at, status, 50, tuple(roots), (*roots, *symptoms))
+    finding_history.take(verdict, history)
+
+
+def started():
+    """A query whose first run began, and its findings so far."""
+    history = History("daily_counts")
+    history.start(T0, "id", "run-1")
+    return history, FindingHistory()
+
+
+def tell(*looks):
     """A finding_history of looks: (seconds, root causes, symptoms, status)."""
-    finding_history = finding_history or FindingHistory()
-    history = history or History(query)
-    if history.run_id is None:
-        history.start(T0, "id", "run-1")
-    for at, roots, symptoms, status in looks:
-        verdict = Verdict(query, T0 + at, status, 50, tuple(roots), (*roots, *symptoms))
-        finding_history.take(verdict, history)
+    history, finding_history = started()
+    for each in looks:
+        look(history, finding_history, *each)
     return finding_history
 
 
@@ -52,12 +60,11 @@ SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind"
     ],
 )
 def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, over, until, with_run):
-    history = History("daily_counts")
-    history.start(T0, "id", "run-1")
-    finding_history = tell((66, [SINK], [], "pressured"), history=history)
+    history, finding_history = started()
+    look(history, finding_history, 66, [SINK], (), "pressured")
     if restarted is not None:
         history.start(T0 + restarted, "id", "run-2")
-    tell((over, [], [], "healthy"), history=history, finding_history=finding_history)
+    look(history, finding_history, over)
     [period] = finding_history.queries["daily_counts"].periods
 
     assert (period.until, period.with_run) == (T0 + until, with_run)
@@ -151,12 +158,12 @@ def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
 
 
 def test_a_restart_and_why_the_run_before_it_ended_are_told():
-    history = History("daily_counts")
-    finding_history = tell((5, [], [], "healthy"), history=history)
+    history, finding_history = started()
+    look(history, finding_history, 5)
     history.end(T0 + 30, "run-1", "java.lang.Boom: x", "BOOM")
-    tell((30, [], [], "failed"), history=history, finding_history=finding_history)
+    look(history, finding_history, 30, status="failed")
     history.start(T0 + 40, "id", "run-2")
-    tell((50, [], [], "healthy"), history=history, finding_history=finding_history)
+    look(history, finding_history, 50)
 
     assert [(each.at - T0, each.text) for each in events(finding_history)] == [
         (0, "started"),
@@ -169,9 +176,9 @@ def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there
     history, finding_history = History("daily_counts"), FindingHistory()
     for number in range(40):
         history.start(T0 + 10 * number, "id", f"run-{number}")
-        tell((10 * number + 1, [], [], "starting"), history=history, finding_history=finding_history)
+        look(history, finding_history, 10 * number + 1, status="starting")
         history.end(T0 + 10 * number + 8, f"run-{number}", "Boom", "BOOM")
-        tell((10 * number + 8, [], [], "failed"), history=history, finding_history=finding_history)
+        look(history, finding_history, 10 * number + 8, status="failed")
 
     assert [(each.at - T0, each.text) for each in events(finding_history)] == [
         (0, "started"),
@@ -189,21 +196,17 @@ def test_two_restarts_a_day_are_told_one_by_one():
     history, finding_history = History("daily_counts"), FindingHistory()
     for number in range(6):
         history.start(T0 + 4000 * number, "id", f"run-{number}")
-        tell((4000 * number + 1, [], [], "healthy"), history=history, finding_history=finding_history)
+        look(history, finding_history, 4000 * number + 1)
         history.end(T0 + 4000 * number + 3000, f"run-{number}", None, None)
     assert len([each for each in events(finding_history) if each.what == "restart"]) == 5
 
 
 def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
-    history = History("daily_counts")
-    finding_history = tell((10, [found("slow-sink", 10)], [], "pressured"), history=history)
+    history, finding_history = started()
+    look(history, finding_history, 10, [found("slow-sink", 10)], (), "pressured")
     history.end(T0 + 30, "run-1", None, None)
-    tell(
-        (40, [found("slow-sink", 10)], [], "stopped"),
-        (400, [], [], "stopped"),
-        history=history,
-        finding_history=finding_history,
-    )
+    look(history, finding_history, 40, [found("slow-sink", 10)], (), "stopped")
+    look(history, finding_history, 400, status="stopped")
 
     assert [each.text for each in events(finding_history)][-1] == "stopped"
     assert [each.ended - T0 for each in incidents(finding_history)] == [30]
@@ -252,15 +255,10 @@ def test_times_are_told_from_the_beginning(seconds, said):
 
 
 def test_a_run_that_vanished_is_told_as_such_and_not_as_stopped():
-    history = History("daily_counts")
-    history.start(T0, "id", "run-1")
-    finding_history = tell((5, [], [], "healthy"), history=history)
+    history, finding_history = started()
+    look(history, finding_history, 5)
     history.end(T0 + 60, "run-1", None, None, lost=True)
-    tell(
-        (80, [found("query-failed", 60, severity="critical")], [], "lost"),
-        history=history,
-        finding_history=finding_history,
-    )
+    look(history, finding_history, 80, [found("query-failed", 60, severity="critical")], (), "lost")
 
     assert any("vanished without a report of its end" in line for line in lines(finding_history))
     assert not any("stopped" in line for line in lines(finding_history))
