@@ -30,6 +30,7 @@ FAILED = "the query failed"  # how a finding begins that says the exception
 ENDED = ("stopped", "failed", "lost")  # states of a query that did not recover
 MAX_SUBJECTS = 8  # queries or drivers that are named, and asked: a zone may have hundreds
 MAX_CAUSES = 3  # of several queries
+Diagnoses = Mapping[str, Mapping[str, Any]]  # the queries' parts of the diagnosis document, by `Firing.about`
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,14 @@ class Message:
 
 def compose(
     incident: Incident,
-    diagnoses: Mapping[str, Mapping[str, Any]],
+    diagnoses: Diagnoses,
     now: float,
     trouble: str | None = None,
-    before: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    before: Diagnoses = MappingProxyType({}),
     outcomes: Mapping[str, str] = MappingProxyType({}),
 ) -> Message:
-    """The message. `diagnoses` are the queries' parts of the diagnosis document, by `Firing.about`; `trouble` says why
-    the first has none. `before` are those of when the incident began: the message says what changed since. `outcomes`
-    are what became of those without a diagnosis."""
+    """The message. `trouble` says why the first query has no diagnosis. `before` are those of when the incident began:
+    the message says what changed since. `outcomes` are what became of those without a diagnosis."""
     over = incident.status == "resolved"
     lines = _resolved(incident, diagnoses, before, outcomes) if over else _firing(incident, diagnoses, now)
     if not diagnoses and incident.of_queries and not outcomes:
@@ -68,16 +68,12 @@ def compose(
 
 
 def compose_checked(
-    incident: Incident,
-    diagnoses: Mapping[str, Mapping[str, Any]],
-    now: float,
-    trouble: str | None = None,
-    before: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    outcomes: Mapping[str, str] = MappingProxyType({}),
+    incident: Incident, diagnoses: Diagnoses, now: float, *more: Any
 ) -> tuple[Message, Exception | None]:
-    """The message, and the error if what a driver answered is no diagnosis: then the message is without it."""
+    """What `compose` makes of the same, and the error if what a driver answered is no diagnosis: then the message is
+    without it."""
     try:
-        return compose(incident, diagnoses, now, trouble, before, outcomes), None
+        return compose(incident, diagnoses, now, *more), None
     except Exception as error:
         return compose(incident, {}, now, "the driver returned an invalid diagnosis"), error
 
@@ -89,7 +85,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 1] + "…"
 
 
-def _firing(incident: Incident, diagnoses: Mapping[str, Mapping[str, Any]], now: float) -> list[str]:
+def _firing(incident: Incident, diagnoses: Diagnoses, now: float) -> list[str]:
     worst, queries = incident.worst, incident.of_queries
     first = diagnoses.get(worst.about) or next(iter(diagnoses.values()), {})
     failed = next(
@@ -171,7 +167,7 @@ def _heading(state: str, incident: Incident) -> str:
     return f"{state} {about}".rstrip()
 
 
-def _causes(queries: Sequence[Firing], diagnoses: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _causes(queries: Sequence[Firing], diagnoses: Diagnoses) -> list[str]:
     """The root causes, each once with the queries that have it, and the first step of the first. Of a query they are
     those of now; else, or where it was more severe, what was over shortly before its alert began, or since."""
     told: dict[str, tuple[str, Mapping[str, Any], list[str]]] = {}
@@ -245,8 +241,8 @@ def worst_over(diagnosis: Mapping[str, Any], alert: Firing) -> Mapping[str, Any]
 
 def _resolved(
     incident: Incident,
-    diagnoses: Mapping[str, Mapping[str, Any]],
-    before: Mapping[str, Mapping[str, Any]],
+    diagnoses: Diagnoses,
+    before: Diagnoses,
     outcomes: Mapping[str, str],
 ) -> list[str]:
     """What is known: recovered, with the figures; stopped; lost and not seen again; or replaced."""
@@ -279,9 +275,7 @@ def _resolved(
     return lines
 
 
-def _states(
-    alerts: Sequence[Firing], diagnoses: Mapping[str, Mapping[str, Any]], outcomes: Mapping[str, str]
-) -> list[str]:
+def _states(alerts: Sequence[Firing], diagnoses: Diagnoses, outcomes: Mapping[str, str]) -> list[str]:
     """What is known now of several queries and drivers, those with the same together."""
     names: dict[str, list[str]] = {}
     for alert in alerts:

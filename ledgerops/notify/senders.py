@@ -10,6 +10,7 @@ import re
 import urllib.request
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -52,13 +53,8 @@ class Webhook:
 
     def send(self, message: Message) -> None:
         """Returns once the server has answered 2xx. Raises OSError: HTTPError for any other status, a redirect too."""
-        content = {
-            "title": message.title,
-            "body": message.body,
-            "severity": message.severity,
-            "resolved": message.resolved,
-        }
-        request = urllib.request.Request(self._url, json.dumps(content).encode(), self._headers, method="POST")
+        content = json.dumps(asdict(message)).encode()
+        request = urllib.request.Request(self._url, content, self._headers, method="POST")
         fetch(opener(), request, seconds=DELIVERY_SECONDS, max_bytes=MAX_ANSWER_BYTES)
 
 

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,28 +59,22 @@ class Spool:
         self._sent: set[int] = set()  # rows that were delivered, and that a full disk keeps in the queue
         self._sending: dict[str, int] = {}  # sender -> the row that it is sending: it may arrive at any moment
         self._lock = threading.Lock()
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            held = locked(file.with_name(f"{file.name}.lock"))
-        except OSError as error:
-            raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
-        if held is None:
-            raise UserError(f"{file} is in use by another ledgerops notify; give another --queue")
-        self._held = held
-        try:
-            private(file).close()  # SQLite gives its other files the same rights
-        except OSError as error:
-            self._held.close()
-            raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
-        try:
-            self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.executescript(SCHEMA)
-            self._adopt()
-            self._forget_other_clock(time.time() if now is None else now)
-        except sqlite3.Error as error:
-            self._held.close()
-            raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
+        with ExitStack() as opened:
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                held = locked(file.with_name(f"{file.name}.lock"))
+                if held is None:
+                    raise UserError(f"{file} is in use by another ledgerops notify; give another --queue")
+                self._held = opened.enter_context(held)
+                private(file).close()  # SQLite gives its other files the same rights
+                self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.executescript(SCHEMA)
+                self._adopt()
+                self._forget_other_clock(time.time() if now is None else now)
+            except (OSError, sqlite3.Error) as error:
+                raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
+            opened.pop_all()
 
     def __len__(self) -> int:
         """Incidents that at least one sender has not delivered."""
