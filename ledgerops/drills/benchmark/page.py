@@ -140,18 +140,8 @@ def compared(results: Iterable[Result]) -> str:
                 f"{cpu:.1f} s",
             )
         )
-    head = (
-        "method",
-        "is given",
-        "recall",
-        "AC@1",
-        "AC@3",
-        "healthy silent",
-        "alarms/healthy hour",
-        "median time",
-        "CPU",
-    )
-    return table(head, rows)
+    head = ("method", "is given", "recall", "AC@1", "AC@3", "healthy silent", "alarms/healthy hour", "median time")
+    return table((*head, "CPU"), rows)
 
 
 def better(results: Sequence[Result]) -> str:

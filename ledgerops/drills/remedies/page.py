@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -71,25 +72,21 @@ def part(found: Sequence[Taken], note: str = "") -> sections.Part:
     text += [f"[Case by case]({sections.BESIDE}#steps-that-were-taken).", ""]
     rows = [sections.STEPS, _cases(own), "", "Controls, with the step of another fault:", ""]
     rows += [_cases([taken for taken in found if taken.control]), ""]
-    counted = {kind: sum(taken.kind == kind for taken in own) for kind in KINDS}
-    tried = counted["helped"] + counted["did not help"]
-    ended = f"harm ended in {counted['helped']} of {tried}"
+    counted = Counter(taken.kind for taken in own)
+    ended = f"harm ended in {counted['helped']} of {counted['helped'] + counted['did not help']}"
     row = "[steps that were taken](#steps-that-were-taken)", ended, "", MEANING
     return sections.Part("\n".join(text), row, "\n".join(rows))
 
 
 def sums(own: Sequence[Taken]) -> str:
     """One line: of how many cases the harm ended."""
-    counted = {kind: sum(taken.kind == kind for taken in own) for kind in KINDS}
+    counted = Counter(taken.kind for taken in own)
     tried = counted["helped"] + counted["did not help"]
     return (
         f"The step ended the harm in {counted['helped']} of {tried} cases in which it could be set. In "
         f"{counted['look']} cases the first two steps were only a look, in {counted['not named']} the fault was not "
         f"named first, and in {counted['no harm']} it did no harm on this machine."
     )
-
-
-KINDS = ("helped", "did not help", "look", "not named", "no harm")
 
 
 def _cases(some: Sequence[Taken]) -> str:
