@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.signals.query_view import QueryView
 
 
 def _watermark(view: QueryView) -> Series:
-    if view.last is None or view.last.watermark is None:  # 1970 until first set: no sample, not 56 years
-        return {}
-    return {(): view.last.watermark}
+    return known(view.last.watermark if view.last else None)  # 1970 until first set: no sample, not 56 years
 
 
 def _newest_event(view: QueryView) -> Series:
-    newest = [batch.event_time_max for batch in view.batches if batch.event_time_max is not None]
-    return {(): max(newest)} if newest else {}
+    return known(max((at for batch in view.batches if (at := batch.event_time_max) is not None), default=None))
 
 
 WATERMARK: Metric[QueryView] = Metric(

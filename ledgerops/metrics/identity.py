@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.signals.query_view import QueryView
 
 
@@ -61,7 +61,7 @@ FAILURES: Metric[QueryView] = Metric(
 STARTED: Metric[QueryView] = Metric(
     "ledgerops_query_start_timestamp_seconds",
     "When the current run started.",
-    read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
+    read=lambda view: known(view.history.started_at),
 )
 ENDED: Metric[QueryView] = Metric(
     "ledgerops_query_terminated_timestamp_seconds", "When the newest run ended; absent while a run is active.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ledgerops.metrics.model import Metric
+from ledgerops.metrics.model import Metric, known
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
@@ -36,11 +36,11 @@ LAST_BATCH: Metric[QueryView] = Metric(
 )
 LAST_PROGRESS: Metric[QueryView] = Metric(
     "ledgerops_last_progress_timestamp_seconds", "When the newest micro-batch ended.",
-    read=lambda view: {(): view.history.last_progress} if view.history.last_progress is not None else {}, survives=True,
+    read=lambda view: known(view.history.last_progress), survives=True,
 )  # fmt: skip
 LAST_SEEN: Metric[QueryView] = Metric(
     "ledgerops_last_seen_timestamp_seconds", "When the query last reported a start, a batch, or that it is idle.",
-    read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {}, survives=True,
+    read=lambda view: known(view.history.last_seen), survives=True,
 )  # fmt: skip
 RUNNING: Metric[QueryView] = Metric(
     "ledgerops_batch_running_seconds",

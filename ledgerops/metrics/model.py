@@ -43,6 +43,11 @@ class Metric(Generic[Subject]):
         object.__setattr__(self, "kind", kind)
 
 
+def known(value: float | None) -> Series:
+    """One sample without labels; none where nothing is known."""
+    return {} if value is None else {(): float(value)}
+
+
 @dataclass(slots=True)
 class HistogramTotal:
     """Counts by bucket (not cumulative; one more than the bounds, for +Inf) and the sum of the values."""

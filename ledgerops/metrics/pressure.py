@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.model.records import Partition
 from ledgerops.signals.query_view import QueryView
-
-
-def _known(value: float | None) -> Series:
-    return {} if value is None else {(): value}
 
 
 def _of_partitions(values: Mapping[Partition, float]) -> Series:
@@ -22,7 +18,7 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
 def _unread_headroom(view: QueryView) -> Series:
     unread = view.lag.unread
     left = [seconds for partition, seconds in view.lag.headroom.items() if unread.get(partition)]
-    return _known(min([*left, *view.tables.headroom.values()], default=None))
+    return known(min([*left, *view.tables.headroom.values()], default=None))
 
 
 ARRIVAL: Metric[QueryView] = Metric(
@@ -34,27 +30,27 @@ ARRIVAL: Metric[QueryView] = Metric(
 CAPACITY: Metric[QueryView] = Metric(
     "ledgerops_capacity_rows_per_second",
     "Rows per second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
-    read=lambda view: _known(view.capacity.sustainable),
+    read=lambda view: known(view.capacity.sustainable),
 )
 OVERHEAD: Metric[QueryView] = Metric(
     "ledgerops_batch_overhead_seconds",
     "Fixed cost of a micro-batch by the same fit: the time that a batch takes without any row.",
-    read=lambda view: _known(view.capacity.overhead),
+    read=lambda view: known(view.capacity.overhead),
 )
 BUSY: Metric[QueryView] = Metric(
     "ledgerops_busy_ratio",
     "Share of the time that micro-batches took, over the last ten; 1 when they run back to back.",
-    read=lambda view: _known(0.0 if view.history.idle_since is not None else view.trigger.busy_ratio),
+    read=lambda view: known(0.0 if view.history.idle_since is not None else view.trigger.busy_ratio),
 )
 PRESSURE: Metric[QueryView] = Metric(
     "ledgerops_pressure_ratio",
     "Arrival rate divided by the sustainable rate: above 1 the backlog must grow.",
-    read=lambda view: _known(view.capacity.pressure_ratio),
+    read=lambda view: known(view.capacity.pressure_ratio),
 )
 INTERVAL: Metric[QueryView] = Metric(
     "ledgerops_trigger_interval_seconds",
     "The trigger interval; 0 when batches run back to back. Lag in seconds cannot be finer than this.",
-    read=lambda view: _known(view.trigger.interval),
+    read=lambda view: known(view.trigger.interval),
 )
 BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_source_backlog_offsets",
@@ -67,7 +63,7 @@ QUERY_BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_query_backlog_offsets",
     "Offsets that the query has not read yet, in all of its source partitions, including those that the series budget "
     "leaves out of ledgerops_source_backlog_offsets.",
-    read=lambda view: _known(view.lag.unread_offsets),
+    read=lambda view: known(view.lag.unread_offsets),
     unbudgeted=True,
 )
 LAG: Metric[QueryView] = Metric(
@@ -81,7 +77,7 @@ QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
     "Lag of the query's worst source partition, including those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
-    read=lambda view: _known(min(view.unread_since.values(), default=None)), age=True, unbudgeted=True,
+    read=lambda view: known(min(view.unread_since.values(), default=None)), age=True, unbudgeted=True,
 )  # fmt: skip
 FILES: Metric[QueryView] = Metric(
     "ledgerops_source_batch_files",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ledgerops.metrics.model import Labels, Metric, Series
+from ledgerops.metrics.model import Labels, Metric, Series, known
 from ledgerops.model.records import Executor, Host, Process
 
 
@@ -23,7 +23,7 @@ def _process(name: str, text: str, value: Callable[[Process], float | None]) -> 
 
 
 def _host(name: str, text: str, value: Callable[[Host], float | None], unused: str = "") -> Metric[Host]:
-    return Metric(name, text, read=lambda host: {} if (x := value(host)) is None else {(): float(x)}, unused=unused)
+    return Metric(name, text, read=lambda host: known(value(host)), unused=unused)
 
 
 def _active(host: Host) -> Series:

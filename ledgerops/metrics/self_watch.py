@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from ledgerops.metrics.model import Metric
+from ledgerops.metrics.model import Metric, known
 from ledgerops.version import __version__
 
 
@@ -114,7 +114,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_scrape_seconds", "How long the previous scrape of this endpoint took.",
-        read=lambda stats: {} if stats.scrape_seconds is None else {(): stats.scrape_seconds},
+        read=lambda stats: known(stats.scrape_seconds),
     ),
     Metric(
         "ledgerops_http_requests_refused_total",

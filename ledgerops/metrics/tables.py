@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.metrics.throughput import OUTPUT_ROWS
 from ledgerops.model.records import TableCommit
 from ledgerops.signals.query_view import QueryView
@@ -12,10 +12,6 @@ from ledgerops.signals.query_view import QueryView
 
 def _by_source(values: Mapping[str, int]) -> Series:
     return {(name,): float(value) for name, value in values.items()}
-
-
-def _known(value: float | None) -> Series:
-    return {} if value is None else {(): float(value)}
 
 
 UNREAD_VERSIONS: Metric[QueryView] = Metric(
@@ -57,7 +53,7 @@ SINK_BYTES: Metric[QueryView] = Metric(
 SINK_CHECKPOINT: Metric[QueryView] = Metric(
     "ledgerops_sink_uncheckpointed_versions",
     "Versions of the sink's table since the newest checkpoint of its log: reading the table reads all of them.",
-    read=lambda view: _known(view.tables.versions_since_checkpoint),
+    read=lambda view: known(view.tables.versions_since_checkpoint),
 )
 METRICS = (UNREAD_VERSIONS, UNREAD_ROWS, UNREAD_FILES, UNREAD_BYTES, SINK_FILES, SINK_BYTES, SINK_CHECKPOINT)
 

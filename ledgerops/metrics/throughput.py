@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
@@ -23,8 +23,7 @@ def _rejected(batch: Progress) -> Series:
 
 
 def _rate_processed(view: QueryView) -> Series:
-    rate = 0.0 if view.history.idle_since is not None else view.rates.processed
-    return {} if rate is None else {(): rate}
+    return known(0.0 if view.history.idle_since is not None else view.rates.processed)
 
 
 INPUT_ROWS: Metric[QueryView] = Metric(

@@ -6,7 +6,7 @@ from typing import get_args
 
 from ledgerops.metrics.cause_texts import BY_PART, CauseText, text_of
 from ledgerops.metrics.first_steps import sentence
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.model.finding import Finding, Status, Verdict
 
 
@@ -64,6 +64,6 @@ PARTS: Metric[Verdict] = Metric(
 DRAIN: Metric[Verdict] = Metric(
     "ledgerops_backlog_drain_seconds",
     "Seconds until the backlog is gone at the current rates; absent when unknown, and while the query falls behind.",
-    read=lambda verdict: {} if verdict.forecast.drain_seconds is None else {(): verdict.forecast.drain_seconds},
+    read=lambda verdict: known(verdict.forecast.drain_seconds),
 )
 METRICS = (FINDING, ROOT_CAUSE, ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE, HEALTH, STATUS, PARTS, DRAIN)
