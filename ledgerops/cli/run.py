@@ -115,9 +115,10 @@ def run(args: argparse.Namespace) -> int:
 def _setup(args: argparse.Namespace) -> RunSetup:
     """Everything that can be refused before Spark starts. Raises UserError."""
     from ledgerops.ledger.run.app import RunSetup
+    from ledgerops.ledger.run.cluster import read_properties
     from ledgerops.ledger.run.run_dir import RunDir
 
-    conf = _conf(args)
+    conf = {**(read_properties(args.properties_file) if args.properties_file else {}), **dict(args.conf)}
     jobs, source, sink, jars = _jobs_and_endpoints(args)
     if args.port:
         _check_port(args.port)
@@ -171,13 +172,6 @@ def _jobs_and_endpoints(args: argparse.Namespace) -> tuple[Sequence[Job], RunSou
     for job in left_out(args.jobs, source.offered):
         print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
     return jobs, source, sink, jars
-
-
-def _conf(args: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings of the command line. Raises UserError for a file that cannot be read."""
-    from ledgerops.ledger.run.cluster import read_properties
-
-    return {**(read_properties(args.properties_file) if args.properties_file else {}), **dict(args.conf)}
 
 
 def _is_short(args: argparse.Namespace) -> bool:

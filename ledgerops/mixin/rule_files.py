@@ -98,10 +98,8 @@ def first_step(alert: Alert) -> str:
 
 def rule_files(site: Site) -> Mapping[str, str]:
     """`<group>.yaml` -> text."""
-    return {
-        f"{name}.yaml": document({"groups": groups(name, site)}).replace(HEAD, HEAD + _noted(name)) for name in FILES
-    }
-
-
-def _noted(name: str) -> str:
-    return "".join(f"# {reason}:\n# pint file/disable {check}\n" for check, reason in MEANT[name].items())
+    made = {}
+    for name in FILES:
+        notes = "".join(f"# {reason}:\n# pint file/disable {check}\n" for check, reason in MEANT[name].items())
+        made[f"{name}.yaml"] = document({"groups": groups(name, site)}).replace(HEAD, HEAD + notes)
+    return made

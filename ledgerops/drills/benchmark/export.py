@@ -59,7 +59,8 @@ def export(target: Path, sources: Sequence[Path], parts: Splits = PUBLIC) -> Map
     done: dict[str, Truth] = {}
     given: dict[str, str] = {}  # our own answers, by case
     try:
-        _check(target)
+        if target.exists() and any(target.iterdir()) and not (target / MANIFEST).exists():
+            raise UserError(f"{target} contains files that do not belong to a data set; choose another folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=target.parent, prefix=".export-") as place:
             new = Path(place)
@@ -98,12 +99,6 @@ def _folders(sources: Sequence[Path]) -> list[Path]:
             raise UserError(f"no drawn drill in {source}; run ledgerops drill --seed N --out {source}")
         found.update(below)
     return sorted(found)
-
-
-def _check(target: Path) -> None:
-    """Raises UserError for a folder that holds anything but an older data set."""
-    if target.exists() and any(target.iterdir()) and not (target / MANIFEST).exists():
-        raise UserError(f"{target} contains files that do not belong to a data set; choose another folder")
 
 
 def _name(truth: Truth, done: Mapping[str, Truth]) -> str:

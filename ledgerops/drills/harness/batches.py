@@ -61,7 +61,8 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     if ended - last > quiet:
         found.append(Harm(last + quiet, "makes no progress", "warning"))
     if trigger:
-        over = [Harm(at, OUTLASTS, "warning") for at, _ in _pairs_over(gaps, OVER_RATIO * trigger)]
+        late = OVER_RATIO * trigger  # two in a row are
+        over = [Harm(at, OUTLASTS, "warning") for (_, one), (at, gap) in pairwise(gaps) if min(one, gap) > late]
         long = max(LONG_RATIO * trigger, MIN_LONG_SECONDS)
         over += [Harm(at - gap + long, OUTLASTS, "warning") for at, gap in gaps if gap > long]
         return min([*found, *over], default=None)
@@ -76,11 +77,6 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     if not found and after > MIN_COSTLY_SECONDS:
         found.append(Harm(gaps[0][0], "costly batches", "info"))
     return min(found, default=None)
-
-
-def _pairs_over(gaps: Sequence[tuple[float, float]], limit: float) -> list[tuple[float, float]]:
-    """The second of each two in a row that are longer than the limit."""
-    return [second for first, second in pairwise(gaps) if min(first[1], second[1]) > limit]
 
 
 def slow_machine(case: Case, folder: Path, until: float) -> bool:

@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, worst
-from ledgerops.mixin.site import Site
-
-
-def _expression(site: Site) -> str:
-    return f"{worst(site, 'ledgerops_query_expected')} == 1 unless on (job, app, query) {alive(site)}"
-
 
 ALERT = Alert(
-    name="LedgerQueryDown", severity="critical", expression=_expression, hold=60.0,
+    name="LedgerQueryDown", severity="critical", hold=60.0,
+    expression=lambda site: (
+        f"{worst(site, 'ledgerops_query_expected')} == 1 unless on (job, app, query) {alive(site)}"
+    ),
     summary="A query that should be running is not.",
     description="{{ $labels.query }} has no active run, so its results are getting older.", names_cause=True,
     runbook=__doc__,

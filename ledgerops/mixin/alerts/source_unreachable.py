@@ -5,18 +5,14 @@ from __future__ import annotations
 from ledgerops.diagnosis.facts.source_silence import MIN_UNANSWERED_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY
-from ledgerops.mixin.site import Site
 
 JUDGED_SECONDS = 5.0  # after which a query without news is judged again
 REACHABLE = "ledgerops_source_reachable"
 
 
-def _expression(site: Site) -> str:
-    return f"max {BY} ({site.series(REACHABLE)}) == 0"
-
-
 ALERT = Alert(
-    name="LedgerSourceUnreachable", severity="critical", expression=_expression, hold=30.0,
+    name="LedgerSourceUnreachable", severity="critical",
+    expression=lambda site: f"max {BY} ({site.series(REACHABLE)}) == 0", hold=30.0,
     least=MIN_UNANSWERED_SECONDS + JUDGED_SECONDS, summary="A query's broker does not answer.",
     description="The broker that {{ $labels.query }} reads from does not answer ledgerops.", rule="source-unreachable",
     page="ledgerops-query",

@@ -27,7 +27,9 @@ def request(case: BenchmarkCase) -> dict[str, Any]:
     return {
         "case": case.name,
         "time": times,
-        "series": {metric.name: _plain(metric) for metric in metrics},
+        "series": {
+            metric.name: [float(value) if np.isfinite(value) else None for value in metric.values] for metric in metrics
+        },
         "service": [metric.name for metric in metrics if metric.metric in SERVICE],
         "split": case.split if case.onset is not None else None,
     }
@@ -70,7 +72,3 @@ def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Ite
             given = json.loads(line)
             yield answer(case, asked, given["ranks"]), given["error"]
         process.stdin.close()
-
-
-def _plain(metric: Series) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in metric.values]
