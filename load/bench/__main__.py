@@ -26,7 +26,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, read, say, table
+from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, markdown, read, say, table
 
 
 class Part(NamedTuple):
@@ -240,12 +240,13 @@ def demo_page(kept: Path) -> str:
 
 def answer(found: Mapping[Part, Measured]) -> str:
     """Three questions, each with lines of the sections below, word by word; without what was never measured."""
-    rows: list[str] = []
+    rows: list[Sequence[str]] = []
     for question, wanted in ANSWERS:
         answers = [*([] if rows else _observer_share(found)), *_told(found, wanted)]
-        for n, (what, figure, part) in enumerate(answers):
-            rows.append(f"| {'' if n else question} | {what} | {figure} | {_section(part)} |\n")
-    return f"| question | what | measured | section |\n| --- | --- | --- | --- |\n{''.join(rows)}" if rows else ""
+        rows += [
+            ("" if n else question, what, figure, _section(part)) for n, (what, figure, part) in enumerate(answers)
+        ]
+    return markdown(["question", "what", "measured", "section"], rows) if rows else ""
 
 
 def _lead(found: Mapping[Part, Measured]) -> str:
@@ -287,14 +288,10 @@ def _observer_share(found: Mapping[Part, Measured]) -> list[tuple[str, str, Part
 def verdict(found: Iterable[Measured]) -> str:
     """One line that says how many budgets hold, and which do not."""
     lines = [line for measured in found for line in measured.lines if line.holds]
-    held = sum(line.holds == YES for line in lines)
+    held, unknown = (sum(line.holds == verdict for line in lines) for verdict in (YES, UNKNOWN))
+    text = f"{held} of {len(lines)} budgets hold" + (f", {unknown} within noise" if unknown else "")
     broken = "; ".join(line.what for line in lines if line.holds == NO)
-    unknown = sum(line.holds == UNKNOWN for line in lines)
-    return (
-        f"{held} of {len(lines)} budgets hold"
-        + (f", {unknown} within noise" if unknown else "")
-        + (f". Not held: {broken}" if broken else "")
-    )
+    return f"{text}. Not held: {broken}" if broken else text
 
 
 def _read(kept: Path, demo: bool) -> dict[Part, Measured]:

@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -38,6 +39,8 @@ from ledgerops.runtime.replay import replay
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
 from ledgerops.runtime.status import status_document
 from load.bench.lines import Line, least, limit
+
+T = TypeVar("T")
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
@@ -194,6 +197,10 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
         }
         return orjson.dumps(data)
 
+    def scraped(accept: str) -> bytes:
+        families = published(snapshot, SelfStats(), app="bench")
+        return exposition.render(families, T0 + 100, exposition.accepted(accept))
+
     registry = QueryRegistry(Diagnoser)
     snapshots = {}
     for batch in range(12):
@@ -207,27 +214,25 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
     series = sum(family.size for each in snapshots.values() for family in each.families.values())
     found = {}
     for kind, accept in (("text", "text/plain"), ("OpenMetrics", "application/openmetrics-text;version=1.0.0")):
-        took = []
-        body = b""
-        for _ in range(15):
-            began = time.perf_counter()
-            body = exposition.render(
-                published(snapshot, SelfStats(), app="bench"), T0 + 100, exposition.accepted(accept)
-            )
-            took.append((time.perf_counter() - began) * 1000)
-        found[kind] = (series, len(body), statistics.median(took))
+        took, body = median_ms(partial(scraped, accept), time.perf_counter)
+        found[kind] = (series, len(body), took)
     return found
+
+
+def median_ms(work: Callable[[], T], clock: Callable[[], float] = time.thread_time) -> tuple[float, T]:
+    """Milliseconds that `work` takes by the clock, the median of 15, and what the last time gave."""
+    took = []
+    for _ in range(15):
+        began = clock()
+        result = work()
+        took.append((clock() - began) * 1000)
+    return statistics.median(took), result
 
 
 def live_view(queries: int = 50, batches: int = 1800) -> float:
     """Milliseconds of a core that the document behind the live view takes for each query, the median of 15."""
     registry, _ = fill(queries, batches)
-    took = []
-    for _ in range(15):
-        began = time.thread_time()
-        status_document(registry, T0 + 2 * batches)
-        took.append((time.thread_time() - began) * 1000 / queries)
-    return statistics.median(took)
+    return median_ms(lambda: status_document(registry, T0 + 2 * batches))[0] / queries
 
 
 def replayed(batches: int = 3000) -> float:
@@ -269,30 +274,25 @@ def fill(queries: int, batches: int) -> tuple[QueryRegistry, Snapshot]:
 
 def diagnose_hour() -> float:
     """Seconds from the start of `ledgerops diagnose` to its answer on an hour of one query, best of three."""
-    took = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hour.jsonl"
         path.write_bytes(b"".join(lines(1, 1800)))
-        for _ in range(3):
-            began = time.perf_counter()
-            command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", str(path)]
-            done = subprocess.run(command, capture_output=True, check=False, env=installed())
-            took.append(time.perf_counter() - began)
-            assert done.returncode in (0, 1), done.stderr.decode()
-    return min(took)
+        return min(_seconds("diagnose", "--from", str(path)) for _ in range(3))
+
+
+def start_up() -> float:
+    """Seconds of `ledgerops --help`, best of five."""
+    return min(_seconds("--help") for _ in range(5))
+
+
+def _seconds(*arguments: str) -> float:
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "ledgerops", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, env=installed())
+    assert done.returncode in (0, 1), done.stderr.decode()
+    return time.perf_counter() - began
 
 
 def installed() -> dict[str, str]:
     """The environment of a command whose compiled modules are kept, as those of an installed package are."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def start_up() -> float:
-    """Seconds of `ledgerops --help`, best of five."""
-    took = []
-    for _ in range(5):
-        began = time.perf_counter()
-        command = [sys.executable, "-m", "ledgerops", "--help"]
-        subprocess.run(command, capture_output=True, check=True, env=installed())
-        took.append(time.perf_counter() - began)
-    return min(took)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ledgerops.errors import UserError
 from load.bench.flink import Flink, fetch
 from load.bench.lines import NO, UNKNOWN, YES, Compared, Line, compare
 from load.bench.producer import send_process
-from load.bench.runs import embedded
+from load.bench.runs import embedded, turn
 from load.bench.session import session
 from load.bench.usage import Meter
 
@@ -157,7 +158,7 @@ def _rounds(
     end = time.monotonic() + seconds
     number = 0
     while number <= rounds or (time.monotonic() < end and not enough(seen)):
-        for kind in [*kinds][number % len(kinds) :] + [*kinds][: number % len(kinds)]:
+        for kind in turn([*kinds], number):
             used = kinds[kind]() * 1e6 / rows
             say(f"round {number}, {kind}: {used:.2f} CPU s per million rows")
             if number:
@@ -172,30 +173,29 @@ def _prefixed(say: Callable[[str], None], job: str) -> Callable[[str], None]:
 
 def _is_decided(seen: Mapping[str, list[float]]) -> bool:
     """Whether equal runs differ by less than NOISE_FLOOR, or by less than what is between our job and its budget."""
-    found, noise = _compared(seen)
-    return noise.uncertainty < max(NOISE_FLOOR, abs(found.ratio - MAX_OF_PLAIN))
+    found = _compared(seen)
+    return found.uncertainty < max(NOISE_FLOOR, abs(found.ratio - MAX_OF_PLAIN))
 
 
-def _compared(seen: Mapping[str, list[float]], other: str = PLAIN) -> tuple[Compared, Compared]:
-    """Our job against the kind `other`, and against itself. Both runs of our job count in the former."""
+def _compared(seen: Mapping[str, list[float]], other: str = PLAIN) -> Compared:
+    """Both runs of our job against the kind `other`, with the noise of our job against itself."""
     ours = [(one + again) / 2 for one, again in zip(seen[OURS], seen[AGAIN], strict=True)]
-    return compare(seen[other], seen[other], ours), compare(seen[OURS], seen[AGAIN], seen[OURS])
+    ratio = compare(seen[other], seen[other], ours).ratio
+    return replace(compare(seen[OURS], seen[AGAIN], seen[OURS]), ratio=ratio)
 
 
 def _line(job: str, source: str, seen: Mapping[str, list[float]]) -> Line:
-    found, noise = _compared(seen)
+    found = _compared(seen)
     shares = [f"{statistics.median(values):.2f} {kind}" for kind, values in seen.items() if kind != AGAIN]
-    memory = f" ({_compared(seen, DEFAULTS)[0].ratio:.3f} of it with state in memory)" if DEFAULTS in seen else ""
+    memory = f" ({_compared(seen, DEFAULTS).ratio:.3f} of it with state in memory)" if DEFAULTS in seen else ""
     figure = f"{found.ratio:.3f} of PySpark's CPU{memory}: {', '.join(shares)}"
-    missing = found.ratio - MAX_OF_PLAIN
-    holds = YES if missing <= 0 else UNKNOWN if missing <= noise.uncertainty else NO
-    return Line(f"`{job}`, from {source}", figure, noise.floor, f"<= {MAX_OF_PLAIN}", holds)
+    return Line(f"`{job}`, from {source}", figure, found.floor, f"<= {MAX_OF_PLAIN}", found.at_most(MAX_OF_PLAIN))
 
 
 def _against_flink(seen: Mapping[str, list[float]]) -> str:
     """Whether our job is ahead of Flink SQL: YES, NO, or UNKNOWN where the difference is within the noise."""
-    found, noise = _compared(seen, FLINK)
-    if abs(found.ratio - 1) <= noise.uncertainty:
+    found = _compared(seen, FLINK)
+    if abs(found.ratio - 1) <= found.uncertainty:
         return UNKNOWN
     return YES if found.ratio < 1 else NO
 

@@ -59,7 +59,8 @@ class Drivers:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 driver = self.path.split("/")[1]
-                body = drivers._body(driver, drivers._text)
+                text = drivers.text.replace(f'app="{APP}"', f'app="app-{driver}"')
+                body = gzip.compress(text.encode(), 1)
                 self.send_response(503 if driver in drivers.gone else 200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Encoding", "gzip")
@@ -85,24 +86,9 @@ class Drivers:
         families = published(self._fed.worker.snapshot, self._fed.stats.copy(), app=APP)
         text = exposition.render(families, self._fed.now).decode()
         ahead = self._fed.now - time.time()  # records have simulated times
-        self._text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) - ahead:.3f}", text)
-
-    @property
-    def series(self) -> int:
-        """Number of series of one driver."""
-        return len(SAMPLE.findall(self._text))
-
-    @property
-    def size(self) -> int:
-        """Bytes of one scrape, before compression."""
-        return len(self._text)
-
-    @staticmethod
-    def _body(driver: str, text: str) -> bytes:
-        return gzip.compress(text.replace(f'app="{APP}"', f'app="app-{driver}"').encode(), 1)
+        self.text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) - ahead:.3f}", text)
 
     def close(self) -> None:
-        """Ends the server."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -119,19 +105,14 @@ class Prometheus:
         (folder / "targets").mkdir()
         for name, text in rule_files(site).items():
             (folder / "rules" / name).write_text(text)
-        targets = [
-            {
-                "targets": [address],
-                "labels": {"__metrics_path__": f"/{n:03}/metrics", "instance": f"driver-{n:03}:9464"},
-            }
-            for n in range(drivers)
-        ]
+        labels = [{"__metrics_path__": f"/{n:03}/metrics", "instance": f"driver-{n:03}:9464"} for n in range(drivers)]
+        targets = [{"targets": [address], "labels": each} for each in labels]
         (folder / "targets/ledgerops.json").write_text(json.dumps(targets))
         (folder / "prometheus.yml").write_text(prometheus_file(site))
         self.url = f"http://127.0.0.1:{free_port()}"
         command = [program, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-        self._process = Process("Prometheus", [*command, f"--web.listen-address={self.url[7:]}"], folder / "log")
-        self._process.wait_until(self._ready, READY_SECONDS)
+        self.process = Process("Prometheus", [*command, f"--web.listen-address={self.url[7:]}"], folder / "log")
+        self.process.wait_until(self._ready, READY_SECONDS)
 
     def _ready(self) -> bool:
         try:
@@ -156,14 +137,6 @@ class Prometheus:
             text = answer.read().decode()
         return sum(float(value) for found, value in SAMPLE.findall(text) if found == name)
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def stop(self) -> None:
-        """Ends the server."""
-        self._process.stop()
-
 
 def watch(prometheus: Prometheus, drivers: Drivers, is_over: Callable[[float], bool]) -> Watched:
     """Reads what scraping and evaluating cost while the drivers run, until `is_over` is true of the seconds so far."""
@@ -187,13 +160,12 @@ def watch(prometheus: Prometheus, drivers: Drivers, is_over: Callable[[float], b
     found.missed = prometheus.total("prometheus_rule_group_iterations_missed_total") - missed
     job = f'{{job="{prometheus.site.job}"}}'
     found.answered = prometheus.value(f"sum(up{job})")
-    found.median, found.p99 = (
-        prometheus.value(f"quantile({share}, scrape_duration_seconds{job})") for share in (0.5, 0.99)
-    )
+    found.median = prometheus.value(f"quantile(0.5, scrape_duration_seconds{job})")
+    found.p99 = prometheus.value(f"quantile(0.99, scrape_duration_seconds{job})")
     found.longest = prometheus.value(f"max(max_over_time(scrape_duration_seconds{job}[{math.ceil(took)}s]))")
     found.series = prometheus.total("prometheus_tsdb_head_series")
     found.resident = prometheus.total("process_resident_memory_bytes")
-    found.peak = peak_memory(prometheus.pid)
+    found.peak = peak_memory(prometheus.process.pid)
     found.firing = prometheus.value('count(ALERTS{alertstate="firing"})')
     return found
 
@@ -240,7 +212,7 @@ def fleet(
         served = Drivers(queries, partitions, folder)
         stack.callback(served.close)
         prometheus = Prometheus(folder, served.address, drivers, site)
-        stack.callback(prometheus.stop)
+        stack.callback(prometheus.process.stop)
         start = watch(prometheus, served, settled(prometheus, drivers, queries))
         say(f"each driver was scraped {MIN_SCRAPES} times after {start.seconds:.0f} s; {start.text}")
         steady = watch(prometheus, served, lambda so_far: so_far >= measured)
@@ -249,5 +221,5 @@ def fleet(
         lost = watch(prometheus, served, lambda so_far: so_far >= outage)
         say(f"half of the drivers were gone for {lost.seconds:.0f} s; {lost.text}")
         what = f"{drivers} drivers of {queries} queries with {partitions} source partitions"
-        each = f"{served.series:,} in {served.size / 1e6:.2f} MB a driver"
+        each = f"{len(SAMPLE.findall(served.text)):,} in {len(served.text) / 1e6:.2f} MB a driver"
         yield from lines_of(what, each, drivers, start, steady, lost, site)

@@ -8,7 +8,7 @@ import platform
 import random
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -95,18 +95,10 @@ class Compared:
         """How far the median of equal runs may be from 1: differences below it mean nothing."""
         return max(self.spread, abs(1 - self.noise))
 
-    def at_least(self, bound: float) -> str:
-        """Whether the ratio is at least `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
-        return self._text(bound - self.ratio)
-
     def at_most(self, bound: float) -> str:
         """Whether the ratio is at most `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
-        return self._text(self.ratio - bound)
-
-    def _text(self, missing: float) -> str:
-        if missing <= 0:
-            return YES
-        return UNKNOWN if missing <= self.uncertainty else NO
+        missing = self.ratio - bound
+        return YES if missing <= 0 else UNKNOWN if missing <= self.uncertainty else NO
 
 
 def compare(bare: Sequence[float], again: Sequence[float], other: Sequence[float]) -> Compared:
@@ -116,14 +108,10 @@ def compare(bare: Sequence[float], again: Sequence[float], other: Sequence[float
     """
     ratios = [each / ((one + two) / 2) for one, two, each in zip(bare, again, other, strict=True)]
     noises = [two / one for one, two in zip(bare, again, strict=True)]
-    return Compared(statistics.median(ratios), statistics.median(noises), _spread(noises))
-
-
-def _spread(values: Sequence[float]) -> float:
-    """Half the 90 % interval of the median, by drawing as many values again and again (bootstrap)."""
-    draw = random.Random(1)
-    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return (medians[RESAMPLES * 95 // 100] - medians[RESAMPLES * 5 // 100]) / 2
+    draw = random.Random(1)  # the interval of the median, by drawing as many values again and again (bootstrap)
+    medians = sorted(statistics.median(draw.choices(noises, k=len(noises))) for _ in range(RESAMPLES))
+    spread = (medians[RESAMPLES * 95 // 100] - medians[RESAMPLES * 5 // 100]) / 2
+    return Compared(statistics.median(ratios), statistics.median(noises), spread)
 
 
 def say(text: str) -> None:
@@ -133,10 +121,11 @@ def say(text: str) -> None:
 
 def table(lines: Sequence[Line]) -> str:
     """A Markdown table; columns that no line uses are left out."""
-    columns = [("what", "what"), ("measured", "figure"), ("noise floor", "noise"), ("budget", "budget")]
-    columns = [
-        (head, name) for head, name in [*columns, ("holds", "holds")] if any(getattr(line, name) for line in lines)
-    ]
-    rows = [[head for head, _ in columns], ["---"] * len(columns)]
-    rows += [[getattr(line, name) for _, name in columns] for line in lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    heads = {"what": "what", "figure": "measured", "noise": "noise floor", "budget": "budget", "holds": "holds"}
+    used = [name for name in heads if any(getattr(line, name) for line in lines)]
+    return markdown([heads[name] for name in used], ([getattr(line, name) for name in used] for line in lines))
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))

@@ -24,7 +24,7 @@ from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Interval, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.model.records import Progress
-from load.bench.lines import machine, say
+from load.bench.lines import machine, markdown, say
 
 JOBS = ("daily_counts", "masked_transactions")  # a windowed count with state, and a Python UDF over each row
 CALIBRATION_ROWS = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
@@ -269,15 +269,14 @@ def _said(check: Check) -> Check:
 
 def table(found: Sequence[Check]) -> str:
     """The checks as a Markdown table, one row for each."""
-    rows = ["| job | what | predicted | 90 % interval | measured | error | inside |", "|---|---|---|---|---|---|---|"]
+    rows = []
     for each in found:
         show = "{:,.0f}" if each.unit == "rows/s" else "{:.2f}"
         value, low, high = (show.format(number) if number < UNBOUNDED else "without end" for number in each.predicted)
-        rows.append(
-            f"| `{each.job}` | {each.what} | {value} {each.unit} | {low} to {high} | "
-            f"{show.format(each.measured)} {each.unit} | {each.error:+.0%} | {'yes' if each.inside else 'no'} |"
-        )
-    return "\n".join(rows) + "\n"
+        cells = [f"`{each.job}`", each.what, f"{value} {each.unit}", f"{low} to {high}"]
+        cells += [f"{show.format(each.measured)} {each.unit}", f"{each.error:+.0%}", "yes" if each.inside else "no"]
+        rows.append(cells)
+    return markdown(["job", "what", "predicted", "90 % interval", "measured", "error", "inside"], rows)
 
 
 def main() -> int:

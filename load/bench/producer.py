@@ -14,12 +14,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from load.bench.lines import Line, compare
+from load.bench.runs import turn
 
 RECORDS = 1_000_000
 ROUNDS = 3
@@ -28,6 +30,7 @@ SAMPLE_RECORDS = 10_000  # in the tool's file
 TOOL = "org.apache.kafka.tools.ProducerPerformance"
 SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec")
 PLAN = "default"
+KEEP_LITTLE = {"log.retention.bytes": str(256 * 2**20), "log.segment.bytes": str(64 * 2**20)}  # of the broker
 
 
 class Sending(NamedTuple):
@@ -49,29 +52,21 @@ def producer(say: Callable[[str], None], records: int = RECORDS, rounds: int = R
         seen: dict[str, list[Sending]] = {"ours": [], "ours again": [], "the tool": []}
         send_process(kafka.servers, "transactions", "transactions", records // 10)  # warms the broker
         for number in range(rounds):
-            for kind in list(seen)[number % 3 :] + list(seen)[: number % 3]:
+            for kind in turn(list(seen), number):
                 if kind == "the tool":
                     sending = _tool(kafka, lines, "transactions", records)
                 else:
                     sending = send_process(kafka.servers, "transactions", "transactions", records)
                 seen[kind].append(sending)
                 say(f"round {number + 1} of {rounds}, {kind}: {sending.rate:,.0f} records/s")
-    ours, again, tool = seen.values()
     yield Line("records", f"{records:,} transactions of {size:.0f} bytes, 5 partitions, acks=all, lz4")
-    for what, one, two, other, unit in (
-        ("records per second", *([each.rate for each in kind] for kind in (ours, again, tool)), ",.0f"),
-        ("CPU seconds per million records", *([each.cpu for each in kind] for kind in (ours, again, tool)), ".2f"),
-    ):
-        found = compare(cast("list[float]", one), cast("list[float]", two), cast("list[float]", other))
-        mine, theirs = (statistics.median(cast("list[float]", each)) for each in ([*one, *two], other))
-        yield Line(
-            f"generator against kafka-producer-perf-test: {what}",
-            f"{1 / found.ratio:.2f} ({mine:{unit}} against {theirs:{unit}})",
-            found.floor,
-        )
-
-
-KEEP_LITTLE = {"log.retention.bytes": str(256 * 2**20), "log.segment.bytes": str(64 * 2**20)}
+    whats = {"rate": ("records per second", ",.0f"), "cpu": ("CPU seconds per million records", ".2f")}
+    for name, (what, unit) in whats.items():
+        ours, again, tool = ([getattr(each, name) for each in kind] for kind in seen.values())
+        found = compare(ours, again, tool)
+        mine, theirs = statistics.median([*ours, *again]), statistics.median(tool)
+        figure = f"{1 / found.ratio:.2f} ({mine:{unit}} against {theirs:{unit}})"
+        yield Line(f"generator against kafka-producer-perf-test: {what}", figure, found.floor)
 
 
 def send_process(servers: str, table: str, topic: str, records: int) -> Sending:
@@ -93,7 +88,7 @@ def send(servers: str, table: str, topic: str, records: int) -> dict[str, float]
     stream = PlanStream(load_plan(PLAN), time.time() - 10 * 86400, cast("Any", table))
     target = KafkaTarget(KafkaClient(servers), topic, stream.partitions)
     began = time.perf_counter()
-    sent = produce(stream, target, records=records, at_once=True, wait=_pause)
+    sent = produce(stream, target, records=records, at_once=True, wait=threading.Event().wait)
     target.close()
     seconds = time.perf_counter() - began
     if target.acknowledged != sent.planned:
@@ -107,12 +102,6 @@ def parse(output: str) -> float:
     if not found:
         raise ValueError(f"no summary in {output.strip()[-300:]!r}")
     return float(found[-1][2])
-
-
-def _pause(seconds: float) -> bool:
-    if seconds > 0:
-        time.sleep(seconds)
-    return False
 
 
 def _tool(kafka: Any, lines: Path, topic: str, records: int) -> Sending:

@@ -196,11 +196,7 @@ def rates(runs: Sequence[Run]) -> list[float]:
 
 def cpu_per_million(runs: Sequence[Run]) -> Cpu:
     """CPU seconds per million rows, each kind of process by its median."""
-    return Cpu(*(statistics.median(part) for part in zip(*(_scaled(run) for run in runs), strict=True)))
-
-
-def _scaled(run: Run) -> Cpu:
-    return Cpu(*(part * 1e6 / run.rows for part in run.cpu))
+    return Cpu(*(statistics.median(run.cpu[part] * 1e6 / run.rows for run in runs) for part in range(3)))
 
 
 def _scrape(url: str, stop: threading.Event) -> None:

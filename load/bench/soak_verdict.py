@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.signals.theil_sen import pair_slopes
+from load.bench.lines import NO, YES, markdown
 
 WARM_UP_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
 Z = 1.96  # of a 95 % interval
@@ -105,15 +106,10 @@ def bounded(name: str, unit: str, times: Sequence[float], values: Sequence[float
 
 def table(found: Sequence[Flatness]) -> str:
     """As Markdown."""
-    rows = [
-        "| what | median | highest | growth while judged | in an hour | allowed | flat |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    words = {True: "yes", False: "**no**", None: "reported only"}
+    rows = []
     for each in found:
         unit = f" {each.unit}" if each.unit else ""
         cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]
         cells += [f"{each.growth:+,.2f}{unit}{each.share}", f"{each.per_hour:+,.2f}{unit}"]
-        cells += [each.allowed, words[each.flat]]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        rows.append([*cells, each.allowed, {True: YES, False: NO, None: "reported only"}[each.flat]])
+    return markdown(["what", "median", "highest", "growth while judged", "in an hour", "allowed", "flat"], rows)

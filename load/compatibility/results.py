@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ledgerops.metrics import METRICS
+from load.bench.lines import markdown
 from load.compatibility.probe import FAULTS
 
 KEPT = Path(__file__).with_name("results.json")
@@ -51,18 +52,12 @@ def read(file: Path = KEPT) -> dict[Key, Tried]:
     return {(each := Tried(**kept)).key: each for kept in json.loads(file.read_text("utf-8"))}
 
 
-def write(found: Mapping[Key, Tried], file: Path = KEPT) -> None:
-    """Replaces what is kept."""
-    lines = [asdict(found[key]) for key in sorted(found)]
-    file.write_text(json.dumps(lines, indent=1) + "\n", "utf-8")
-
-
 def keep(tried: Tried, file: Path = KEPT) -> None:
     """Adds one environment to what is kept, in place of what was known of it; other processes may do so as well."""
     with file.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = read(file) if file.stat().st_size else {}
-        write({**known, tried.key: tried}, file)
+        known = {**(read(file) if file.stat().st_size else {}), tried.key: tried}
+        file.write_text(json.dumps([asdict(known[key]) for key in sorted(known)], indent=1) + "\n", "utf-8")
 
 
 def missing(tried: Tried, reference: Tried) -> list[str]:
@@ -75,10 +70,8 @@ def tables(found: Mapping[Key, Tried]) -> str:
     """The part of docs/compatibility.md that is made: a table, and how many combinations were tried."""
     reference = found.get(REFERENCE, Tried(*REFERENCE))
     head = ["Spark", "session", "Python", "rules that named their query", "metrics that are absent"]
-    lines = [_row(head), _row(["---"] * len(head))]
-    for spark in SPARKS:
-        lines += [_row([spark, *cells]) for cells in _alike(found, reference, spark)]
-    return "\n".join([*lines, "", _counted(list(found.values()))])
+    rows = ([spark, *cells] for spark in SPARKS for cells in _alike(found, reference, spark))
+    return f"{markdown(head, rows)}\n{_counted(list(found.values()))}"
 
 
 def _alike(found: Mapping[Key, Tried], reference: Tried, spark: str) -> Iterator[Sequence[str]]:
@@ -122,10 +115,6 @@ def _counted(tried: Sequence[Tried]) -> str:
 def unmeasured(spark: str) -> frozenset[str]:
     """The rules that cannot name their query on this Spark: Spark 3 does not measure the time in Python workers."""
     return frozenset({"python-bound"} if spark.startswith("3.") else ())
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def replace_part(page: str, text: str) -> str:

@@ -18,7 +18,6 @@ from load.compatibility.results import (
     replace_part,
     tables,
     unmeasured,
-    write,
 )
 from tests.paths import ROOT
 
@@ -108,7 +107,7 @@ def test_more_than_the_reference_has_is_not_missing():
 def test_what_is_kept_is_read_again_and_one_environment_replaces_what_was_known_of_it(tmp_path):
     file = tmp_path / "results.json"
     assert read(file) == {}
-    write({WHOLE.key: WHOLE}, file)
+    keep(WHOLE, file)
     assert read(file) == {WHOLE.key: WHOLE}
 
     keep(Tried("4.0.5", "classic", "3.12", FAMILIES), file)
