@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from ledgerops.ledger.run import failures
 from ledgerops.ledger.run.cluster import check_executors, check_file_system, is_remote
 from ledgerops.ledger.run.completion import CatchUpCheck
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
-from ledgerops.ledger.run.services import Services, open_services
+from ledgerops.ledger.run.services import open_services
 from ledgerops.ledger.run.sink import RunSink
 from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads, total_rows
 from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
@@ -118,11 +118,11 @@ class ActiveRun:
         spark: SparkSession,
         watch: Watch,
         queries: Sequence[StreamingQuery],
-        services: Services,
+        opened: ExitStack,
         catch_up: CatchUpCheck | None = None,
     ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
-        self._services = services
+        self._opened = opened
         self._totals = total_rows(setup.source, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
         self._catch_up = catch_up
@@ -188,58 +188,47 @@ class ActiveRun:
     def close(self) -> None:
         """Ends the watch, which completes the recording, and Spark. What Spark says then is for its log."""
         with output_to(self.setup.folder.log):
-            self.watch.close()
-            with suppress(*JVM_ERRORS):
-                self.spark.stop()
-            self._services.close()
+            self._opened.close()
 
 
 def start_run(setup: RunSetup) -> ActiveRun:
     """Starts Spark, the watch and the jobs. Raises UserError when something does not fit; then nothing is left open."""
     folder = setup.folder
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    with output_to(folder.log):
+    with output_to(folder.log), ExitStack() as opened:
         services = open_services(setup.services, setup.service_urls, folder.work, setup.source)
-        spark = watch = None
-        try:
-            jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
-            quick = quick_start_conf() if setup.quick_start else {}
-            conf = {
-                "spark.app.name": setup.folder.app,
-                **SESSION_CONF,
-                **jars,
-                **quick,
-                **setup.sink.conf,
-                **setup.conf,
-            }
-            spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python, folder.log)
-            check_file_system(spark, folder.path)
-            if is_remote(setup.master):
-                check_executors(spark, folder.path)
-            watch = ledgerops.attach(
-                spark,
-                port=setup.port,
-                recording=str(folder.recording) if setup.record else None,
-                expected_queries=tuple(job.name for job in setup.jobs),
-                **setup.watch_options,
-            )
-            _check_watch(watch, setup.port)
-            inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
-            ends = read_source_heads(setup.source) if setup.until_caught_up else {}
-            _prepare_tables(setup, inputs)
-            queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
-        except BaseException:
-            if watch is not None:
-                watch.close()
-            if spark is not None:
-                with suppress(*JVM_ERRORS):  # its JVM may have got the same signal
-                    spark.stop()
-            services.close()
-            raise
+        opened.callback(services.close)
+        jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
+        quick = quick_start_conf() if setup.quick_start else {}
+        conf = {"spark.app.name": folder.app, **SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}
+        spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python, folder.log)
+        opened.callback(_end_spark, spark)
+        check_file_system(spark, folder.path)
+        if is_remote(setup.master):
+            check_executors(spark, folder.path)
+        watch = ledgerops.attach(
+            spark,
+            port=setup.port,
+            recording=str(folder.recording) if setup.record else None,
+            expected_queries=tuple(job.name for job in setup.jobs),
+            **setup.watch_options,
+        )
+        opened.callback(watch.close)
+        _check_watch(watch, setup.port)
+        inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
+        ends = read_source_heads(setup.source) if setup.until_caught_up else {}
+        _prepare_tables(setup, inputs)
+        queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
+        kept = opened.pop_all()
     bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
     tables = {name: folder.outputs / table for name, table in setup.upstream.items()}
     catch_up = CatchUpCheck(queries, folder.checkpoints, ends, tables) if bounded else None
-    return ActiveRun(setup, spark, watch, queries, services, catch_up)
+    return ActiveRun(setup, spark, watch, queries, kept, catch_up)
+
+
+def _end_spark(spark: SparkSession) -> None:
+    with suppress(*JVM_ERRORS):  # its JVM may have ended, or got the same signal
+        spark.stop()
 
 
 def _prepare_tables(setup: RunSetup, inputs: Mapping[str, DataFrame]) -> None:

@@ -37,37 +37,17 @@ class RunDir:
 
     def __init__(self, root: Path, name: str) -> None:
         self.path = root / name
+        self.checkpoints = self.path / "checkpoints"  # a folder for each job
+        self.outputs = self.path / "output"  # files and tables, in a folder for each job
+        self.recording = self.path / "recording"  # what `ledgerops diagnose` reads
+        self.work = self.path / "input"  # prepared input files, and the rows of a file that could not be read
+        self.log = self.path / "spark.log"  # of Spark's JVM
         self._lock: TextIO | None = None
 
     @property
     def app(self) -> str:
         """The application's name, such as ledgerops runs/default: of a resumed run the same, of another run another."""
         return f"ledgerops {'/'.join(self.path.absolute().parts[-2:])}"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder with one checkpoint folder for each job."""
-        return self.path / "checkpoints"
-
-    @property
-    def outputs(self) -> Path:
-        """Folder with one output folder for each job, used by the Parquet sink."""
-        return self.path / "output"
-
-    @property
-    def recording(self) -> Path:
-        """Folder of the recording that `ledgerops diagnose` reads."""
-        return self.path / "recording"
-
-    @property
-    def work(self) -> Path:
-        """Prepared input files, and the rows of a file that could not be read."""
-        return self.path / "input"
-
-    @property
-    def log(self) -> Path:
-        """File with the log of Spark's JVM."""
-        return self.path / "spark.log"
 
     def open(self, wanted: RunNote, fresh: bool) -> tuple[RunNote, bool]:
         """The note to run by, and whether it goes on with an earlier run. `fresh` moves an earlier run aside.
@@ -91,9 +71,8 @@ class RunDir:
         if fresh and (self.path / "run.json").exists():
             self._move_aside()
         earlier = self._read()
-        if earlier is None or not any(
-            BatchLog(folder).planned for folder in self.checkpoints.glob("*")
-        ):  # nothing planned: the clock begins now
+        planned = any(BatchLog(folder).planned for folder in self.checkpoints.glob("*"))
+        if earlier is None or not planned:  # the clock begins now
             self._write(wanted)
             return wanted, False
         self._compare(earlier, wanted)

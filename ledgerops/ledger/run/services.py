@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
 class Services:
     """The URLs by name, and what was started for them."""
 
-    def __init__(self, urls: Mapping[str, str], risk: RiskService | None = None) -> None:
-        self.urls = dict(urls)
-        self._risk = risk
+    urls: Mapping[str, str]
+    risk: RiskService | None = None
 
     def close(self) -> None:
         """Ends what was started here; what was given goes on."""
-        if self._risk is not None:
-            self._risk.stop()
+        if self.risk is not None:
+            self.risk.stop()
 
 
 def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource) -> Services:
@@ -43,15 +44,14 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
             _given_accounts(given["accounts"]) if "accounts" in given else _local_accounts(work_dir, source)
         )
     risk = None
-    if "risk" in wanted:
-        if "risk" in given:
-            _check_risk(given["risk"])
-            urls["risk"] = given["risk"]
-        else:
-            from ledgerops.servers.risk import RiskService
+    if "risk" in wanted and "risk" in given:
+        _check_risk(given["risk"])
+        urls["risk"] = given["risk"]
+    elif "risk" in wanted:
+        from ledgerops.servers.risk import RiskService
 
-            risk = RiskService()
-            urls["risk"] = risk.url
+        risk = RiskService()
+        urls["risk"] = risk.url
     return Services(urls, risk)
 
 

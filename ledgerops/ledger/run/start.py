@@ -7,12 +7,12 @@ That holds only while output and checkpoint belong together, which is checked be
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.checkpoint.batch_log import BatchLog
+from ledgerops.checkpoint.state_rows import temporary_conf
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
@@ -20,7 +20,7 @@ from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
@@ -88,19 +88,6 @@ def provider_of(job: Job, chosen: Mapping[str, str]) -> str | None:
     """The class of the state store for `job`: the one in the settings that a user chose, else memory for a short
     state; None for that of the session."""
     return chosen.get(PROVIDER, IN_MEMORY if job.short_state else None)
-
-
-@contextmanager
-def temporary_conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """For the time of a start: a query keeps the settings of the session that it was started with."""
-    before = {key: session.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
