@@ -35,32 +35,13 @@ from ledgerops.ledger.jobs import (
 from ledgerops.ledger.jobs.job import GROUPS, Job
 
 JOBS: tuple[Job, ...] = (
-    large_credits.JOB,
-    customer_activity.JOB,
-    dedup_transactions.JOB,
-    split_transactions.JOB,
-    dead_letters.JOB,
-    daily_counts.JOB,
-    sliding_counts.JOB,
-    cumulative_counts.JOB,
-    customer_sessions.JOB,
-    top_customers.JOB,
-    debit_credit_pairs.JOB,
-    customer_transactions.JOB,
-    versioned_customers.JOB,
-    account_lookup.JOB,
-    landed_transactions.JOB,
-    masked_transactions.JOB,
-    operation_words.JOB,
-    spending_profile.JOB,
-    risk_scores.JOB,
-    unified_flow.JOB,
-    debit_credit_ratio.JOB,
-    enriched_transactions.JOB,
-    late_transactions.JOB,
-    conflicting_transactions.JOB,
-    campaign_views.JOB,
-)
+    large_credits.JOB, customer_activity.JOB, dedup_transactions.JOB, split_transactions.JOB, dead_letters.JOB,
+    daily_counts.JOB, sliding_counts.JOB, cumulative_counts.JOB, customer_sessions.JOB, top_customers.JOB,
+    debit_credit_pairs.JOB, customer_transactions.JOB, versioned_customers.JOB, account_lookup.JOB,
+    landed_transactions.JOB, masked_transactions.JOB, operation_words.JOB, spending_profile.JOB,
+    risk_scores.JOB, unified_flow.JOB, debit_credit_ratio.JOB, enriched_transactions.JOB, late_transactions.JOB,
+    conflicting_transactions.JOB, campaign_views.JOB,
+)  # fmt: skip
 
 
 # what runs without names: state, windows and a join, light enough for two slow cores

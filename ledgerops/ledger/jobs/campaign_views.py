@@ -40,13 +40,8 @@ def transform(ad_events: DataFrame, lateness: str = LATENESS) -> DataFrame:
         .join(F.broadcast(campaigns(ad_events.sparkSession)), "ad_id")
         .groupBy(F.window("event_time", WINDOW), "campaign_id")
         .agg(F.count("*").alias("views"))
-        .select(
-            F.col("window.start").alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            "campaign_id",
-            "views",
-            F.current_timestamp().alias("updated_at"),
-        )
+        .withColumn("updated_at", F.current_timestamp())
+        .selectExpr("window.start AS window_start", "window.end AS window_end", "campaign_id", "views", "updated_at")
     )
 
 

@@ -41,13 +41,8 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
         .where(F.col("event_time") >= midnight)
         .groupBy("window", "customer_id")
         .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
-        .select(
-            midnight.alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            "customer_id",
-            "transactions",
-            "amount",
-        )
+        .withColumn("window_start", midnight)
+        .selectExpr("window_start", "window.end AS window_end", "customer_id", "transactions", "amount")
     )
 
 

@@ -28,12 +28,9 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
         transactions.withWatermark("event_time", lateness)
         .groupBy(F.session_window("event_time", GAP), "customer_id")
         .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
-        .select(
-            "customer_id",
-            F.col("session_window.start").alias("session_start"),
-            F.col("session_window.end").alias("session_end"),
-            "transactions",
-            "amount",
+        .selectExpr(
+            *("customer_id", "session_window.start AS session_start", "session_window.end AS session_end"),
+            *("transactions", "amount"),
         )
     )
 

@@ -33,13 +33,7 @@ def count_in_windows(transactions: DataFrame, lateness: str, *window: str) -> Da
         transactions.withWatermark("event_time", lateness)
         .groupBy(F.window("event_time", *window), "customer_id")
         .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
-        .select(
-            F.col("window.start").alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            "customer_id",
-            "transactions",
-            "amount",
-        )
+        .selectExpr("window.start AS window_start", "window.end AS window_end", "customer_id", "transactions", "amount")
     )
 
 

@@ -26,13 +26,7 @@ MAX_VALUE_BYTES = 1024  # enough to recognise a record by, and no flood of large
 def transform(rejects: DataFrame) -> DataFrame:
     """Rejects in; one row for each out."""
     return rejects.select(
-        "reason",
-        "detail",
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "key",
+        *("reason", "detail", "topic", "partition", "offset", "timestamp", "key"),
         F.substring("value", 1, MAX_VALUE_BYTES).alias("value"),
         F.octet_length("value").alias("value_length"),
     )

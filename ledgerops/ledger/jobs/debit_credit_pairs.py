@@ -39,14 +39,9 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
         (F.col("debit_customer_id") == F.col("credit_customer_id"))
         & (F.col("credit_event_time") >= F.col("debit_event_time") - hour)
         & (F.col("credit_event_time") <= F.col("debit_event_time") + hour),
-    ).select(
-        F.col("debit_customer_id").alias("customer_id"),
-        "debit_transaction_id",
-        "debit_event_time",
-        "debit_amount",
-        "credit_transaction_id",
-        "credit_event_time",
-        "credit_amount",
+    ).selectExpr(
+        *("debit_customer_id AS customer_id", "debit_transaction_id", "debit_event_time", "debit_amount"),
+        *("credit_transaction_id", "credit_event_time", "credit_amount"),
     )
 
 

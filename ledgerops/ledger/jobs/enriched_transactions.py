@@ -142,10 +142,7 @@ def transform(transactions: DataFrame, customers: DataFrame, wait: float = MAX_W
         F.lit(None).cast("bigint").alias("updated_at"),
     ).union(
         customers.select(
-            group,
-            "customer_id",
-            F.to_json(F.struct("*"), JSON),
-            F.coalesce(F.unix_micros("updated_at"), F.lit(0)),
+            group, "customer_id", F.to_json(F.struct("*"), JSON), F.coalesce(F.unix_micros("updated_at"), F.lit(0))
         )
     )
     return (

@@ -75,13 +75,8 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
             F.collect_list("amount").alias("amounts"),
             F.collect_list(F.when(F.col("operation") == CASH, F.col("amount"))).alias("cash"),  # takes no null
         )
-        .select(
-            F.col("window.start").alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            "customer_id",
-            made("amounts", "cash").alias("profile"),
-        )
-        .select("window_start", "window_end", "customer_id", "profile.*")
+        .select("window", "customer_id", made("amounts", "cash").alias("profile"))
+        .selectExpr("window.start AS window_start", "window.end AS window_end", "customer_id", "profile.*")
     )
 
 

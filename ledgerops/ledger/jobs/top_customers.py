@@ -43,13 +43,9 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
         customers.groupBy("window")
         .agg(F.slice(F.sort_array(F.collect_list(order)), 1, MAX_RANKS).alias("ranked"))
         .select("window", F.posexplode("ranked").alias("place", "one"))
-        .select(
-            F.col("window.start").alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            (F.col("place") + 1).alias("rank"),
-            F.col("one.id").alias("customer_id"),
-            (-F.col("one.fewer")).alias("transactions"),
-            (-F.col("one.less")).alias("amount"),
+        .selectExpr(
+            *("window.start AS window_start", "window.end AS window_end", "place + 1 AS rank", "one.id AS customer_id"),
+            *("-one.fewer AS transactions", "-one.less AS amount"),
         )
     )
 
