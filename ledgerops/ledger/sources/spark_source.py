@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -43,28 +43,11 @@ from ledgerops.ledger.sources.workers import make_importable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ledgerops.ledger.sources.arrow_file import FileRows
+
 TOPIC, CUSTOMERS = "transactions", "customers"
 
 Offsets = Mapping[str, Mapping[str, int]]  # topic, partition, next offset: as Kafka's source writes them
-
-
-class PartitionedRows(Protocol):
-    """Rows with an order over all partitions, in which they are due, and one in each."""
-
-    name: str  # of what they are from, in messages
-
-    @property
-    def total(self) -> int | None:
-        """How many there are; None: without end."""
-
-    def due(self, seconds: float) -> int:
-        """How many are due so many seconds after the clock stood at zero."""
-
-    def heads(self, count: int) -> list[int]:
-        """How many of the first `count` rows each partition has, of the partitions that there are by then."""
-
-    def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Rows [start, end) of a partition."""
 
 
 class PlanRows(Generator):
@@ -122,7 +105,7 @@ def plan_rows(plan: str, origin: float) -> PlanRows:
 
 
 @lru_cache(maxsize=8)
-def file_rows(path: str, rate: float) -> PartitionedRows:
+def file_rows(path: str, rate: float) -> FileRows:
     """Kept for the life of a Python worker, too."""
     from ledgerops.ledger.sources.arrow_file import FileRows
 
@@ -153,7 +136,7 @@ class _Rows:
         self.options = options
 
     @property
-    def rows(self) -> PartitionedRows:
+    def rows(self) -> PlanRows | FileRows:
         options = self.options
         if options.path is not None:
             return file_rows(options.path, options.rate)
