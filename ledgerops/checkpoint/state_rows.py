@@ -48,21 +48,16 @@ def reason(error: Exception) -> str:
 
 
 @contextmanager
-def settings_of(session: SparkSession, checkpoint: Checkpoint) -> Iterator[None]:
-    """The session with the settings under which the state was written, and as it was afterwards."""
-    # The coordinator of state stores, which RocksDB's reader reports to, comes up with the first use of this only.
-    _ = session.streams
-    before = {key: session.conf.get(key, None) for key in checkpoint.conf}
+def temporary_conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, and as it was afterwards. A query keeps those that it was started with."""
+    before = {key: session.conf.get(key, None) for key in conf}
     try:
-        for key, value in checkpoint.conf.items():
+        for key, value in conf.items():
             session.conf.set(key, value)
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, value)
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 class StateReader:

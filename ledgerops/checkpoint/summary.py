@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.checkpoint.growth import Growth, growth
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
-from ledgerops.checkpoint.state_rows import StateReader, reason, settings_of, spark_errors
+from ledgerops.checkpoint.state_rows import StateReader, reason, spark_errors, temporary_conf
 from ledgerops.errors import UserError
 from ledgerops.model.spark_progress import format_instant
 
@@ -87,8 +87,9 @@ def summarize(path: Path, wanted: Selection, session: SparkSession) -> dict[str,
         checkpoint = open_checkpoint(path)
         choice = choose(checkpoint, wanted)
         _check_schemas(checkpoint, choice)
+        _ = session.streams  # brings up the coordinator of state stores, which RocksDB's reader reports to
         try:
-            with settings_of(session, checkpoint):
+            with temporary_conf(session, checkpoint.conf):  # under which the state was written
                 return _document(checkpoint, choice, wanted, session)
         except spark_errors() as error:
             now = open_checkpoint(path).kept

@@ -248,7 +248,7 @@ class Ways:
         return kinds
 
     def _in_store(self, store: Mapping[str, str], transform: Callable[..., Any], table: Any) -> float:
-        from ledgerops.ledger.run.start import temporary_conf
+        from ledgerops.checkpoint.state_rows import temporary_conf
 
         with temporary_conf(self.spark, store):
             return _run(transform(table), self.folder)

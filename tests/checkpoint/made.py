@@ -11,6 +11,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from ledgerops.checkpoint.state_rows import temporary_conf
 from ledgerops.ledger.jobs import (
     daily_counts,
     debit_credit_pairs,
@@ -19,7 +20,7 @@ from ledgerops.ledger.jobs import (
     large_credits,
 )
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.run.start import SESSION_CONF, temporary_conf
+from ledgerops.ledger.run.start import SESSION_CONF
 from tests.ledger.jobs.feed import Feed, customer, transaction
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ import pytest
 from ledgerops.checkpoint.columns import hashed
 from ledgerops.checkpoint.listing import listing
 from ledgerops.checkpoint.reader import open_checkpoint
+from ledgerops.checkpoint.state_rows import temporary_conf
 from ledgerops.checkpoint.summary import Selection, summarize
 from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import dedup_transactions
-from ledgerops.ledger.run.start import start, temporary_conf
+from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
 from tests.checkpoint.made import BATCHES, MADE, ROCKSDB, ROWS, at, make
 from tests.ledger.jobs.feed import Feed, transaction

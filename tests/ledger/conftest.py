@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ledgerops.checkpoint.state_rows import temporary_conf
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.run.start import IN_MEMORY, PROVIDER, SESSION_CONF, temporary_conf
+from ledgerops.ledger.run.start import IN_MEMORY, PROVIDER, SESSION_CONF
 from tests.ledger.jobs.feed import Feed
 
 if TYPE_CHECKING:
