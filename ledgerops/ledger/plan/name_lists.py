@@ -6,16 +6,6 @@ LAST = (
     "Amsel", "Berg", "Cerny", "Dvorak", "Eder", "Fiala", "Gruber", "Horak", "Jelinek", "Kolar", "Linden", "Maly",
     "Novak", "Ober", "Pokorny", "Rybar", "Sedlak", "Tichy", "Urban", "Vesely", "Winter", "Zeman",
 )  # fmt: skip
-STREETS = (
-    "Birch St.",
-    "Castle Rd.",
-    "Garden Ave.",
-    "Harbour St.",
-    "Mill Lane",
-    "Orchard Rd.",
-    "Station St.",
-    "Well St.",
-)
 CITIES = (
     ("Albany", "NY"), ("Boise", "ID"), ("Columbus", "OH"), ("Denver", "CO"), ("Eugene", "OR"), ("Fresno", "CA"),
     ("Hartford", "CT"), ("Jackson", "MS"), ("Lincoln", "NE"), ("Madison", "WI"), ("Omaha", "NE"), ("Tucson", "AZ"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -31,21 +30,19 @@ def accounts_of_csv(folder: Path, work_dir: Path) -> Path:
 
 def accounts_of_plan(plan: LoadPlan, work_dir: Path) -> Path:
     """Invented accounts, one for each that a transaction of the plan may name; otherwise as `accounts_of_csv`."""
-    return generated_accounts(account_ids(plan.all_keys), plan.seed, work_dir)
-
-
-def generated_accounts(ids: Sequence[str], seed: int, work_dir: Path) -> Path:
-    """Invented accounts with these ids; otherwise as `accounts_of_csv`."""
-    path = _named(work_dir, hashlib.sha256("\n".join([str(seed), *ids]).encode()).hexdigest()[:16])
-    return path if path.is_file() else write_accounts(path, generate_accounts(ids, seed))
+    ids = account_ids(plan.all_keys)
+    path = _named(work_dir, hashlib.sha256("\n".join([str(plan.seed), *ids]).encode()).hexdigest()[:16])
+    return path if path.is_file() else write_accounts(path, generate_accounts(ids, plan.seed))
 
 
 def write_accounts(path: Path, accounts: pa.Table) -> Path:
     """Writes `accounts` (columns of schemas.ACCOUNTS) as table `accounts` of a new SQLite file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    texts = accounts.set_column(3, "opened_on", accounts.column("opened_on").cast(pa.string()))
+    rows = zip(*(column.to_pylist() for column in texts.columns), strict=True)
     with replacing(path) as part, closing(sqlite3.connect(part)) as database:
         database.execute(CREATE)
-        database.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", _rows(accounts))
+        database.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", rows)
         database.commit()
     return path
 
@@ -53,12 +50,6 @@ def write_accounts(path: Path, accounts: pa.Table) -> Path:
 def url_of(path: Path) -> str:
     """The URL by which jobs look accounts up in this file."""
     return f"sqlite:///{quote(str(path.resolve()))}"
-
-
-def _rows(accounts: pa.Table) -> Iterable[tuple[object, ...]]:
-    texts = accounts.column("opened_on").cast(pa.string())
-    columns = [accounts.column(name) for name in ("account_id", "district_id", "frequency")]
-    return zip(*(column.to_pylist() for column in (*columns, texts)), strict=True)
 
 
 def _named(work_dir: Path, content: str) -> Path:

@@ -1,9 +1,10 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
-from ledgerops.ledger.plan.plan import load_plan
-from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, generated_accounts, url_of
+from ledgerops.ledger.plan.plan import load_plan, parse_plan
+from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
 from ledgerops.ledger.sources.customers import account_record
 
 HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
@@ -41,11 +42,12 @@ def test_the_same_content_is_made_once_and_another_anew(tmp_path):
 
 
 def test_invented_accounts_are_those_of_the_reference_data(tmp_path):
-    names = ["A00000001", "A00000002"]
-    path = generated_accounts(names, 7, tmp_path)
-    records = [account_record(name, 7) for name in names]
+    plan = parse_plan("seed: 7\nphases: [{shape: constant, rate: 1}]\nkeys: {customers: 2, accounts: 2}\n")
+    path = accounts_of_plan(plan, tmp_path)
+
+    records = [account_record(name, 7) for name in ("A00000001", "A00000002")]
     assert rows(path) == [(r["account_id"], int(r["district_id"]), r["frequency"], r["date"]) for r in records]
-    assert generated_accounts(names, 8, tmp_path) != path
+    assert accounts_of_plan(replace(plan, seed=8), tmp_path) != path
 
 
 def test_every_account_that_a_plan_may_name_is_there(tmp_path):
