@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ledgerops.checkpoint.batch_log import parse_batch
 from ledgerops.ledger.jobs.job import Job
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming import DataStreamWriter
 
 Write = Callable[["DataFrame", int], None]  # the rows of a batch and its number
@@ -24,8 +24,7 @@ def by_batch(job: Job, rows: DataFrame, checkpoint: Path, write: Write) -> DataS
 
     def each(batch_rows: DataFrame, batch: int) -> None:
         if job.on_batch is not None:
-            late = late_watermark(batch_rows.sparkSession, checkpoint, batch)
-            batch_rows = job.on_batch(batch_rows, late)
+            batch_rows = job.on_batch(batch_rows, late_watermark(checkpoint, batch))
         write(batch_rows, batch)
 
     return rows.writeStream.foreachBatch(each)
@@ -36,7 +35,7 @@ def pass_over(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def late_watermark(session: SparkSession, checkpoint: Path, batch: int) -> float | None:
+def late_watermark(checkpoint: Path, batch: int) -> float | None:
     """The watermark by which Spark calls a row of `batch` late, in seconds since the epoch; None before there is one.
 
     That of the batch before: a stateful operator evicts by the batch's own watermark and drops by the one before it
@@ -45,23 +44,4 @@ def late_watermark(session: SparkSession, checkpoint: Path, batch: int) -> float
     """
     if batch == 0:
         return None
-    log = read_checkpoint(session, checkpoint / "offsets" / str(batch - 1))
-    return parse_batch(log).watermark_seconds
-
-
-def read_checkpoint(session: SparkSession, file: Path) -> str:
-    """The text of a file of a checkpoint, wherever Spark keeps a path like this."""
-    try:
-        return file.read_text("utf-8")
-    except FileNotFoundError:  # not on this machine: Spark's default file system is another
-        return _read_by_spark(session, file)
-
-
-def _read_by_spark(session: SparkSession, file: Path) -> str:
-    jvm: Any = session._jvm
-    path = jvm.org.apache.hadoop.fs.Path(str(file))
-    stream = path.getFileSystem(session._jsc.hadoopConfiguration()).open(path)
-    try:
-        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    finally:
-        stream.close()
+    return parse_batch((checkpoint / "offsets" / str(batch - 1)).read_text("utf-8")).watermark_seconds

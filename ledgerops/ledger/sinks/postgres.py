@@ -15,7 +15,7 @@ from ledgerops.checkpoint.batch_log import parse_query_id
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.postgres import NO_URL, describe_url, error_line
-from ledgerops.ledger.sinks.batches import by_batch, pass_over, read_checkpoint
+from ledgerops.ledger.sinks.batches import by_batch, pass_over
 from ledgerops.ledger.sinks.staging import Unstaged, check_driver, discard, stage
 from ledgerops.ledger.sinks.tables import Target, column_types, create, repeated_rows, routes_of
 
@@ -94,7 +94,7 @@ class PostgresSink:
                     _target(job, rows, name).prepare(connection)
 
         def write(batch_rows: DataFrame, batch: int) -> None:
-            query = parse_query_id(read_checkpoint(batch_rows.sparkSession, checkpoint / "metadata"))
+            query = parse_query_id((checkpoint / "metadata").read_text("utf-8"))
             self._patiently(lambda: self.write_batch(job, batch_rows, batch, query), f"batch {batch} of {job.name}")
 
         return by_batch(job, rows, checkpoint, write)

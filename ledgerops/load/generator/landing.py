@@ -23,8 +23,7 @@ class LandingTarget:
     """`name` begins each file's name: another load into the same folder needs another one."""
 
     kinds: Sequence[str] = KEYLESS
-    refused = 0
-    waiting = 0
+    refused = waiting = 0
     problem: str | None = None
 
     def __init__(self, folder: Path, table: str, name: str) -> None:

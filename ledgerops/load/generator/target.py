@@ -13,38 +13,22 @@ class Target(Protocol):
     """Where records go."""
 
     kinds: Sequence[str]  # of poison that it can hold
+    acknowledged: int  # records that it has confirmed
+    refused: int  # records that it has rejected for good
+    problem: str | None  # why the first record was refused
 
     def send(self, records: Records, start: int, end: int) -> int:
         """Takes the records at places [start, end) as far as it can just now; returns the first place not taken."""
-        ...
 
     def serve(self) -> None:
         """Handles the acknowledgements that have arrived. Does not wait."""
-        ...
 
     def close(self) -> None:
         """Waits until every record is acknowledged or refused, or sets `problem`."""
-        ...
 
     @property
     def waiting(self) -> int:
         """Number of records neither acknowledged nor refused yet; 0 when `close` would not wait."""
-        ...
-
-    @property
-    def acknowledged(self) -> int:
-        """Number of records that the target has confirmed."""
-        ...
-
-    @property
-    def refused(self) -> int:
-        """Number of records that the target has rejected for good."""
-        ...
-
-    @property
-    def problem(self) -> str | None:
-        """Why the first record was refused."""
-        ...
 
 
 @dataclass(frozen=True)

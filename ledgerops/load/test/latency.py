@@ -77,13 +77,8 @@ class Rows:
     @classmethod
     def joined(cls, parts: Iterable[Rows]) -> Rows:
         """All parts joined, in their order."""
-        known = [cls.none(), *parts]
-        return cls(
-            np.concatenate([each.due for each in known]),
-            np.concatenate([each.start for each in known]),
-            np.concatenate([each.end for each in known]),
-            np.concatenate([each.weight for each in known]),
-        )
+        columns = zip(*((each.due, each.start, each.end, each.weight) for each in (cls.none(), *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def where(self, chosen: NDArray[np.bool_]) -> Rows:
         """The rows whose entry in `chosen` is true; `chosen` has one entry for each row."""

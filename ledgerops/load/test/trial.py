@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError, os_reason
@@ -28,7 +28,7 @@ from ledgerops.model.records import Progress
 MAX_START_SECONDS = 180.0  # that Spark and the jobs may take to start on a busy machine
 #: A driver that needs longer to stop its queries between two batches and to complete the recording is killed.
 MAX_END_SECONDS = 45.0
-SPEC, ERRORS, TRIAL = "spec.json", "driver.err", "trial.json"
+SPEC, ERRORS = "spec.json", "driver.err"
 
 Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
 
@@ -72,48 +72,16 @@ class Trial:
         """Folder of the recording that was made during the trial."""
         return self.given_recording or self.folder / NAME / "recording"
 
-    @property
-    def begin(self) -> float:
-        """The first instant that is measured."""
-        return (self.origin or 0.0) + self.wanted.warm_up
-
-    @property
-    def end(self) -> float:
-        """The last instant that is measured, in seconds since the epoch."""
-        return self.begin + self.wanted.seconds
-
     def measured(self) -> dict[str, Measured]:
         """What each job did."""
+        wanted, origin = self.wanted, self.origin or 0.0
+        begin, due = origin + wanted.warm_up, Due(wanted.plan, origin)
         there = self.origin is not None and self.recording.exists()
         batches = read_recorded(self.recording).batches if there else {}
+        found = {job: (done if self.sent is None else self.sent.done)(batches.get(job, [])) for job in wanted.jobs}
         return {
-            job: Measured(
-                job,
-                self.wanted.trigger,
-                self.begin,
-                self.end,
-                Due(self.wanted.plan, self.origin or 0.0),
-                self._done(batches.get(job, [])),
-                self.errors.get(job),
-            )
-            for job in self.wanted.jobs
-        }
-
-    def _done(self, batches: Sequence[Progress]) -> Sequence[PlanBatch]:
-        return done(batches) if self.sent is None else self.sent.done(batches)
-
-    def document(self) -> dict[str, Any]:
-        """What a later reader needs to measure it again."""
-        return {
-            "jobs": list(self.wanted.jobs),
-            "plan": self.wanted.plan.text,
-            "plan_name": self.wanted.plan.name,
-            "origin": self.origin,
-            "warm_up_seconds": self.wanted.warm_up,
-            "seconds": self.wanted.seconds,
-            "trigger_seconds": self.wanted.trigger,
-            "cores": self.wanted.cores,
-            "errors": self.errors,
+            job: Measured(job, wanted.trigger, begin, begin + wanted.seconds, due, found[job], self.errors.get(job))
+            for job in wanted.jobs
         }
 
 
@@ -121,25 +89,15 @@ def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
     """Runs a trial to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
     make_folder(folder)
     assert wanted.trigger is not None and wanted.cores is not None
-    spec = Spec(
-        wanted.jobs,
-        wanted.plan.text,
-        wanted.plan.name,
-        wanted.trigger,
-        wanted.warm_up + wanted.seconds,
-        str(folder.resolve()),
-        wanted.cores,
-    )
+    plan, seconds = wanted.plan, wanted.warm_up + wanted.seconds
+    spec = Spec(wanted.jobs, plan.text, plan.name, wanted.trigger, seconds, str(folder.resolve()), wanted.cores)
     spec.write(folder / SPEC)
     with Stop().on_signals(), _driver(folder) as driver:  # a signal ends the driver first
         _watch(driver, wanted, folder, say)
-    code, origin = driver.returncode, _origin(folder)
     errors = _failures(folder)
-    if code and not errors:
-        errors = dict.fromkeys(wanted.jobs, _last_line(folder, code))
-    trial = Trial(folder, wanted, origin, errors)
-    (folder / TRIAL).write_text(json.dumps(trial.document(), indent=1) + "\n", "utf-8")
-    return trial
+    if driver.returncode and not errors:
+        errors = dict.fromkeys(wanted.jobs, _last_line(folder, driver.returncode))
+    return Trial(folder, wanted, _origin(folder), errors)
 
 
 def make_folder(folder: Path) -> None:
