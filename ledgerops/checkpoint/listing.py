@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +75,10 @@ def _progress(run: Path) -> dict[str, Progress]:
     """The last batch of each query id in the run's recording."""
     newest: dict[str, Progress] = {}
     for segment in sorted((run / "recording").glob("recording-*.jsonl"))[-MAX_SEGMENTS:]:
-        try:
+        with suppress(UserError):
             for seen in recording.read(segment):
-                if seen.kind == "progress" and (progress := _parsed(seen.data)) is not None:
-                    newest[progress.query_id] = progress
-        except UserError:
-            continue
+                if seen.kind == "progress":
+                    with suppress(BadRecord):
+                        progress = parse_progress(seen.data)
+                        newest[progress.query_id] = progress
     return newest
-
-
-def _parsed(data: Mapping[str, Any]) -> Progress | None:
-    try:
-        return parse_progress(data)
-    except BadRecord:
-        return None

@@ -52,17 +52,14 @@ class Checkpoint:
         }
 
 
-def _no_batch(path: Path) -> UserError:
-    return UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
-
-
 def open_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint as it is now. Raises UserError when there is none, or nothing of it can be read."""
     if not path.exists():
         raise UserError(f"no such folder: {path}")
+    no_batch = UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
     if not is_checkpoint(path):
         if (path / "metadata").is_file():
-            raise _no_batch(path)
+            raise no_batch
         raise UserError(
             f"{path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
             "checkpointLocation"
@@ -71,7 +68,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         log = BatchLog(path)
         committed = tuple(sorted(log.planned & log.committed))
         if not committed:
-            raise _no_batch(path)
+            raise no_batch
         conf = log.batch(committed[-1]).conf
         if conf is None:
             file = path / "offsets" / str(committed[-1])
@@ -81,7 +78,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     except OSError as error:
         raise cannot_read(path, error) from None
     files = {
-        (operator.id, partition, store): scan(_folder(state, operator.id, partition, store))
+        (operator.id, partition, store): scan(
+            state / str(operator.id) / str(partition) / ("" if store == DEFAULT else store)
+        )
         for operator in operators
         for partition in range(operator.partitions)
         for store in operator.stores
@@ -106,8 +105,3 @@ def _missing(checkpoint: Checkpoint) -> str:
                 f"{files.folder}; put them back from a backup, or start the query with a new checkpoint"
             )
     raise AssertionError("every store has the newest version")
-
-
-def _folder(state: Path, operator: int, partition: int, store: str) -> Path:
-    folder = state / str(operator) / str(partition)
-    return folder if store == DEFAULT else folder / store

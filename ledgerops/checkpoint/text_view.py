@@ -161,17 +161,10 @@ def _top(keys: Sequence[Document]) -> Iterator[Text]:
         )
 
 
-class ListingText:
+class ListingText(StateText):
     """The document of a run: a line for each operator of each job."""
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        ascii_only = not options.encoding.lower().startswith("utf")
-        yield from _fitted(self._lines(options.max_width), options.max_width, ascii_only)
-
-    def _lines(self, width: int) -> Iterator[Text]:
+    def _lines(self, width: int, ascii_only: bool) -> Iterator[Text]:
         jobs = [{**job, "job": clean(job["job"])} for job in self.document["jobs"]]  # the name of a folder
         wide = max(len(job["job"]) for job in jobs)
         named = max((len(one["name"]) for job in jobs for one in job["operators"]), default=8)

@@ -90,25 +90,15 @@ class Kafka(Server):
         process.wait_until(ready, MAX_START_SECONDS)
 
     def tool(self, name: str, *args: str) -> str:
-        """What one of Kafka's own command line tools prints, given by its class.
+        """What one of Kafka's own command line tools prints, given by its class. Raises UserError when the tool fails.
 
-        For example "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"; --bootstrap-server is added where
-        `args` have none. Raises UserError when the tool fails.
+        For example "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand".
         """
-        where = () if "--bootstrap-server" in args else ("--bootstrap-server", self.servers)
-        return self._tool(name, *where, *args)
-
-    def _tool(self, name: str, *args: str) -> str:
         command = self._java(name, *args, options=["-Xmx256m", "-XX:TieredStopAtLevel=1"])
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=MAX_TOOL_SECONDS,
-            cwd=self.folder,
-            check=False,
-        )
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAX_TOOL_SECONDS,
+            cwd=self.folder, check=False,
+        )  # fmt: skip
         if done.returncode:
             lines = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
             raise UserError(
@@ -130,7 +120,7 @@ class Kafka(Server):
         if not (self.folder / "data" / "meta.properties").exists():
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # StorageTool reads a leading - as an option
-            self._tool("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties))
+            self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties))
 
     def _defaults(self) -> dict[str, Any]:
         return {

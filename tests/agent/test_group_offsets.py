@@ -58,7 +58,9 @@ def committed(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
 
 def lag(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
     """What Kafka's own tool says: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG ..."""
-    listed = kafka.tool(GROUPS, "--describe", "--group", group, "--timeout", "50000")
+    listed = kafka.tool(
+        GROUPS, "--bootstrap-server", kafka.servers, "--describe", "--group", group, "--timeout", "50000"
+    )
     rows = [line.split() for line in listed.splitlines() if re.match(rf"{re.escape(group)}\s", line)]
     return {(row[1], row[2]): int(row[5]) for row in rows}
 

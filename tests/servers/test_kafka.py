@@ -22,11 +22,12 @@ def test_its_jvm_has_the_options_of_the_variable_that_kafkas_own_scripts_read(ka
 
 
 def test_kafkas_own_tools_speak_with_the_broker(kafka, topic):
-    described = kafka.tool(LIST, "--describe", "--topic", topic)
+    described = kafka.tool(LIST, "--bootstrap-server", kafka.servers, "--describe", "--topic", topic)
     assert f"Topic: {topic}" in described
     assert "PartitionCount: 5" in described
 
 
 def test_a_tool_that_fails_says_why(kafka):
-    told = refusal_of(kafka.tool, LIST, "--describe", "--topic", "never-made")
+    tool = [LIST, "--bootstrap-server", kafka.servers, "--describe", "--topic", "never-made"]
+    told = refusal_of(kafka.tool, *tool)
     assert told.startswith("TopicCommand failed: ") and "'never-made'" in told

@@ -24,14 +24,7 @@ Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 
 NO_TIME = "no time left"
-# worth another attempt; a 4xx says that the question is at fault, and it would be the same
-TEMPORARY = (
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.BAD_GATEWAY,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
-)
+TEMPORARY = (429, 500, 502, 503, 504)  # worth another attempt; other 4xx say that the question is at fault
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,8 @@ class Limits:
     concurrency: int = 16  # calls at the same time; times the cores, it is what the service has to bear
     timeout_seconds: float = 1.0  # for each attempt, apart for connecting and for the answer
     retries: int = 2  # attempts after the first
-    pause_seconds: float = (
-        0.1  # before the second retry, doubling from there; with as much jitter, or all come back at once
-    )
+    # before the second retry, doubling from there; with as much jitter, or all come back at once
+    pause_seconds: float = 0.1
     max_pause_seconds: float = 2.0
     total_seconds: float = 30.0  # for everything that one partition of a batch asks
 

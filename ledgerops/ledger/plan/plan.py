@@ -63,19 +63,8 @@ from ledgerops.ledger.plan.yaml_tree import guess, parse
 
 # names of the plans that come with the package
 PLANS = (
-    "burst",
-    "conflicting",
-    "default",
-    "diurnal",
-    "future",
-    "idle",
-    "late",
-    "late-flood",
-    "overload",
-    "pinned",
-    "rotating",
-    "whale",
-    "zipf",
+    *("burst", "conflicting", "default", "diurnal", "future", "idle", "late", "late-flood", "overload", "pinned"),
+    *("rotating", "whale", "zipf"),
 )
 _FOLDER = Path(__file__).parent / "plans"
 

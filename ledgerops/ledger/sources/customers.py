@@ -20,23 +20,14 @@ from ledgerops.ledger.sources.arrow_file import Prepared
 from ledgerops.ledger.sources.csv_file import Reject, content_hash, keep_rejects, read_rows
 
 DISTRICTS = 77  # as in the bank's data
+_TEXTS = ("customer_id", "sex", "first", "last", "email", "city", "state")
 CUSTOMERS_ARROW = pa.schema(
-    {
-        "customer_id": pa.string(),
-        "sex": pa.string(),
-        "first": pa.string(),
-        "last": pa.string(),
-        "email": pa.string(),
-        "city": pa.string(),
-        "state": pa.string(),
-        "district_id": pa.int32(),
-        "updated_at": pa.timestamp("us", tz="UTC"),
-    }
+    {**dict.fromkeys(_TEXTS, pa.string()), "district_id": pa.int32(), "updated_at": pa.timestamp("us", tz="UTC")}
 )
 ACCOUNTS_ARROW = pa.schema(
     {"account_id": pa.string(), "district_id": pa.int32(), "frequency": pa.string(), "opened_on": pa.date32()}
 )
-_CUSTOMER = ("customer_id", "sex", "first", "last", "email", "city", "state", "district_id", "date")
+_CUSTOMER = (*_TEXTS, "district_id", "date")
 _ACCOUNT = ("account_id", "district_id", "frequency", "date")
 _FIRST_DAY = date(2010, 1, 1)
 

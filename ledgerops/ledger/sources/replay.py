@@ -19,15 +19,8 @@ from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
 
 PARTITIONS = 5
 COLUMNS = (
-    "trans_id",
-    "account_id",
-    "type",
-    "operation",
-    "amount",
-    "balance",
-    "k_symbol",
-    "fulldatewithtime",
-    "customer_id",
+    *("trans_id", "account_id", "type", "operation", "amount", "balance"),
+    *("k_symbol", "fulldatewithtime", "customer_id"),
 )
 _AMOUNT = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,2})?")  # what DECIMAL(18,2) holds without rounding
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}.*")

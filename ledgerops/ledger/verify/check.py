@@ -93,8 +93,7 @@ def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows:
 
 
 def _check_keys(result: JobCheck, output: Output, key: Sequence[str]) -> None:
-    result.repeated, found = keys.repeated(output, key)
-    result.examples = {"repeated": found} if found else {}
+    result.repeated, result.examples["repeated"] = keys.repeated(output, key)
 
 
 def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: VerifyInput, show: Show) -> bool:

@@ -30,11 +30,15 @@ class JobCheck:
 
 
 def judge(result: JobCheck, lenient: bool) -> JobCheck:
-    """Sets the verdict by the counts. With `lenient` repeats are what the sink may do, and are only noted."""
+    """Sets the verdict by the counts, and drops examples of nothing.
+
+    With `lenient` repeats are what the sink may do, and are only noted.
+    """
     repeated = result.repeated or 0
     if lenient and repeated:
         result.notes.append(f"{repeated:,} repeated (allowed by the sink: at least once)")
         repeated = 0
+    result.examples = {what: examples for what, examples in result.examples.items() if examples}
     fine: Verdict = "nothing to verify" if result.rows == 0 else "holds"
     result.verdict = "broken" if result.lost or repeated or result.changed else fine
     return result

@@ -200,6 +200,5 @@ def record_difference(result: JobCheck, difference: Difference, names: Mapping[s
         result.notes.append(f"missing because they arrived after the watermark: {difference.late:,}")
     if difference.unknown:
         result.notes.append(f"rows with an id that was never sent: {difference.unknown:,}")
-    examples = {what: list(names.get(what, ())) for what in ("lost", "repeated", "changed")}
-    examples["changed"] = (examples["changed"] + list(names.get("unknown", ())))[:MAX_EXAMPLES]
-    result.examples = {what: ids for what, ids in examples.items() if ids}
+    result.examples = {what: names.get(what, ()) for what in ("lost", "repeated")}
+    result.examples["changed"] = [*names.get("changed", ()), *names.get("unknown", ())][:MAX_EXAMPLES]

@@ -18,10 +18,7 @@ from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
 from ledgerops.ledger.verify.rows import SentRecords
 
 Figures = tuple[int, ...]  # counts, and sums in hundredths
-COLUMNS = {
-    "activity": ("transactions", "amount"),
-    "ratio": ("debits", "debit_amount", "credits", "credit_amount"),
-}
+COLUMNS = {"activity": ("transactions", "amount"), "ratio": ("debits", "debit_amount", "credits", "credit_amount")}
 
 
 def check(result: JobCheck, output: Output, kind: str, sent: SentRecords) -> None:
@@ -32,12 +29,9 @@ def check(result: JobCheck, output: Output, kind: str, sent: SentRecords) -> Non
     result.lost, result.changed, result.repeated = len(lost), len(changed), 0
     apart = sum(map(_cents, found.values())) - sum(map(_cents, wanted.values()))
     result.money = "equal" if not apart else f"amount {'+' if apart > 0 else ''}{money(apart)}"
-    if lost:
-        result.examples["lost"] = lost[:MAX_EXAMPLES]
-    if changed:
-        result.examples["changed"] = [
-            f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:MAX_EXAMPLES]
-        ]
+    result.examples["lost"] = lost[:MAX_EXAMPLES]
+    texts = [f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:MAX_EXAMPLES]]
+    result.examples["changed"] = texts
     result.notes.append(f"{len(found):,} customers, each by the last row")
 
 
@@ -64,7 +58,6 @@ def check_dead_letters(result: JobCheck, output: Output, manifest: Manifest) -> 
             what = "lost" if found[reason] < wanted[reason] else "changed"
             example = f"{reason}: {found[reason]:,} of {wanted[reason]:,}"
             result.examples[what] = [*result.examples.get(what, ()), example][:MAX_EXAMPLES]
-    result.examples = {what: each for what, each in result.examples.items() if each}
 
 
 def _wanted(kind: str, sent: SentRecords) -> dict[str, Figures]:

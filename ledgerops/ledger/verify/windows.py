@@ -44,7 +44,6 @@ def check(result: JobCheck, output: Output, expected: Windowed, summary: Summary
             changed.append(example)
     result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
     result.examples |= {"lost": lost[:MAX_EXAMPLES], "changed": changed[:MAX_EXAMPLES]}
-    result.examples = {what: each for what, each in result.examples.items() if each}
     result.notes.append(f"{len(found):,} windows were written; open windows are not included")
     if late and cents_apart:
         result.notes.append("rows arrived after the watermark, so a window may have fewer rows than were sent")
