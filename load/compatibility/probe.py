@@ -28,7 +28,6 @@ MAX_REASON_CHARACTERS = 300
 # of the query whose sink becomes slow: Spark Connect does not say whose tasks a sink's are, so that its slowness shows
 # only in comparison with the past
 HEALTHY_BATCHES = 20
-PRESSURE = re.compile(r"^ledgerops_host_cpu_pressure_ratio(?:\{.*?\})? (\S+)", re.MULTILINE)
 # the query that each rule must name, and what the rule is told by
 FAULTS = {
     "query-failed": "failing",  # by the events of the listener
@@ -172,22 +171,18 @@ def start_queries(spark: Any) -> list[str]:
 
 
 def observe(url: str, wanted: Set[str]) -> dict[str, Any]:
-    """The families that had samples and the rules that named their query, until all wanted have or MAX_SECONDS; and
-    the mean share of time in which a thread of the machine waited for a core."""
+    """The families that had samples and the rules that named their query, until all wanted have or MAX_SECONDS."""
     families: set[str] = set()
     rules: set[str] = set()
-    pressure: list[float] = []
     began = time.monotonic()
     while time.monotonic() - began < (MIN_SECONDS if wanted <= rules | families else MAX_SECONDS):
         time.sleep(1.0)
         metrics = ask(f"{url}/metrics")
         families.update(re.findall(r"^(ledgerops_\w+?)(?:_bucket|_count|_sum)?[{ ]", metrics, re.MULTILINE))
-        pressure += map(float, PRESSURE.findall(metrics))
         for query in json.loads(ask(f"{url}/diagnosis"))["queries"]:
             named = {finding["rule"] for finding in query["findings"]}
             rules.update(rule for rule, name in FAULTS.items() if name == query["query"] and rule in named)
-    waiting = round(sum(pressure) / len(pressure), 2) if pressure else 0.0
-    return {"families": sorted(families), "rules": sorted(rules), "waiting": waiting}
+    return {"families": sorted(families), "rules": sorted(rules)}
 
 
 def ask(url: str) -> str:

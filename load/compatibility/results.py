@@ -17,7 +17,6 @@ SPARKS = ("4.3.0", "4.2.0", "4.1.4", "4.0.5", "3.5.7")
 SESSIONS = ("classic", "connect")
 PYTHONS = ("3.11", "3.12", "3.13")
 REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
-MIN_BUSY_SHARE = 0.5  # of `waiting`, from which a rule may be missing because no core was free
 BEGIN_MARK, END_MARK = "<!-- tried: begin -->", "<!-- tried: end -->"
 
 
@@ -35,7 +34,6 @@ class Tried:
     rules: Sequence[str] = ()
     reason: str = ""
     at: str = ""
-    waiting: float = 0.0  # share of the time in which a thread of the machine waited for a core
     # what was otherwise than elsewhere: packages that were left out, a query that did not start
     notes: Sequence[str] = field(default_factory=list)
 
@@ -93,15 +91,9 @@ def _cells(tried: Tried | None, reference: Tried) -> tuple[str, str]:
         return "not tried", "–"
     if tried.reason:
         return "no session can be watched", "–"
-    return _named(tried), ", ".join(f"`{name}`" for name in missing(tried, reference)) or "none"
-
-
-def _named(tried: Tried) -> str:
-    unnamed = [rule for rule in FAULTS if rule not in tried.rules]
-    if not unnamed:
-        return f"all {len(FAULTS)}"
-    busy = tried.waiting >= MIN_BUSY_SHARE and not unmeasured(tried.spark).issuperset(unnamed)
-    return f"all but {', '.join(f'`{rule}`' for rule in unnamed)}{' (the machine was busy)' if busy else ''}"
+    unnamed = ", ".join(f"`{rule}`" for rule in FAULTS if rule not in tried.rules)
+    absent = ", ".join(f"`{name}`" for name in missing(tried, reference))
+    return f"all but {unnamed}" if unnamed else f"all {len(FAULTS)}", absent or "none"
 
 
 def _counted(tried: Sequence[Tried]) -> str:

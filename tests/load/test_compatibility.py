@@ -60,21 +60,6 @@ def test_a_session_that_cannot_be_watched_is_said_without_the_words_of_its_error
     assert "PicklingError" not in "\n".join(lines_of(refused))
 
 
-@pytest.mark.parametrize(
-    ("spark", "unnamed", "waiting", "said"),
-    [
-        pytest.param("4.1.4", "python-bound", 0.93, "all but `python-bound` (the machine was busy)", id="busy"),
-        pytest.param("4.1.4", "python-bound", 0.2, "all but `python-bound`", id="idle"),
-        pytest.param("3.5.7", "python-bound", 0.93, "all but `python-bound`", id="busy, and not measured by Spark 3"),
-        pytest.param("3.5.7", "slow-sink", 0.93, "all but `slow-sink` (the machine was busy)", id="busy with Spark 3"),
-        pytest.param("4.1.4", "", 0.93, f"all {len(FAULTS)}", id="busy, and all named"),
-    ],
-)
-def test_a_busy_machine_is_said_only_where_it_may_be_why_a_rule_is_missing(spark, unnamed, waiting, said):
-    found = Tried(spark, "classic", "3.11", FAMILIES, [r for r in FAULTS if r != unnamed], waiting=waiting)
-    assert rows_of(spark, found)[0] == ["classic", "3.11", said, "none"]
-
-
 def test_combinations_of_one_spark_that_lack_the_same_share_a_row():
     alike = [Tried("4.0.5", session, python, FAMILIES[:-1], list(FAULTS)) for session in SESSIONS for python in PYTHONS]
     lacking = [f"all {len(FAULTS)}", "`ledgerops_state_rows`"]

@@ -21,17 +21,13 @@ LOOPBACK = "127.0.0.1"
 LABELS = ("plan", "worker")
 # seconds; the budget of 50 ms and half and double of it are among them
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-COUNTERS: tuple[tuple[str, str, Callable[[SentCounts], float]], ...] = (
-    ("planned_records", "Records due so far by the schedule, including poison.", lambda s: s.planned),
-    ("produced_records", "Records handed over to the target.", lambda s: s.produced),
-    ("acknowledged_records", "Records acknowledged by all replicas.", lambda s: s.acknowledged),
-    ("refused_records", "Records permanently rejected by the target.", lambda s: s.refused),
-    (
-        "backpressure_seconds",
-        "Time during which the target was full and records had to wait.",
-        lambda s: s.backpressure_seconds,
-    ),
-)
+COUNTERS = {  # attribute of the counts -> name and help
+    "planned": ("planned_records", "Records due so far by the schedule, including poison."),
+    "produced": ("produced_records", "Records handed over to the target."),
+    "acknowledged": ("acknowledged_records", "Records acknowledged by all replicas."),
+    "refused": ("refused_records", "Records permanently rejected by the target."),
+    "backpressure_seconds": ("backpressure_seconds", "Time during which the target was full and records had to wait."),
+}
 
 
 class LoadMetrics(Collector):
@@ -48,10 +44,10 @@ class LoadMetrics(Collector):
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         """Yields all families with their present values, at each scrape."""
         senders = sorted(self._sent.items())
-        for name, text, read in COUNTERS:
+        for attribute, (name, text) in COUNTERS.items():
             counter = CounterMetricFamily(f"ledgerops_load_{name}", text, labels=LABELS)
             for worker, sent in senders:
-                counter.add_metric((self._plan, worker), read(sent))
+                counter.add_metric((self._plan, worker), getattr(sent, attribute))
             yield counter
         late = HistogramMetricFamily(
             "ledgerops_load_lateness_seconds",

@@ -8,16 +8,11 @@ from ledgerops.analysis.html.render import render
 from ledgerops.common import format
 from ledgerops.load.test.plots import job_plot, search_plot
 from ledgerops.load.test.result import JobResult, LoadTestResult, seconds, sending_legs, spark_version
-from ledgerops.load.test.search_report import SearchSummary, middle, percent
-from ledgerops.load.test.slo import PERCENTILES, broken
+from ledgerops.load.test.search_report import SearchSummary, figures
+from ledgerops.load.test.slo import LEGS, PERCENTILES, broken
 from ledgerops.model.spark_progress import format_instant
 
 TEMPLATES = "ledgerops.load.test"
-LEGS = {
-    "latency": "latency: from the due time of the row to the end of its batch",
-    "waiting": "waiting for its batch to start",
-    "working": "in its batch",
-}
 
 
 def page(result: LoadTestResult) -> str:
@@ -41,8 +36,8 @@ def page(result: LoadTestResult) -> str:
 def _legs(job: JobResult, result: LoadTestResult) -> Iterator[tuple[str, list[str]]]:
     """A name, and a value for each of PERCENTILES."""
     measured = job.measured
-    for leg, name in LEGS.items():
-        yield name, [seconds(getattr(measured, leg).at(share)) for share in PERCENTILES.values()]
+    for leg, summary in LEGS.items():
+        yield f"{leg}: {summary}", [seconds(getattr(measured, leg).at(share)) for share in PERCENTILES.values()]
     for way, weighted in sending_legs(result).items():
         name = f"before its batch, from the generator's samples: {way}"
         yield name, [seconds(weighted.at(share)) for share in PERCENTILES.values()]
@@ -86,12 +81,7 @@ def search_page(searched: SearchSummary) -> str:
             {
                 "rate": rate,
                 "failed": "; ".join(broken(rate.outcomes)),
-                "figures": [
-                    percent(middle(rate, lambda trial: trial.slope)),
-                    seconds(middle(rate, lambda trial: trial.latency.at(0.99))),
-                    seconds(middle(rate, lambda trial: trial.batch_seconds(0.5))),
-                    seconds(middle(rate, lambda trial: trial.batch_seconds(0.95))),
-                ],
+                "figures": figures(rate),
             }
             for rate in found.rates
         ],

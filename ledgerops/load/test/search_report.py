@@ -58,26 +58,24 @@ def text(searched: SearchSummary) -> str:
 
 def _row(rate: Rate) -> list[str]:
     verdict = "held" if rate.held else f"failed: {broken(rate.outcomes)[0]}"
-    return [
-        f"{rate.rate:,.0f}",
-        str(len(rate.trials)),
-        percent(middle(rate, lambda each: each.slope)),
-        seconds(middle(rate, lambda each: each.latency.at(0.99))),
-        seconds(middle(rate, lambda each: each.batch_seconds(0.5))),
-        seconds(middle(rate, lambda each: each.batch_seconds(0.95))),
-        verdict,
-    ]
+    return [f"{rate.rate:,.0f}", str(len(rate.trials)), *figures(rate), verdict]
+
+
+def figures(rate: Rate) -> list[str]:
+    """Growth of the lag, p99 latency, and median and p95 of the batches, each the median over the trials, as text."""
+    slope = middle(rate, lambda trial: trial.slope)
+    times = (
+        middle(rate, lambda trial: trial.latency.at(0.99)),
+        middle(rate, lambda trial: trial.batch_seconds(0.5)),
+        middle(rate, lambda trial: trial.batch_seconds(0.95)),
+    )
+    return [format.UNKNOWN if slope is None else f"{slope:+.1%}", *map(seconds, times)]
 
 
 def middle(rate: Rate, read: Any) -> float | None:
     """The median of a figure over the trials of a rate that know it."""
     known = [value for each in rate.trials if (value := read(each)) is not None]
     return median(known) if known else None
-
-
-def percent(value: float | None) -> str:
-    """The share as signed percent, such as `+12.5%`; a dash if it is None."""
-    return format.UNKNOWN if value is None else f"{value:+.1%}"
 
 
 def document(searched: SearchSummary) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_a_run_that_fails_says_what_and_why_first(result):
     _, words = read(html)
     assert "daily_counts failed at 28,800 rows/s" in html
     assert re.search(r"cause: input-overload \(offered 28,\d+ rows/s, \d+% above the sustainable rate", words)
-    legs = ("waiting for its batch to start", "seconds since the plan began")
+    legs = ("waiting: the part of it before its batch began", "seconds since the plan began")
     assert [word for word in ("p99 latency", "failed", "sustainable", *legs) if word not in words] == []
 
 
