@@ -32,10 +32,10 @@ from ledgerops.cli.arg_types import seconds
 from ledgerops.common import format
 from ledgerops.errors import UserError
 from load.bench import soak_samples
-from load.bench.lines import KEPT, NO, YES, Line, Measured, machine, say
+from load.bench.lines import KEPT, Line, Measured, machine, say, table
 from load.bench.soak_churn import Churn
 from load.bench.soak_samples import Sample, Scraper
-from load.bench.soak_verdict import MIN_SAMPLES, WARM_UP_SHARE, Flatness, alike, bounded, first_judged, grows, table
+from load.bench.soak_verdict import MIN_SAMPLES, WARM_UP_SHARE, Flatness, alike, bounded, first_judged, grows
 
 HOUR_SECONDS = 3600.0
 SAMPLE_SECONDS = 10.0
@@ -158,34 +158,19 @@ def _soaked(args: argparse.Namespace) -> int:
         found = judge(samples)
     except ValueError as error:
         raise UserError(str(error)) from None
-    print(table(found))
     changes = ", ".join(f"{count:,} {act}s" for act, count in done.items())
     changes += f" in {samples[-1].at / 60:.0f} minutes"
-    print(f"{changes}; samples in {args.out / 'samples.csv'}")
+    lines = [Line("changes and scrapes", changes), *(each.line for each in found)]
+    print(f"{table(lines)}\nsamples in {args.out / 'samples.csv'}")
     if args.page:
-        _publish(args.page, at, samples, found, changes)
+        from load.bench import __main__
+
+        Measured("soak", at, samples[-1].at, machine(), lines).write(KEPT)
+        args.page.with_name("soak.svg").write_text(picture(samples), "utf-8")
+        __main__.write_pages(args.page, KEPT)
     growing = [each.name for each in found if each.flat is False]
     print(f"not flat: {', '.join(growing)}" if growing else "flat")
     return 1 if growing else 0
-
-
-def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Flatness], changes: str) -> None:
-    from load.bench import __main__
-
-    lines = [Line("changes and scrapes", changes)]
-    for each in found:
-        figure = f"{each.median:,.1f} {each.unit}".strip()
-        lines.append(
-            Line(
-                each.name,
-                f"{figure} in the middle, {each.highest:,.1f} at most; growth {each.growth:+,.2f}{each.share}",
-                budget=each.allowed,
-                holds={True: YES, False: NO, None: ""}[each.flat],
-            )
-        )
-    Measured("soak", at, samples[-1].at, machine(), lines).write(KEPT)
-    page.with_name("soak.svg").write_text(picture(samples), "utf-8")
-    __main__.write_pages(page, KEPT)
 
 
 def picture(samples: Sequence[Sample]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.signals.theil_sen import pair_slopes
-from load.bench.lines import NO, YES, markdown
+from load.bench.lines import NO, YES, Line
 
 WARM_UP_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
 Z = 1.96  # of a 95 % interval
@@ -31,7 +31,6 @@ class Flatness(NamedTuple):
     median: float
     highest: float
     growth: float  # over the judged time, by the slope
-    per_hour: float  # the same slope over an hour
     allowed: str
     flat: bool | None  # None: reported, not judged
     sure: bool  # whether the growth differs from none
@@ -41,6 +40,13 @@ class Flatness(NamedTuple):
         """Of the median, for a reader."""
         doubt = "" if self.sure or self.growth <= 0 else ", within noise"
         return f" ({self.growth / self.median:+.1%}{doubt})" if self.median else ""
+
+    @property
+    def line(self) -> Line:
+        """Its row of the table."""
+        middle = f"{self.median:,.1f} {self.unit}".strip()
+        figure = f"{middle} in the middle, {self.highest:,.1f} at most; growth {self.growth:+,.2f}{self.share}"
+        return Line(self.name, figure, budget=self.allowed, holds={True: YES, False: NO, None: ""}[self.flat])
 
 
 def theil_sen(times: Sequence[float], values: Sequence[float]) -> Slope:
@@ -82,7 +88,7 @@ def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float],
     sure = slope.low > 0
     flat = None if share is None else growth <= share * abs(middle) or not sure
     allowed = "" if share is None else f"growth <= {share:.0%}"
-    return Flatness(name, unit, middle, max(y), growth, slope.value * 3600, allowed, flat, sure)
+    return Flatness(name, unit, middle, max(y), growth, allowed, flat, sure)
 
 
 def alike(values: Sequence[float], loads: Sequence[float], start: int = 0) -> list[float]:
@@ -102,14 +108,3 @@ def bounded(name: str, unit: str, times: Sequence[float], values: Sequence[float
     """Flat when no judged sample is above `most`."""
     found = grows(name, unit, times, values, None)
     return found._replace(allowed=f"<= {most:g}", flat=found.highest <= most)
-
-
-def table(found: Sequence[Flatness]) -> str:
-    """As Markdown."""
-    rows = []
-    for each in found:
-        unit = f" {each.unit}" if each.unit else ""
-        cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]
-        cells += [f"{each.growth:+,.2f}{unit}{each.share}", f"{each.per_hour:+,.2f}{unit}"]
-        rows.append([*cells, each.allowed, {True: YES, False: NO, None: "reported only"}[each.flat]])
-    return markdown(["what", "median", "highest", "growth while judged", "in an hour", "allowed", "flat"], rows)
