@@ -133,10 +133,7 @@ class FedWorker:
         return self.queries * of_query + each["host"] / config.host_interval
 
     def _events(self, query: int) -> list[tuple[ObservationKind, bytes]]:
-        return [
-            ("progress", progress(query, self.batch, self.partitions)),
-            *around(self.batch, self.partitions, query),
-        ]
+        return [("progress", progress(query, self.batch, self.partitions)), *around(self.batch, self.partitions, query)]
 
     def _at(self, kind: ObservationKind) -> float:
         return T0 + 2 * self.batch + (0.9 if kind == "progress" else 1.0)

@@ -25,11 +25,7 @@ def rows_per_second(spark: Any, rows: int = 4_000_000) -> float:
     # far enough back for the default plan's rate to have all rows due
     origin = time.time() - 2 * (BATCHES + 1) * each / 600
     frame = open_source(
-        spark,
-        plan=load_plan("default"),
-        origin=origin,
-        max_rows_per_trigger=each,
-        limit=(BATCHES + 1) * each,
+        spark, plan=load_plan("default"), origin=origin, max_rows_per_trigger=each, limit=(BATCHES + 1) * each
     )
     counts = frame.withWatermark("event_time", "1 minute").groupBy(F.window("event_time", "1 minute")).count()
     with tempfile.TemporaryDirectory() as folder:

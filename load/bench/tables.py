@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,28 +28,28 @@ class TableRuns(Runs):
         return writer.trigger(availableNow=True).start()
 
 
-class CountedRequests:
-    """Counts what the collector asks of the driver's file system."""
+@contextmanager
+def noted_requests() -> Iterator[list[str]]:
+    """The names of what the collector asks of the driver's file system meanwhile."""
+    from ledgerops.agent.hadoop_files import HadoopFiles
 
-    def __init__(self) -> None:
-        from ledgerops.agent.hadoop_files import HadoopFiles
+    asked: list[str] = []
 
-        self.count, self._owner = 0, HadoopFiles
-        self._asked = {name: getattr(HadoopFiles, name) for name in ("exists", "status", "read")}
-        for name, ask in self._asked.items():
-            setattr(HadoopFiles, name, self._counted(ask))
-
-    def close(self) -> None:
-        """Counts no more."""
-        for name, ask in self._asked.items():
-            setattr(self._owner, name, ask)
-
-    def _counted(self, ask: Any) -> Any:
-        def counted(*args: Any) -> Any:
-            self.count += 1
+    def noted(name: str, ask: Any) -> Any:
+        def note_and_ask(*args: Any) -> Any:
+            asked.append(name)
             return ask(*args)
 
-        return counted
+        return note_and_ask
+
+    requests = {name: getattr(HadoopFiles, name) for name in ("exists", "status", "read")}
+    try:
+        for name, ask in requests.items():
+            setattr(HadoopFiles, name, noted(name, ask))
+        yield asked
+    finally:
+        for name, ask in requests.items():
+            setattr(HadoopFiles, name, ask)
 
 
 def tables(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
@@ -69,14 +70,14 @@ def tables(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
 
         runs = TableRuns(spark, Path(name), JOB, opened)
         runs.run(ATTACHED, rows)
-        requests, began = CountedRequests(), time.monotonic()
-        seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say)
-        requests.close()
+        began = time.monotonic()
+        with noted_requests() as requests:
+            seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say)
         watched = sum(run.seconds for run in seen[ATTACHED])
         say(f"{time.monotonic() - began:.0f} s for all rounds")
         spark.stop()
     yield from compared(JOB, seen)
     yield Line(
         "requests a minute to the file system, of a reader and writer that never waits",
-        f"{requests.count / watched * 60:.0f} ({requests.count} in {watched:.0f} s, {rounds * BATCHES} batches)",
+        f"{len(requests) / watched * 60:.0f} ({len(requests)} in {watched:.0f} s, {rounds * BATCHES} batches)",
     )

@@ -16,6 +16,11 @@ from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.summary import HASH_MODULUS, Bucket, Summary, Tally
 
 MAX_LATENESS_MS = 60_000  # anything later is counted as this, but reported in full as the latest
+# of several senders, the counts that are added up
+SUMMED = (
+    *("planned", "produced", "acknowledged", "refused", "backpressured", "backpressure_seconds", "rate"),
+    *("late_seconds", "lateness", "poison"),
+)
 
 
 def _no_lateness() -> Ints:
@@ -95,16 +100,8 @@ def add_up(parts: list[SentCounts]) -> SentCounts:
         latest=max(each.latest for each in parts),
     )
     for each in parts:
-        whole.planned += each.planned
-        whole.produced += each.produced
-        whole.acknowledged += each.acknowledged
-        whole.refused += each.refused
-        whole.backpressured += each.backpressured
-        whole.backpressure_seconds += each.backpressure_seconds
-        whole.rate += each.rate
-        whole.late_seconds += each.late_seconds
-        whole.lateness += each.lateness
-        whole.poison += each.poison
+        for name in SUMMED:
+            setattr(whole, name, getattr(whole, name) + getattr(each, name))
         _add(whole.summary, each.summary)
     return whole
 
