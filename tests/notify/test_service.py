@@ -430,10 +430,7 @@ NO_URL = "cannot send to sender 1: not a URL; give one such as mailto://USER@HOS
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        (
-            "ftp-nonsense://x",
-            "apprise does not support the ftp-nonsense:// URL of sender 1; see its list of services",
-        ),
+        ("ftp-nonsense://x", "apprise does not support the ftp-nonsense:// URL of sender 1; see its list of services"),
         ("http://", NO_WEBHOOK),
         ("https://user:s3cret@/x", NO_WEBHOOK),
         ("http://[s3cret", NO_WEBHOOK),

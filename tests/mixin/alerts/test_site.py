@@ -5,8 +5,7 @@ from ledgerops.mixin.site import Site, duration, read_site
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.5, "500ms"), (15, "15s"), (90, "90s"), (300, "5m"), (3600, "1h"), (259200, "3d")],
+    ("seconds", "text"), [(0.5, "500ms"), (15, "15s"), (90, "90s"), (300, "5m"), (3600, "1h"), (259200, "3d")]
 )
 def test_a_duration_is_written_as_prometheus_writes_it(seconds, text):
     assert duration(seconds) == text
