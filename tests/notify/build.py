@@ -47,8 +47,16 @@ def webhook(*alerts: Any, **other: Any) -> dict[str, Any]:
     }
 
 
-def resolved(ends: str = "2026-03-01T10:07:00Z", **other: Any) -> dict[str, Any]:
-    return webhook(alert(status="resolved", endsAt=ends, **other), status="resolved")
+OVER = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
+
+
+def resolved(**other: Any) -> dict[str, Any]:
+    return webhook(alert(**{**OVER, **other}), status="resolved")
+
+
+def instances(*addresses: Any) -> dict[str, Any]:
+    """What Prometheus answers that knows a query on these instances."""
+    return {"data": {"result": [{"metric": {"instance": each}} for each in addresses]}}
 
 
 CAUSE = {
@@ -73,4 +81,5 @@ DIAGNOSIS = {
     "root_causes": [CAUSE],
     "findings": [CAUSE],
 }
+KNOWN = {"version": 1, "queries": [DIAGNOSIS]}  # what its driver answers
 HEALTHY = {"query": "daily_counts", "status": "healthy", "health": 100, "root_causes": [], "findings": []}

@@ -29,22 +29,27 @@ from ledgerops.servers.process import answers
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
 from tests.monitoring import Alertmanager
-from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
+from tests.notify.build import DIAGNOSIS, HEALTHY, KNOWN, OVER, alert, instances, resolved, webhook
 from tests.notify.receiver import Mailbox
 from tests.programs import until
 
 
 @pytest.fixture
-def notify(tmp_path):
+def spooled(tmp_path):
+    """Opens the queue of a service."""
+    return lambda *senders, **options: Spool(tmp_path / "queue.db", senders, **options)
+
+
+@pytest.fixture
+def notify(receiver, spooled):
+    """Begins a service, which sends to the receiver."""
     running = []
 
-    def begin(senders, lookup=None, **options):
-        service = Service(
-            Spool(tmp_path / "queue.db", [sender.name for sender in senders]), lookup or Lookup(), senders, **options
-        )
-        service.start()
-        running.append(service)
-        return service
+    def begin(senders=None, lookup=None, **options):
+        senders = [Webhook(receiver.url)] if senders is None else senders
+        running.append(Service(spooled(*(each.name for each in senders)), lookup or Lookup(), senders, **options))
+        running[-1].start()
+        return running[-1]
 
     yield begin
     for service in running:
@@ -58,9 +63,9 @@ def local(tmp_path):
     return Rules(host="127.0.0.1", token_file=str(tmp_path / "token"))
 
 
-def post(url, payload, token=None):
-    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    request = urllib.request.Request(url, body, {"Authorization": f"Bearer {token}"} if token else {})
+def asked(url, body=None, token=None, scheme="Bearer"):
+    """Status and text of the answer."""
+    request = urllib.request.Request(url, body, {"Authorization": f"{scheme} {token}"} if token else {})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode().strip()
@@ -68,56 +73,62 @@ def post(url, payload, token=None):
         return error.code, error.read().decode().strip()
 
 
+def post(service, payload=None, token=None, path="/alerts"):
+    body = payload if isinstance(payload, bytes) else json.dumps(payload or webhook()).encode()
+    return asked(f"{service.url}{path}", body, token)
+
+
+def post_each(service, *payloads):
+    """Each is taken, and what it asks for is sent before the next one comes."""
+    for payload in payloads:
+        assert post(service, payload)[0] == 200
+        until(lambda: service.waiting() == 0, 60, "an empty queue")
+
+
+def sent(receiver, count=1):
+    """What was sent, once there are so many messages."""
+    until(lambda: len(receiver.got) >= count, 60, f"{count} messages")
+    return receiver.got
+
+
 def test_an_alert_becomes_a_message_with_its_cause(notify, receiver, driver):
-    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
-    service = notify([Webhook(receiver.url)], Lookup(exporters=["http://127.0.0.1:9", driver.url]))
+    driver.pages["/diagnosis"] = KNOWN
 
-    assert post(f"{service.url}/alerts", webhook()) == (200, "accepted")
+    assert post(notify(lookup=Lookup(exporters=["http://127.0.0.1:9", driver.url]))) == (200, "accepted")
 
-    until(lambda: receiver.got, 60, "the message")
-    [sent] = receiver.got
-    assert "cause: key-skew (confidence high)" in sent["body"]
-    assert (sent["severity"], sent["resolved"]) == ("critical", False)
+    [message] = sent(receiver)
+    assert "cause: key-skew (confidence high)" in message["body"]
+    assert (message["severity"], message["resolved"]) == ("critical", False)
 
 
 def test_the_driver_is_found_through_prometheus(notify, receiver, driver, tmp_path):
     (tmp_path / "token").write_text("secret")
-    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
-    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": driver.url.removeprefix("http://")}}]}}
-    service = notify(
-        [Webhook(receiver.url)], Lookup(prometheus=driver.url, secrets=Secrets(token_file=str(tmp_path / "token")))
-    )
+    driver.pages |= {"/diagnosis": KNOWN, "/api/v1/query": instances(driver.url.removeprefix("http://"))}
 
-    post(f"{service.url}/alerts", webhook())
+    post(notify(lookup=Lookup(prometheus=driver.url, secrets=Secrets(token_file=str(tmp_path / "token")))))
 
-    until(lambda: receiver.got, 60, "the message")
-    assert "cause: key-skew" in receiver.got[0]["body"]
+    assert "cause: key-skew" in sent(receiver)[0]["body"]
     assert driver.authorization == ["", "Bearer secret"]
 
 
 def test_a_repeated_delivery_is_no_second_page(notify, receiver):
-    service = notify([Webhook(receiver.url)])
+    service = notify()
 
-    first, second = (post(f"{service.url}/alerts", webhook()) for _ in range(2))
-    until(lambda: receiver.got, 60, "the first message")
-    post(f"{service.url}/alerts", webhook(alert("LedgerOther")))
+    first, second = post(service), post(service)
+    sent(receiver)
+    post(service, webhook(alert("LedgerOther")))
 
-    until(lambda: len(receiver.got) == 2, 60, "two messages")
+    assert len(sent(receiver, 2)) == 2
     assert (first, second) == ((200, "accepted"), (200, "nothing new"))
 
 
 def test_an_incident_is_told_when_it_begins_when_the_worst_is_over_and_when_all_is(notify, receiver):
     """Alertmanager sends every change of the group; a ticket that joins a page is none to be told."""
-    service = notify([Webhook(receiver.url)])
     page, ticket = alert("LedgerSourceUnreachable"), alert("LedgerTriggerOverrun", "warning")
-    over = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
-    states = ([page], [page, ticket], [page | over, ticket], [ticket], [ticket | over])
-    for alerts in states:
-        status = "resolved" if alerts[0]["status"] == "resolved" and len(alerts) == 1 else "firing"
-        assert post(f"{service.url}/alerts", webhook(*alerts, status=status))[0] == 200
-        until(lambda: service.waiting() == 0, 60, "an empty queue")
+    states = ([page], [page, ticket], [page | OVER, ticket], [ticket])
+    post_each(notify(), *(webhook(*alerts) for alerts in states), webhook(ticket | OVER, status="resolved"))
 
-    assert [sent["title"].split(":")[0] for sent in receiver.got] == [
+    assert [message["title"].split(":")[0] for message in receiver.got] == [
         "CRITICAL daily_counts",
         "WARNING daily_counts, better",
         "RESOLVED daily_counts",
@@ -131,18 +142,11 @@ def test_an_incident_is_told_when_it_begins_when_the_worst_is_over_and_when_all_
 
 def test_an_end_of_an_earlier_incident_is_not_told_again(notify, receiver):
     """Prometheus repeats it for a quarter of an hour, and so it is in the group of the next incident."""
-    service = notify([Webhook(receiver.url)])
-    over = {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
     later = {"startsAt": "2026-03-01T10:10:00Z", "annotations": {"summary": "A driver stopped answering."}}
     stuck, lost = alert("LedgerQueryStuck"), alert("LedgerDriverLost", query="", **later)
-    for alerts in (
-        [stuck],
-        [stuck | over],
-        [stuck | over, lost],
-        [stuck | over, lost | over | {"endsAt": "2026-03-01T10:12:00Z"}],
-    ):
-        assert post(f"{service.url}/alerts", webhook(*alerts))[0] == 200
-        until(lambda: service.waiting() == 0, 60, "an empty queue")
+    ended = lost | OVER | {"endsAt": "2026-03-01T10:12:00Z"}
+    states = ([stuck], [stuck | OVER], [stuck | OVER, lost], [stuck | OVER, ended])
+    post_each(notify(), *(webhook(*alerts) for alerts in states))
 
     _, end, page, last = receiver.got
     assert "A query falls behind" in end["title"]
@@ -154,72 +158,54 @@ def test_an_end_of_an_earlier_incident_is_not_told_again(notify, receiver):
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_an_end_is_told_once_however_often_it_comes(notify, receiver, number):
-    service = notify([Webhook(receiver.url)])
-    late = {"startsAt": "2026-03-01T10:02:00Z"}
-    earlier, page = resolved()["alerts"][0] | {"endsAt": "2026-03-01T10:01:00Z"}, alert("LedgerOther", **late)
-    over = page | {"status": "resolved", "endsAt": "2026-03-01T10:07:00Z"}
-    for alerts in ([page, earlier], *[[earlier, over]] * number):
-        assert post(f"{service.url}/alerts", webhook(*alerts))[0] == 200
-        until(lambda: service.waiting() == 0, 60, "an empty queue")
+    earlier = alert(**OVER | {"endsAt": "2026-03-01T10:01:00Z"})
+    page = alert("LedgerOther", startsAt="2026-03-01T10:02:00Z")
+    post_each(notify(), webhook(page, earlier), *[webhook(earlier, page | OVER)] * number)
 
-    assert [sent["resolved"] for sent in receiver.got] == [False, True]
+    assert [message["resolved"] for message in receiver.got] == [False, True]
 
 
 def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
-    service = notify(open_senders([f"{receiver.url}/a", f"{receiver.url}/b"]))
+    post_each(notify(open_senders([f"{receiver.url}/a", f"{receiver.url}/b"])), webhook())
 
-    post(f"{service.url}/alerts", webhook())
-
-    until(lambda: len(receiver.got) == 2, 60, "both")
-    until(lambda: service.waiting() == 0, 60, "an empty queue")
+    assert len(receiver.got) == 2
 
 
 def test_an_end_takes_the_place_of_a_beginning_that_nobody_heard_of(notify, receiver, caplog):
     now = time.time()  # stands still: the next attempt never comes
     receiver.refuse = 1
-    service = notify([Webhook(receiver.url)], clock=lambda: now)
-    post(f"{service.url}/alerts", webhook())
+    service = notify(clock=lambda: now)
+    post(service)
     until(lambda: "next attempt in 5 s" in caplog.text, 60, "the end of the refused attempt")
-    post(f"{service.url}/alerts", resolved())
+    post_each(service, resolved())
 
-    until(lambda: receiver.got, 60, "the end")
-    until(lambda: service.waiting() == 0, 60, "an empty queue")
-    assert [sent["resolved"] for sent in receiver.got] == [True]
+    assert [message["resolved"] for message in receiver.got] == [True]
 
 
-def test_a_driver_that_answers_nonsense_costs_the_diagnosis_only(notify, receiver, driver):
-    driver.pages["/diagnosis"] = {"queries": [{"query": "daily_counts", "root_causes": [{"rule": "x"}]}]}
-    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        pytest.param({"rule": "x"}, "the driver returned an invalid diagnosis", id="nonsense"),
+        pytest.param(
+            {**DIAGNOSIS["root_causes"][0], "confidence": 10**400}, "a number that is too large", id="a huge number"
+        ),
+    ],
+)
+def test_a_driver_that_answers_what_no_diagnosis_has_costs_the_diagnosis_only(notify, receiver, driver, cause, why):
+    driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "root_causes": [cause]}]}
 
-    post(f"{service.url}/alerts", webhook())
+    post(notify(lookup=Lookup(exporters=[driver.url])))
 
-    until(lambda: receiver.got, 60, "the message")
-    assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
-
-
-def test_a_driver_that_answers_with_an_impossible_number_costs_the_diagnosis_only(notify, receiver, driver):
-    [cause, *_] = DIAGNOSIS["root_causes"]
-    driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "root_causes": [{**cause, "confidence": 10**400}]}]}
-    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
-
-    post(f"{service.url}/alerts", webhook())
-
-    until(lambda: receiver.got, 60, "the message")
-    body = receiver.got[0]["body"]
-    assert "diagnosis: none (" in body and "a number that is too large" in body
+    [first, *_] = sent(receiver)[0]["body"].splitlines()
+    assert first.startswith("diagnosis: none (") and why in first
 
 
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):
     monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.05,))
     receiver.refuse = 2
-    second = Webhook(driver.url)
-    second.name = "second"
-    service = notify([Webhook(receiver.url), second])
 
-    post(f"{service.url}/alerts", webhook())
+    post_each(notify(open_senders([receiver.url, driver.url])), webhook())
 
-    until(lambda: receiver.got, 60, "the third attempt")
-    until(lambda: service.waiting() == 0, 60, "an empty queue")
     assert (len(receiver.got), receiver.refused, len(driver.got)) == (1, 2, 1)
 
 
@@ -227,12 +213,11 @@ def test_a_sender_that_never_delivers_holds_up_no_other(notify, receiver, driver
     driver.refuse = 1_000_000
     service = notify(open_senders([driver.url, receiver.url]))
 
-    for payload in (webhook(), webhook(alert(), alert("LedgerOther")), resolved()):
-        sent = len(receiver.got)
-        assert post(f"{service.url}/alerts", payload) == (200, "accepted")
-        until(lambda sent=sent: len(receiver.got) > sent, 60, "the next message")
+    for number, payload in enumerate((webhook(), webhook(alert(), alert("LedgerOther")), resolved()), 1):
+        assert post(service, payload) == (200, "accepted")
+        sent(receiver, number)
 
-    assert [each["resolved"] for each in receiver.got] == [False, False, True]
+    assert [message["resolved"] for message in receiver.got] == [False, False, True]
     assert driver.got == []
     assert service.waiting() == 1, "the latest state of the group waits for the one that fails"
 
@@ -246,43 +231,40 @@ def test_pages_about_hung_drivers_go_out_together(notify, receiver):
         def diagnose(self, query, job, app=""):
             return Lookup(exporters=[urls[query]], seconds=5.0).diagnose(query, job, app)
 
-    service = notify([Webhook(receiver.url)], HungDrivers())
+    service = notify(lookup=HungDrivers())
     began = time.monotonic()
     for query in urls:
-        post(f"{service.url}/alerts", webhook(alert(query=query), groupKey=query))
+        post(service, webhook(alert(query=query), groupKey=query))
     until(lambda: len(receiver.got) == 12, 120, "twelve messages")
     for each in drivers:
         each.close()
 
     assert time.monotonic() - began < 12 * 5.0 / 2
-    assert all("diagnosis: none (" in sent["body"] for sent in receiver.got)
+    assert all("diagnosis: none (" in message["body"] for message in receiver.got)
 
 
-def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver, tmp_path):
+def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver):
     receiver.refuse = 1
-    first = Service(Spool(tmp_path / "queue.db", [Webhook(receiver.url).name]), Lookup(), [Webhook(receiver.url)])
-    first.start()
-    post(f"{first.url}/alerts", webhook())
+    first = notify()
+    post(first)
     until(lambda: receiver.refused, 60, "the refused attempt")
     first.close()
 
-    notify([Webhook(receiver.url)], clock=lambda: time.time() + 60)
+    notify(clock=lambda: time.time() + 60)
 
-    until(lambda: receiver.got, 60, "the message")
+    assert len(sent(receiver)) == 1
 
 
 def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
-    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
-    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
-    post(f"{service.url}/alerts", webhook())
-    until(lambda: receiver.got, 60, "the page")
+    driver.pages["/diagnosis"] = KNOWN
+    service = notify(lookup=Lookup(exporters=[driver.url]))
+    post_each(service, webhook())
     driver.pages["/diagnosis"] = {"version": 1, "queries": [HEALTHY]}
+    post_each(service, resolved())
 
-    post(f"{service.url}/alerts", resolved())
-
-    until(lambda: len(receiver.got) == 2, 60, "the end")
-    assert receiver.got[1]["resolved"] is True
-    assert "now: healthy, health 100\ngone: key-skew" in receiver.got[1]["body"]
+    _, end = receiver.got
+    assert end["resolved"] is True
+    assert "now: healthy, health 100\ngone: key-skew" in end["body"]
 
 
 @pytest.mark.parametrize(
@@ -301,10 +283,10 @@ def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
         ("/other", b"{}", "t", (404, "POST to /alerts")),
     ],
 )
-def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, body, token, answer):
-    service = notify([Webhook(receiver.url)], rules=Rules(host="127.0.0.1", token="t"))
+def test_bad_requests_are_told_and_nothing_is_queued(notify, path, body, token, answer):
+    service = notify(rules=Rules(host="127.0.0.1", token="t"))
 
-    status, text = post(f"{service.url}{path}", body, token)
+    status, text = post(service, body, token, path)
 
     assert (status, text) == (answer[0], answer[1] or text)
     assert service.waiting() == 0
@@ -318,41 +300,32 @@ def mailbox():
 
 
 def test_mail_goes_through_a_real_smtp_server(notify, mailbox):
-    service = notify(open_senders([mailbox.url]))
-    post(f"{service.url}/alerts", webhook())
-    until(lambda: mailbox.got, 60, "the mail")
-    [envelope] = mailbox.got
+    post(notify(open_senders([mailbox.url])))
 
+    [envelope] = until(lambda: mailbox.got, 60, "the mail")
     assert envelope.rcpt_tos == ["oncall@example.com"]
     assert b"CRITICAL daily_counts" in envelope.content
 
 
 def test_markup_in_an_alert_reaches_nobody_as_markup(notify, mailbox):
-    service = notify(open_senders([f"{mailbox.url}&format=html"]))
     annotations = {"summary": "Slow.", "description": "<img src=http://evil.example/x>"}
-    post(f"{service.url}/alerts", webhook(alert(annotations=annotations)))
-    until(lambda: mailbox.got, 60, "the mail")
-    [part] = [
-        each
-        for each in email.message_from_bytes(mailbox.got[0].content).walk()
-        if each.get_content_type() == "text/html"
-    ]
-    html = part.get_payload(decode=True)
+    post(notify(open_senders([f"{mailbox.url}&format=html"])), webhook(alert(annotations=annotations)))
 
+    [envelope] = until(lambda: mailbox.got, 60, "the mail")
+    parts = email.message_from_bytes(envelope.content).walk()
+    [html] = [each.get_payload(decode=True) for each in parts if each.get_content_type() == "text/html"]
     assert b"evil.example" in html
     assert b"<img" not in html
 
 
 @pytest.fixture
-def alerted(notify, receiver, tmp_path):
+def alerted(notify, tmp_path):
     """Sends alerts to a real Alertmanager with the generated configuration; its messages go to the receiver."""
-    service = notify([Webhook(receiver.url)])
     waits = {"group_wait": "1s", "group_interval": "1s"}
-    server = Alertmanager(tmp_path / "am", f"{service.url}/alerts", Site(), waits)
+    server = Alertmanager(tmp_path / "am", f"{notify().url}/alerts", Site(), waits)
 
     def send(*alerts):
-        given = [{"labels": each["labels"], "annotations": each["annotations"]} for each in alerts]
-        body = json.dumps(given).encode()
+        body = json.dumps([{"labels": each["labels"], "annotations": each["annotations"]} for each in alerts]).encode()
         url = f"http://{server.address}/api/v2/alerts"
         request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         urllib.request.urlopen(request, timeout=60).close()
@@ -363,17 +336,13 @@ def alerted(notify, receiver, tmp_path):
 
 def test_alertmanager_routes_by_the_generated_configuration(alerted, receiver):
     """A page arrives; a ticket, the watchdog and what another alert explains do not."""
-    alerted(
-        alert("LedgerQueryStuck"),
-        alert("LedgerFallingBehind"),
-        alert("LedgerKeySkew", "info"),
-        alert("LedgerWatchdog", "info"),
-    )
+    told_nobody = alert("LedgerFallingBehind"), alert("LedgerKeySkew", "info"), alert("LedgerWatchdog", "info")
+    alerted(alert("LedgerQueryStuck"), *told_nobody)
 
-    until(lambda: receiver.got, 60, "the page")
-    assert [sent["title"].split(":")[0] for sent in receiver.got] == ["CRITICAL daily_counts"]
-    assert "LedgerFallingBehind" not in receiver.got[0]["body"].split("runbook")[0]
-    assert "LedgerQueryStuck.md" in receiver.got[0]["body"]
+    [page] = sent(receiver)
+    assert page["title"].startswith("CRITICAL daily_counts:")
+    assert "LedgerFallingBehind" not in page["body"].split("runbook")[0]
+    assert "LedgerQueryStuck.md" in page["body"]
 
 
 def of_app(app, query, name, severity="critical"):
@@ -384,43 +353,30 @@ def of_app(app, query, name, severity="critical"):
 @pytest.mark.parametrize(
     ("alerts", "titles"),
     [
-        pytest.param(
-            [of_app("shop", query, "LedgerSourceUnreachable") for query in ("a", "b", "c")],
-            ["CRITICAL 3 queries of shop"], id="a broker that is away",
-        ),
-        pytest.param(
-            [of_app("shop", query, "LedgerTriggerOverrun", "warning") for query in ("a", "b", "c")],
-            ["WARNING 3 queries of shop"], id="a host without a free core",
-        ),
-        pytest.param(
-            [of_app("shop", query, "LedgerQueryFailed") for query in ("a", "b", "c")],
-            ["CRITICAL 3 queries of shop"], id="a full disk",
-        ),
-        pytest.param(
-            [of_app("shop", query, "LedgerQueryStuck") for query in ("a", "b")]
-            + [of_app("shop", "c", "LedgerFallingBehind")],
-            ["CRITICAL 3 queries of shop"], id="a cluster without executors",
-        ),
-        pytest.param(
-            [of_app("shop", "", "LedgerDriverLost"), of_app("shop", "", "LedgerTargetDown", "warning")],
-            ["CRITICAL shop"], id="a driver",
-        ),
-        pytest.param(
-            [of_app(app, "a", "LedgerQueryStuck") for app in ("shop", "depot")],
-            ["CRITICAL a of depot", "CRITICAL a of shop"], id="two applications have a page each",
-        ),
-        pytest.param(
-            [of_app("shop", "a", "LedgerFallingBehind"), of_app("depot", "", "LedgerDriverLost")],
-            ["CRITICAL a of shop", "CRITICAL depot"], id="a query of one application and the driver of another",
-        ),
+        pytest.param([of_app("shop", query, "LedgerSourceUnreachable") for query in "abc"],
+                     ["CRITICAL 3 queries of shop"], id="a broker that is away"),
+        pytest.param([of_app("shop", query, "LedgerTriggerOverrun", "warning") for query in "abc"],
+                     ["WARNING 3 queries of shop"], id="a host without a free core"),
+        pytest.param([of_app("shop", query, "LedgerQueryFailed") for query in "abc"],
+                     ["CRITICAL 3 queries of shop"], id="a full disk"),
+        pytest.param([*(of_app("shop", query, "LedgerQueryStuck") for query in "ab"),
+                      of_app("shop", "c", "LedgerFallingBehind")],
+                     ["CRITICAL 3 queries of shop"], id="a cluster without executors"),
+        pytest.param([of_app("shop", "", "LedgerDriverLost"), of_app("shop", "", "LedgerTargetDown", "warning")],
+                     ["CRITICAL shop"], id="a driver"),
+        pytest.param([of_app(app, "a", "LedgerQueryStuck") for app in ("shop", "depot")],
+                     ["CRITICAL a of depot", "CRITICAL a of shop"], id="two applications have a page each"),
+        pytest.param([of_app("shop", "a", "LedgerFallingBehind"), of_app("depot", "", "LedgerDriverLost")],
+                     ["CRITICAL a of shop", "CRITICAL depot"],
+                     id="a query of one application and the driver of another"),
     ],
 )  # fmt: skip
 def test_what_an_application_has_in_common_is_one_page_and_nothing_else_is(alerted, receiver, alerts, titles):
     alerted(*alerts)
 
-    until(lambda: len(receiver.got) >= len(titles), 60, "the pages")
+    sent(receiver, len(titles))
     time.sleep(1.5)  # another group interval: what came apart would have arrived
-    assert sorted(sent["title"].split(":")[0] for sent in receiver.got) == titles
+    assert sorted(message["title"].split(":")[0] for message in receiver.got) == titles
 
 
 NO_WEBHOOK = "cannot send to sender 1: a webhook is http://HOST/PATH or https://HOST/PATH"
@@ -448,16 +404,13 @@ def test_a_sender_that_makes_no_sense_is_refused_without_its_secrets(url, messag
     assert str(refused.value) == message
 
 
-def figures(service, token=None):
+def figures(service):
     """The samples of /metrics by name and label value."""
-    request = urllib.request.Request(
-        f"{service.url}/metrics", headers={"Authorization": f"bearer {token}"} if token else {}
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        families = list(text_string_to_metric_families(answer.read().decode()))
+    status, text = asked(f"{service.url}/metrics")
+    assert status == 200
     return {
         (sample.name.removeprefix("ledgerops_notify_"), *sample.labels.values()): sample.value
-        for family in families
+        for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
 
@@ -465,7 +418,7 @@ def figures(service, token=None):
 def test_its_own_metrics_tell_senders_that_deliver_from_those_that_do_not(notify, receiver, driver):
     driver.refuse = 1_000_000
     service = notify(open_senders([receiver.url, driver.url]))
-    post(f"{service.url}/alerts", webhook())
+    post(service)
     until(lambda: driver.refused and service.counts.delivered, 60, "one delivery and one that failed")
 
     found = figures(service)
@@ -479,30 +432,29 @@ def test_its_own_metrics_tell_senders_that_deliver_from_those_that_do_not(notify
     assert (found["accepted_total",], found["without_diagnosis_total",]) == (1, 1)
 
 
-def test_a_probe_needs_no_token_and_everything_else_does(notify, receiver, local):
-    service = notify([Webhook(receiver.url)], rules=local)
+def test_a_probe_needs_no_token_and_everything_else_does(notify, local):
+    service = notify(rules=local)
 
     assert answers(f"{service.url}/healthz")
-    with pytest.raises(urllib.error.HTTPError, match="401"):
-        figures(service)
-    assert figures(service, "t3mp")["accepted_total",] == 0
-    assert post(f"{service.url}/alerts", webhook(), "t3mp") == (200, "accepted")
+    assert asked(f"{service.url}/metrics")[0] == 401
+    status, text = asked(f"{service.url}/metrics", token="t3mp", scheme="bearer")
+    assert status == 200 and "\nledgerops_notify_accepted_total 0" in text
+    assert post(service, token="t3mp") == (200, "accepted")
 
 
-def test_an_open_service_without_authentication_is_warned_of(notify, receiver, caplog):
+def test_an_open_service_without_authentication_is_warned_of(notify, caplog):
     with caplog.at_level(logging.WARNING, "ledgerops"):
-        notify([Webhook(receiver.url)], rules=Rules(host="0.0.0.0"))
+        notify(rules=Rules(host="0.0.0.0"))
 
     assert any("anyone who reaches it can send messages" in line for line in caplog.messages)
 
 
-def test_with_tls_only_clients_of_the_authority_are_let_in(notify, receiver, tmp_path):
+def test_with_tls_only_clients_of_the_authority_are_let_in(notify, tmp_path):
     ca = authority(tmp_path)
     server, client = certificate_of(ca, "server"), certificate_of(ca, "client")
-    rules = Rules(host="127.0.0.1", certificate=server.certificate, key=server.key, client_ca=ca.certificate)
-    service = notify([Webhook(receiver.url)], rules=rules)
-    stranger = ssl.create_default_context(cafile=ca.certificate)
-    known = ssl.create_default_context(cafile=ca.certificate)
+    access = {"certificate": server.certificate, "key": server.key, "client_ca": ca.certificate}
+    service = notify(rules=Rules(host="127.0.0.1", **access))
+    stranger, known = (ssl.create_default_context(cafile=ca.certificate) for _ in range(2))
     known.load_cert_chain(client.certificate, client.key)
     request = urllib.request.Request(f"{service.url}/alerts", json.dumps(webhook()).encode())
 
@@ -516,41 +468,40 @@ def test_with_tls_only_clients_of_the_authority_are_let_in(notify, receiver, tmp
 def test_a_clock_that_is_set_back_delays_no_attempt(notify, receiver, monkeypatch):
     monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.2,))
     receiver.refuse = 1
-    service = notify([Webhook(receiver.url)])
-    post(f"{service.url}/alerts", webhook())
+    post(notify())
     until(lambda: receiver.refused, 60, "the refused attempt")
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 3600.0)
 
-    until(lambda: receiver.got, 60, "the next attempt")
+    assert len(sent(receiver)) == 1
 
 
-def test_a_clock_that_is_set_back_between_two_runs_delays_no_attempt(notify, receiver, tmp_path):
-    name = Webhook(receiver.url).name
-    earlier = Spool(tmp_path / "queue.db", [name], now=time.time() + 3600.0)
-    earlier.put("a", "a", "critical", webhook(), now=time.time() + 3600.0)
-    earlier.again(name, earlier.due(name, time.time() + 3600.0).number, now=time.time() + 3600.0)
+def test_a_clock_that_is_set_back_between_two_runs_delays_no_attempt(notify, receiver, spooled):
+    name, later = Webhook(receiver.url).name, time.time() + 3600.0
+    earlier = spooled(name, now=later)
+    earlier.put("a", "a", "critical", webhook(), now=later)
+    earlier.again(name, earlier.due(name, later).number, now=later)
     earlier.close()
 
-    notify([Webhook(receiver.url)])
+    notify()
 
-    until(lambda: receiver.got, 60, "the message")
+    assert len(sent(receiver)) == 1
 
 
-def test_a_service_that_never_began_can_be_closed(tmp_path, receiver):
+def test_a_service_that_never_began_can_be_closed(spooled, receiver):
     sender = Webhook(receiver.url)
-    Service(Spool(tmp_path / "queue.db", [sender.name]), Lookup(), [sender]).close()
+    Service(spooled(sender.name), Lookup(), [sender]).close()
 
-    Spool(tmp_path / "queue.db", [sender.name]).close()
+    spooled(sender.name).close()
 
 
 def test_a_sender_that_answers_without_end_is_a_failed_attempt(notify, receiver, monkeypatch):
     monkeypatch.setattr("ledgerops.notify.senders.DELIVERY_SECONDS", 0.3)
     with dripping_server() as url:
         service = notify(open_senders([url, receiver.url]))
-        post(f"{service.url}/alerts", webhook())
+        post(service)
 
-        until(lambda: receiver.got, 60, "the message of the other one")
+        sent(receiver)
         until(lambda: service.counts.failed["webhook 127.0.0.1 1"], 60, "the end of the attempt")
 
 
@@ -567,7 +518,7 @@ def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(noti
             end.wait(120)
 
     service = notify([Hung(), Webhook(receiver.url)])
-    post(f"{service.url}/alerts", webhook())
+    post(service)
 
     until(lambda: service.counts.failed["hung"] > 2 * MAX_HUNG, 120, "many attempts")
     assert len(receiver.got) == 1
@@ -575,8 +526,8 @@ def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(noti
     end.set()
 
 
-def test_a_sender_whose_queue_is_full_does_not_refuse_for_the_others(tmp_path):
-    spool = Spool(tmp_path / "queue.db", ["dead", "chat"], most=2)
+def test_a_sender_whose_queue_is_full_does_not_refuse_for_the_others(spooled):
+    spool = spooled("dead", "chat", most=2)
     for name in "abcd":
         try:
             spool.put(name, name, "critical", {"n": name}, now=0.0)
@@ -597,38 +548,33 @@ def test_a_lookup_that_is_late_costs_the_diagnosis_only(notify, receiver, monkey
             end.wait(120)
             return super().diagnose(*about)
 
-    service = notify([Webhook(receiver.url)], Late())
-    post(f"{service.url}/alerts", webhook())
+    post(notify(lookup=Late()))
 
-    until(lambda: receiver.got, 60, "the message")
+    [message] = sent(receiver)
     end.set()
-    assert "diagnosis: none (its lookup did not end in time)" in receiver.got[0]["body"]
+    assert "diagnosis: none (its lookup did not end in time)" in message["body"]
 
 
-def test_what_waited_before_a_restart_is_looked_up_together(notify, receiver, tmp_path):
+def test_what_waited_before_a_restart_is_looked_up_together(notify, receiver, spooled):
     """Each lookup takes a second; one after the other they would take twelve."""
-    name = Webhook(receiver.url).name
-    earlier = Spool(tmp_path / "queue.db", [name])
-    for number in range(12):
-        query = f"query_{number}"
+    earlier = spooled(Webhook(receiver.url).name)
+    for query in map("query_{}".format, range(12)):
         earlier.put(query, query, "critical", webhook(alert(query=query), groupKey=query), time.time())
     earlier.close()
-    at_once, most, lock = [0], [0], threading.Lock()
+    running, most = [], []
 
     class Slow(Lookup):
         def diagnose(self, *about):
-            with lock:
-                at_once[0] += 1
-                most[0] = max(most[0], at_once[0])
+            running.append(1)
+            most.append(len(running))
             time.sleep(1.0)
-            with lock:
-                at_once[0] -= 1
+            running.pop()
             return super().diagnose(*about)
 
-    notify([Webhook(receiver.url)], Slow())
+    notify(lookup=Slow())
 
     until(lambda: len(receiver.got) == 12, 60, "twelve messages")
-    assert most[0] > 6
+    assert max(most) > 6
 
 
 def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them(receiver):
@@ -639,7 +585,7 @@ def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them
     assert "geh" not in sender.name
 
 
-def test_webhooks_that_come_together_are_read_one_after_the_other(notify, receiver, monkeypatch):
+def test_webhooks_that_come_together_are_read_one_after_the_other(notify, monkeypatch):
     service, reading, most, usual = notify([]), [], [], service_module.parse_webhook
 
     def parse(payload):

@@ -31,34 +31,21 @@ AWAY_NOW = of(ACTIVE, 0.0)
     ("pages", "marked"),
     [
         pytest.param([RUNS_SINCE_10] * 20 + [of(STARTED, 101.0)] * 5, True, id="at once"),
-        pytest.param(
-            [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True, id="after a long pause"
-        ),
-        pytest.param(
-            [of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5,
-            True,
-            id="on another driver, after a long pause",
-        ),
+        pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True,
+                     id="after a long pause"),
+        pytest.param([of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5,
+                     True, id="on another driver, after a long pause"),
         pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, False, id="the first start"),
         pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, False, id="scrapes fail for long"),
         pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY, False, id="it ended"),
-        pytest.param(
-            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5,
-            False,
-            id="another query starts",
-        ),
-        pytest.param(
-            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5,
-            False,
-            id="its namesake of another job starts",
-        ),
-        pytest.param(
-            [RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5,
-            False,
-            id="the younger of two drivers ends",
-        ),
+        pytest.param([RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5, False,
+                     id="another query starts"),
+        pytest.param([RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5, False,
+                     id="its namesake of another job starts"),
+        pytest.param([RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5, False,
+                     id="the younger of two drivers ends"),
     ],
-)
+)  # fmt: skip
 def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
     assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
 

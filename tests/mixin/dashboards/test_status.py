@@ -97,27 +97,18 @@ HERE, THERE = of_application("here", a_query("healthy")), of_application("there"
     [
         pytest.param([a_query("healthy")] * 20 + [{}] * 10, {"lost"}, id="its driver is gone for ten minutes"),
         pytest.param([a_query("healthy")] * 20 + HOURS_AGO, {"lost"}, id="its driver is gone for hours"),
-        pytest.param(
-            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"}, id="it ended an hour ago"
-        ),
-        pytest.param(
-            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO,
-            set(),
-            id="it ended, and an hour later its driver",
-        ),
-        pytest.param(
-            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] + HOURS_AGO,
-            set(),
-            id="it ended within the last step of its driver",
-        ),
-        pytest.param(
-            [HERE | THERE] * 20 + [THERE] * 10, {"lost", "healthy"}, id="its namesake in another application runs on"
-        ),
-        pytest.param(
-            [HERE | THERE] * 20 + [THERE] * 180, {"lost", "healthy"}, id="its namesake has run on for hours since"
-        ),
+        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"},
+                     id="it ended an hour ago"),
+        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO, set(),
+                     id="it ended, and an hour later its driver"),
+        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] + HOURS_AGO, set(),
+                     id="it ended within the last step of its driver"),
+        pytest.param([HERE | THERE] * 20 + [THERE] * 10, {"lost", "healthy"},
+                     id="its namesake in another application runs on"),
+        pytest.param([HERE | THERE] * 20 + [THERE] * 180, {"lost", "healthy"},
+                     id="its namesake has run on for hours since"),
     ],
-)
+)  # fmt: skip
 def test_a_query_is_lost_for_as_long_as_its_driver_is_remembered(tmp_path, pages, expected):
     numbers, step = range(len(STATUSES)), duration(MINUTE)
     at_the_end = f"[{step}:{step}] @ end() offset {step}"
