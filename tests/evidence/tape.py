@@ -3,7 +3,6 @@ computed a second time. This module and `recompute` import nothing of ledgerops,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -87,7 +86,6 @@ class Tape:
         self.starts: list[tuple[float, str]] = []
         self.failures: list[tuple[float, int]] = []  # with how many batches had been heard of before
         self.ends: list[tuple[float, str]] = []
-        self.idles: list[float] = []
         self.plans: dict[str, Json] = {}
         self.running: Json | None = None
         self.cut: Json | None = None  # what ran when the run ended
@@ -124,8 +122,6 @@ class Tape:
                 self.ends.append((instant(data.get("timestamp")) or at, data["runId"]))
                 if data.get("exception"):
                     self.failures.append((self.ends[-1][0], len(self.all)))
-            case "idle":
-                self.idles.append(at)
             case "offsets":
                 self.asked.append((at, data))
             case "batch_running":
@@ -172,9 +168,7 @@ class Tape:
     @property
     def steady(self) -> list[Batch]:
         """Without the first of the run and those of its first ten seconds, or of as long again as a first one took."""
-        first = next(iter(self.whole), None)
-        if first is None:
-            return []
+        first = self.whole[0]
         started = min([first.start, *(at for at, run in self.starts if run == self.run_id)])
         settled = max(started + WARM_UP, first.end + min(WARM_UP, first.seconds))
         return [batch for batch in self.run if batch is not first and batch.start >= settled]
@@ -253,13 +247,5 @@ def running_tasks(host: Json) -> Sequence[Json]:
 
 
 def instant(text: object) -> float:
-    """Seconds since the epoch; 0 where there is none. By arithmetic where the year is none of `datetime`'s."""
-    if not isinstance(text, str):
-        return 0.0
-    far = re.match(r"([+-]?\d{5,}|[+-]\d{4}|0000)-(\d\d)-(\d\d)(.*)", text)
-    if far is None:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-    year, month, day = int(far[1]), int(far[2]), int(far[3])
-    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # years that begin in March
-    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
-    return days * 86_400.0 + instant(f"1970-01-01{far[4]}")
+    """Seconds since the epoch; 0 where there is none."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if isinstance(text, str) else 0.0

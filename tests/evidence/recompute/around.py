@@ -154,8 +154,6 @@ def _headroom_lost(tape: Tape) -> float:
         return float((tape.now - read["since"] - lag) / (tape.now - then["at"]))
     place, earlier = _place(tape), [batch for batch in tape.all if batch.start <= tape.now - MINUTE][-1]
     end, since = (batch.offsets("endOffset")[place] for batch in (earlier, tape.newest))
-    if end == since:
-        return 1.0
     lag = max(0.0, earlier.asked - tape.was_head(place, end))
     return (tape.now - tape.was_head(place, since) - lag) / (tape.now - earlier.asked)
 
@@ -222,10 +220,8 @@ def _judged(tape: Tape) -> list[list[Batch]]:
 
 
 def _usual(tape: Tape) -> list[Batch]:
-    """Batches before the newest four that had rows and were in time; without an interval, before they took longer."""
+    """Batches before the newest four that had rows and were in time."""
     found = [b for b in tape.steady[:-4] if b.rows and not 0 < 1.05 * tape.interval < b.seconds]
-    while not tape.interval and found and found[-1].seconds > 1.5 * median_of(batch.seconds for batch in found):
-        found.pop()
     return found if len(found) >= 5 else []
 
 
@@ -305,27 +301,6 @@ def _neighbour_before(tape: Tape) -> float:
     return _cores(tape.beside(tape.name), max(since, until - MINUTE), until, running=False)
 
 
-def _task_cpu_share(tape: Tape) -> Iterator[float]:
-    for batches in _judged(tape):
-        stages = [found for batch in batches if (found := tape.stages(batch))]
-        yield median_of(total_of(each, "cpu_seconds") / total_of(each, "run_seconds") for each in stages)
-
-
-def _late_queries(tape: Tape) -> float:
-    """The other queries that outlast their interval, and whose tasks use the cores."""
-    found = 0
-    for other in map(tape.beside, {line.get("query") for line in tape.lines} - {None, tape.query}):
-        stages = next(reversed(other.tasks.values()))["stages"] if other.tasks else []
-        computes = total_of(stages, "cpu_seconds") >= 0.3 * total_of(stages, "run_seconds")
-        fresh = other.all and other.newest.end >= tape.now - MINUTE and not other.ends
-        found += bool(fresh and computes and 0 < other.interval < other.newest.seconds)
-    return float(found)
-
-
-def _least(key: str) -> Formula:
-    return lambda tape: min(float(host[key]) for host in tape.hosts[-2:])
-
-
 # -- the observer
 
 
@@ -340,16 +315,6 @@ def _collectors(tape: Tape) -> float:
     )
     grown = {name: count - before.get(name, 0) for name, count in errors.items()}
     return float(sum(count for name, count in grown.items() if count >= 3 and errors[name] > lately.get(name, 0)))
-
-
-def _unseen(tape: Tape) -> float:
-    seen = [tape.observers[-1]["at"], *tape.idles[-1:], *(batch.end for batch in tape.all[-1:])]
-    return float(tape.now - max(seen))
-
-
-def _of_observer(value: Callable[[Json, Json], float]) -> Formula:
-    """Of the newest look at the observer, and of one a minute before it."""
-    return lambda tape: float(value(tape.observers[-1], _observed(tape)))
 
 
 def _processes(tape: Tape) -> list[tuple[Json, float]]:
@@ -399,20 +364,13 @@ FORMULAS: Mapping[str, Formula] = {
     "tasks": _tiny_tasks,
     "spilled_bytes": lambda tape: median_of(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
     "persisted_share_of_memory": lambda tape: tape.memory("memory_used_bytes") / tape.memory("memory_max_bytes"),
-    "written_by_each_store_bytes": lambda tape: max(
-        each["customMetrics"]["rocksdbTotalBytesWritten"] / each["numShufflePartitions"]
-        for each in tape.newest.operators
-        if each["customMetrics"].get("rocksdbWriterStallLatencyMs")
-    ),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
     "neighbour_cores": _neighbour_now,
     "usual_neighbour_cores": _neighbour_before,
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),
-    "late_queries": _late_queries,
     "slowdown_at_equal_rows": _slower,
-    "task_cpu_share": _task_cpu_share,
     "stretch_by_other_queries": _stretch,
     "stretch_by_other_processes": _stretch,
     "stretch_by_cpu_limit": _stretch_by_limit,
@@ -422,18 +380,11 @@ FORMULAS: Mapping[str, Formula] = {
     "own_cores_used": lambda tape: sum(cores_by_role(tape).values()),
     "cpu_busy_ratio": _busy,
     "cores_of_other_processes": _others,
-    "cpu_pressure_ratio": _least("cpu_pressure_ratio"),
     # memory
     "ledgerops_process_memory_bytes": lambda tape: float(_processes(tape)[-1][0]["memory_bytes"]),
     "memory_growth": _memory_growth,
     "available_bytes": lambda tape: float(tape.hosts[-1]["memory_available_bytes"]),
     "seconds_until_full": lambda tape: tape.told["available_bytes"] / tape.told["memory_growth"],
     # the observer
-    "seconds_since_last_look": _unseen,
     "collector_errors": _collectors,
-    "dropped_events": _of_observer(lambda newest, before: newest["dropped"] - before["dropped"]),
-    "queue_share": _of_observer(lambda newest, before: newest["queue_size"] / newest["queue_limit"]),
-    "worker_busy_ratio": _of_observer(
-        lambda newest, before: (newest["worker_seconds"] - before["worker_seconds"]) / (newest["at"] - before["at"])
-    ),
 }

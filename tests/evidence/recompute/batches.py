@@ -15,14 +15,18 @@ from tests.evidence.recompute.numbers import (
     median_of,
     of_each,
     offsets_read,
+    total_of,
 )
 from tests.evidence.recompute.profile import idle_shares
-from tests.evidence.tape import Batch, Json, Tape, instant
+from tests.evidence.tape import Batch, Json, Tape
 
-# seconds: the bounds of latency_le_0 and so on
-AGES = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
 DAY = 86_400.0
 STRETCH = 10.0  # seconds of a trend, ending on multiples of it
+OF_STALLS = (
+    "slow_batches", "batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
+    "waiting_share_of_excess", "saving_seconds",
+)  # fmt: skip
+OF_CREEP = ("fullness", "fullness_per_minute", "arrival_rows_per_second", "arrival_growth", "seconds_to_capacity")
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")
 
 
@@ -38,28 +42,10 @@ def _delays(tape: Tape) -> Iterator[float]:
     yield from (tape.now - begin for begin in (*(batch.asked for batch in newest[-2:]), *began))
 
 
-def _event_latency(tape: Tape) -> float:
-    """The median row's latency by its bounds, of each of the newest batches."""
-    told = []
-    for batch in tape.run[-3:]:
-        rows = [row for row in batch.observed.values() if row.get("rows")]
-        under = [0, *(sum(row[f"latency_le_{bound}"] for row in rows) for bound in range(len(AGES)))]
-        half = sum(row[f"latency_le_{len(AGES)}"] for row in rows) / 2
-        place = next((n for n, count in enumerate(under) if half and count >= half), None)
-        if half and place is None:
-            told.append(AGES[-1])
-        elif place is not None:
-            low, high = (0.0, *AGES)[place - 1 : place + 1]
-            told.append(low + (high - low) * (half - under[place - 1]) / (under[place] - under[place - 1]))
-    return median_of(told)
-
-
 def _arrival(tape: Tape) -> float:
-    """Over three batches; without heads, what each batch read came since the one before it asked."""
+    """Over three batches."""
     latest = tape.run[-3:]
     seconds = latest[-1].asked - latest[0].asked
-    if not latest[0].heads:
-        return sum(batch.rows for batch in latest[1:]) / seconds
     known = [batch for batch in tape.run[-60:] if batch.rows and offsets_read(batch)]
     per_offset = sum(each.rows for each in known) / sum(map(offsets_read, known)) if known else 1.0
     return (head(latest[-1]) - head(latest[0])) * per_offset / seconds
@@ -119,9 +105,8 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
         window = [batch for batch in batches if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
         usual, rows = median_of(batch.seconds for batch in window), median_of(batch.rows for batch in window)
         least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
-        adding = median_of(batch.phase("addBatch") for batch in window)
         long = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
-        idle = idle_shares(tape, long, usual, adding)
+        idle = idle_shares(tape, long, usual)
         slow = [batch for batch in long if idle[batch.id] >= 0.5]
         outlasts = [batch for batch in window if batch.seconds > least]
         firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in outlasts]
@@ -183,10 +168,6 @@ def _in_window(tape: Tape) -> list[float]:
     return [tape.all[heard - 1].id + 1 if heard else 0 for heard in newest]
 
 
-def _without_a_sign(tape: Tape) -> float:
-    return tape.ends[-1][0] - (tape.run[-1].end if tape.run else tape.starts[-1][0])
-
-
 # -- event time
 
 
@@ -203,11 +184,10 @@ def _lately(tape: Tape) -> Sequence[Batch]:
     return tape.since(max(60, 3 * tape.interval))
 
 
-def _of_drops(value: Callable[[Mapping[str, float]], float]) -> Formula:
-    """Of the event times of each batch of the last minute that dropped rows."""
-    return lambda tape: [
-        value(b.event) for b in tape.run if (b.start >= tape.now - 60 or b in tape.run[-3:]) and _dropped(b)
-    ]
+def _oldest_dropped(tape: Tape) -> float:
+    """How far the oldest row was behind the watermark, in the batches of the last minute that dropped rows."""
+    dropping = [b for b in tape.run if (b.start >= tape.now - 60 or b in tape.run[-3:]) and _dropped(b)]
+    return max(batch.event.get("watermark", 0.0) - batch.event["min"] for batch in dropping)
 
 
 def _jump(tape: Tape) -> Batch:
@@ -243,15 +223,10 @@ def _moves(tape: Tape, key: str) -> list[Batch]:
     return found
 
 
-def _still(key: str) -> Formula:
-    """Since when a time stands: since it last moved, since it was first seen, or since the run began without it."""
-    return lambda tape: (
-        tape.run[-1].start - batch.start for batch in [*_moves(tape, key)[-1:], *_moves(tape, key)[:1], *tape.run[:1]]
-    )
-
-
-def _usually_still(key: str) -> Formula:
-    return lambda tape: max(b.start - a.start for a, b in pairwise(_moves(tape, key)))
+def _still(tape: Tape) -> Given:
+    """Since when the watermark stands: since it last moved, was first seen, or since the run began without it."""
+    moves = _moves(tape, "watermark")
+    return (tape.run[-1].start - batch.start for batch in [*moves[-1:], *moves[:1], *tape.run[:1]])
 
 
 def _rows_meanwhile(tape: Tape) -> Iterator[float]:
@@ -264,27 +239,6 @@ def _silent_rows(tape: Tape) -> float:
     first = next(iter(_moves(tape, "watermark")[-1:]), tape.run[0])
     sources = [each for batch in tape.run if batch.id > first.id for each in batch.raw["sources"]]
     return float(sum(each.get("numInputRows", 0) for each in sources if tape.name in each["description"]))
-
-
-def _silent_behind(tape: Tape) -> float:
-    newest: dict[str, float] = {}
-    for batch in tape.run:
-        times = {key: instant(row.get("event_time_max")) for key, row in batch.observed.items()}
-        newest |= {key: at for key, at in times.items() if at > 0}
-    own = next(at for key, at in newest.items() if key in (tape.name, f"ledgerops_{tape.name}"))
-    return max(newest.values()) - own
-
-
-def _advance(tape: Tape) -> float:
-    first = next(batch for batch in tape.run if batch.rows and "max" in batch.event)
-    return tape.run[-1].event["max"] - first.event["max"]
-
-
-def _apart(tape: Tape) -> float:
-    topic = str(tape.finding["component"]["detail"])
-    places = [place for place in tape.newest.offsets("endOffset") if place[0] == topic]
-    read = [min(tape.now - (tape.lag(place) or 0.0), tape.newest.asked) for place in places]
-    return max(read) - min(read)
 
 
 # -- state
@@ -300,6 +254,9 @@ def _state(key: str) -> Callable[[Tape], OfBatch]:
     return lambda tape: lambda batch: float(_operator(tape, batch)[key])
 
 
+ROWS, MEMORY = _state("numRowsTotal"), _state("memoryUsedBytes")
+
+
 def _on_disk(tape: Tape) -> bool:
     return "disk" in tape.finding["summary"]
 
@@ -307,14 +264,14 @@ def _on_disk(tape: Tape) -> bool:
 def _bytes(tape: Tape) -> OfBatch:
     if _on_disk(tape):
         return lambda batch: float(_operator(tape, batch)["customMetrics"]["rocksdbSstFileSize"])
-    return _state("memoryUsedBytes")(tape)
+    return MEMORY(tape)
 
 
 def _span(tape: Tape) -> list[Batch]:
     """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth. Of
     rows that get larger, no bytes."""
     larger = "only get larger" in tape.finding["summary"]
-    steady, rows, still = tape.steady, _bytes(tape) if larger else _state("numRowsTotal")(tape), 0
+    steady, rows, still = tape.steady, _bytes(tape) if larger else ROWS(tape), 0
     for place in range(len(steady) - 1, 0, -1):
         left = rows(steady[place]) - rows(steady[place - 1]) < 0.05 * steady[place].rows
         still = still + 1 if left else 0 if steady[place].rows else still
@@ -325,8 +282,7 @@ def _span(tape: Tape) -> list[Batch]:
 
 def _since_removal(tape: Tape) -> list[Batch]:
     removed = [place for place, batch in enumerate(tape.steady) if _operator(tape, batch).get("numRowsRemoved", 0) > 0]
-    since = tape.steady[removed[-1] :] if removed else _span(tape)
-    return since[-30:] if _on_disk(tape) else since
+    return tape.steady[removed[-1] :] if removed else _span(tape)
 
 
 def _change(
@@ -340,15 +296,15 @@ def _change(
 
 
 def _kept(tape: Tape) -> float:
-    rows, span = _state("numRowsTotal")(tape), _span(tape)
+    rows, span = ROWS(tape), _span(tape)
     return (rows(span[-1]) - rows(span[0])) / sum(batch.rows for batch in span[1:])
 
 
 def _room(tape: Tape) -> list[float]:
-    newest, used = tape.hosts[-1], sum(each["memoryUsedBytes"] for each in tape.newest.operators)
     if _on_disk(tape):
-        return [float(newest["disk_free_bytes"])]
-    return [max(0.0, tape.heap - used), float(newest["memory_available_bytes"])]
+        return [float(tape.hosts[-1]["disk_free_bytes"])]
+    used = total_of(tape.newest.operators, "memoryUsedBytes")
+    return [max(0.0, tape.heap - used), float(tape.hosts[-1]["memory_available_bytes"])]
 
 
 def _storm(tape: Tape) -> Batch:
@@ -412,8 +368,6 @@ FORMULAS: Mapping[str, Formula] = {
     "ledgerops_source_lag_seconds": Tape.lag,
     "batch_seconds": lambda tape: [tape.newest.seconds, tape.running_seconds or tape.newest.seconds],
     "result_delay_seconds": _delays,
-    "event_latency_seconds": _event_latency,
-    "freshness_objective_seconds": lambda tape: 60.0 + 2 * tape.interval,
     "arrival_rows_per_second": _arrival,
     "processed_rows_per_second": _processed,
     "arrival_ratio": lambda tape: _arrival(tape) / _processed(tape),
@@ -423,32 +377,13 @@ FORMULAS: Mapping[str, Formula] = {
     "ledgerops_last_batch_duration_seconds": lambda tape: tape.newest.seconds,
     "owed_share": lambda tape: _owed(tape)[0],
     "trigger-overrun: batch_seconds_median": lambda tape: median_of(_owed(tape)[1]),
-    "long-batches: batch_seconds_median": lambda tape: [
-        median_of(b.seconds for b in some) for some in (tape.steady[-3:], [b for b in tape.run if b.rows]) if some
-    ],
     "rate-limited: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.steady[-5:]),
     "query-stuck: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.whole[1:][-200:]),
-    **{
-        name: of_each(_stalls, name)
-        for name in (
-            "slow_batches", "batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
-            "waiting_share_of_excess",
-        )
-    },
-    **{
-        name: of_each(_creep, name.removeprefix("slow-creep: "))
-        for name in (
-            "fullness", "fullness_per_minute", "slow-creep: arrival_rows_per_second", "arrival_growth",
-            "seconds_to_capacity",
-        )
-    },
+    **{f"intermittent-sink: {name}": of_each(_stalls, name) for name in OF_STALLS},
+    **{f"slow-creep: {name}": of_each(_creep, name) for name in OF_CREEP},
     "slow-creep: window_seconds": lambda tape: [50.0, 300.0, 1800.0],
     # ends and failures
     "ledgerops_batch_running_seconds": lambda tape: tape.now - tape.running["since"] if tape.running else None,
-    "seconds_since_last_seen": lambda tape: (
-        tape.now - max([b.end for b in tape.all[-1:]] + [at for at, _ in tape.starts] + tape.idles)
-    ),
-    "seconds_without_a_sign": _without_a_sign,
     "ledgerops_query_failures_total": lambda tape: float(len(tape.failures)),
     "failed_batch_id": lambda tape: float(tape.all[-1].id + 1),
     "crash-loop: failed_batch_id": lambda tape: float(_in_window(tape)[-1]),
@@ -456,17 +391,11 @@ FORMULAS: Mapping[str, Formula] = {
     "failures_in_that_batch": lambda tape: float(_in_window(tape).count(_in_window(tape)[-1])),
     "ledgerops_query_restarts_total": lambda tape: float(sum(b[1] != a[1] for a, b in pairwise(tape.starts))),
     # event time
-    "watermark_lag_seconds": lambda tape: tape.newest.end - tape.newest.event["watermark"] - tape.lateness,
     "allowed_lateness_seconds": lambda tape: tape.lateness,
     "rows_dropped_last_minute": _dropped_minute,
-    "partition-time-spread: rows_dropped_last_minute": lambda tape: sum(map(_dropped, _lately(tape))),
     "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in _lately(tape))),
     "rows_dropped_since_began": lambda tape: sum(_dropped(batch, tape.name) for batch in tape.run),
-    "oldest_row_behind_watermark_seconds": lambda tape: max(
-        _of_drops(lambda event: event.get("watermark", 0.0) - event["min"])(tape)
-    ),
-    "oldest_event_time_seconds": lambda tape: min(_of_drops(lambda event: event["min"])(tape)),
-    "partitions_apart_seconds": _apart,
+    "oldest_row_behind_watermark_seconds": _oldest_dropped,
     "jump_batch_id": lambda tape: float(_jump(tape).id),
     "watermark_jump_seconds": _jumped,
     "event_time_max_ahead_seconds": lambda tape: _ahead(_jump(tape)),
@@ -474,30 +403,23 @@ FORMULAS: Mapping[str, Formula] = {
     "watermark_ahead_of_rows_seconds": _watermark_ahead,
     "watermark_ahead_of_clock_seconds": lambda tape: tape.run[-1].event["watermark"] - tape.run[-1].end,
     "event_time_ahead_of_clock_seconds": lambda tape: _jump(tape).event["max"] - _jump(tape).end,
-    "newest_event_time_seconds": lambda tape: (
-        _jump(tape).event["max"] if "jump_batch_id" in tape.told else tape.run[-1].event["watermark"]
+    "watermark_still_seconds": _still,
+    "watermark_usually_still_seconds": lambda tape: max(
+        later.start - batch.start for batch, later in pairwise(_moves(tape, "watermark"))
     ),
-    "watermark-stalled: newest_event_time_seconds": lambda tape: tape.run[-1].event["max"],
-    "event_time_still_seconds": _still("max"),
-    "event_time_usually_still_seconds": _usually_still("max"),
-    "watermark_still_seconds": _still("watermark"),
-    "watermark_usually_still_seconds": _usually_still("watermark"),
-    "event_time_advance_seconds": _advance,
     "rows_read_meanwhile": _rows_meanwhile,
     "rows_of_the_silent_input": _silent_rows,
-    "silent_input_behind_seconds": _silent_behind,
     "watermark_behind_rows_seconds": lambda tape: (
         tape.newest.event["max"] - tape.newest.event["watermark"] - tape.lateness
     ),
     # state
-    "ledgerops_state_rows": lambda tape: _state("numRowsTotal")(tape)(tape.newest),
-    "state_rows_growth_per_second": _change(_state("numRowsTotal")),
+    "ledgerops_state_rows": lambda tape: ROWS(tape)(tape.newest),
+    "state_rows_growth_per_second": _change(ROWS),
     "unbounded-state: state_rows_removed": lambda tape: sum(map(_state("numRowsRemoved")(tape), _span(tape))),
     "state_rows_kept_per_row_read": _kept,
-    "state_bytes_in_a_day": _change(_state("memoryUsedBytes"), seconds=DAY),
-    "state_rows_in_a_day": _change(_state("numRowsTotal"), seconds=DAY),
+    "state_bytes_in_a_day": _change(MEMORY, seconds=DAY),
     "state_bytes": lambda tape: _bytes(tape)(tape.newest),
-    "state_bytes_per_row": lambda tape: _bytes(tape)(tape.newest) / _state("numRowsTotal")(tape)(tape.newest),
+    "state_bytes_per_row": lambda tape: _bytes(tape)(tape.newest) / ROWS(tape)(tape.newest),
     "state_bytes_growth_per_second": _change(_bytes, _since_removal),
     "room_bytes": _room,
     "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
@@ -507,7 +429,6 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "state_removal_wall_seconds": _removal_wall,
     "eviction-storm: saving_seconds": _removal_wall,
-    "intermittent-sink: saving_seconds": of_each(_stalls, "saving_seconds"),
     "eviction-storm: batch_seconds": lambda tape: _storm(tape).seconds,
     "state_snapshot_lag_batches": lambda tape: float(tape.newest.id + 1 - _uploaded(tape)),
     "state_snapshot_age_seconds": _snapshot_age,

@@ -163,14 +163,12 @@ def _waiting(tape: Tape, found: Profile) -> Profile:
     return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
 
 
-def idle_shares(tape: Tape, batches: Sequence[Batch], usual: float, adding: float) -> Mapping[int, float]:
+def idle_shares(tape: Tape, batches: Sequence[Batch], usual: float) -> Mapping[int, float]:
     """Of the seconds of each batch beyond the usual, the share in which no task computes, by id; of one without tasks
-    as the others, and where none has any that by which addBatch takes longer than `adding`."""
+    as the others."""
     found = {batch.id: _idle_share(tape, batch, usual) for batch in batches}
-    known = [share for share in found.values() if share is not None]
-    if known:
-        return {number: median_of(known) if share is None else share for number, share in found.items()}
-    return {each.id: min(1.0, (each.phase("addBatch") - adding) / (each.seconds - usual)) for each in batches}
+    known = median_of(share for share in found.values() if share is not None) if any(found.values()) else 0.0
+    return {number: known if share is None else share for number, share in found.items()}
 
 
 def _idle_share(tape: Tape, batch: Batch, usual: float) -> float | None:
@@ -200,12 +198,6 @@ def _needed_offsets(tape: Tape) -> float:
     caps = [int(value) for name, value in tape.plan["rate_limits"].items() if "offsets" in name.lower()]
     cap = min(caps) if caps else max(map(offsets_read, newest))
     return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / cap), arrival * tape.interval / 0.7)
-
-
-def _work_share(tape: Tape) -> float:
-    found, dearer = profile(tape), "more work than it used to be" in tape.finding["summary"]
-    taken = (max(0.0, found.excess([name])) if dearer else found.now.get(name, 0.0) for name in WORK)
-    return sum(taken) / found.duration
 
 
 def _readings(tape: Tape, batch: Batch) -> Sequence[tuple[float, float]]:
@@ -248,5 +240,4 @@ FORMULAS: Mapping[str, Formula] = {
     "scanned_rows": lambda tape: median_of(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),
-    "work_on_rows_share": _work_share,
 }
