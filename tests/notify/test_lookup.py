@@ -11,9 +11,7 @@ from ledgerops.common.credentials import Secrets
 from ledgerops.notify.incident import promql_text
 from ledgerops.notify.lookup import MAX_DRIVERS, Lookup
 from tests.hostile import dripping_server
-from tests.notify.build import DIAGNOSIS
-
-KNOWN = {"version": 1, "queries": [DIAGNOSIS]}
+from tests.notify.build import DIAGNOSIS, KNOWN, instances
 
 
 @pytest.fixture
@@ -28,10 +26,21 @@ def secrets(tmp_path):
     return Secrets(token_file=str(tmp_path / "token"))
 
 
+def ask(job="", app="", **options):
+    """What becomes of one lookup."""
+    return Lookup(**options).diagnose("daily_counts", job, app)
+
+
+def asked(prometheus):
+    """The first question to it."""
+    [found] = parse_qs(urlsplit(prometheus.asked[0]).query)["query"]
+    return found
+
+
 def test_a_driver_that_drips_ends_with_the_deadline_of_the_lookup(dripping):
     began = time.monotonic()
 
-    found = Lookup(exporters=[dripping], seconds=0.5).diagnose("daily_counts", "")
+    found = ask(exporters=[dripping], seconds=0.5)
 
     assert time.monotonic() - began < 30
     assert (found.diagnosis, found.trouble) == (None, f"{dripping} did not answer within 0.5 s")
@@ -40,7 +49,7 @@ def test_a_driver_that_drips_ends_with_the_deadline_of_the_lookup(dripping):
 def test_a_driver_that_drips_hides_no_other(dripping, driver):
     driver.pages["/diagnosis"] = KNOWN
 
-    found = Lookup(exporters=[dripping, driver.url], seconds=5.0).diagnose("daily_counts", "")
+    found = ask(exporters=[dripping, driver.url], seconds=5.0)
 
     assert (found.diagnosis, found.exporter) == (DIAGNOSIS, driver.url)
 
@@ -48,21 +57,26 @@ def test_a_driver_that_drips_hides_no_other(dripping, driver):
 def test_a_prometheus_that_drips_hides_no_driver(dripping, driver):
     driver.pages["/diagnosis"] = KNOWN
 
-    assert Lookup(exporters=[driver.url], prometheus=dripping, seconds=5.0).diagnose("daily_counts", "").diagnosis
+    assert ask(exporters=[driver.url], prometheus=dripping, seconds=5.0).diagnosis
 
 
-def test_a_silent_prometheus_is_not_asked_again_at_once(dripping):
-    lookup = Lookup(prometheus=dripping, seconds=0.5)
+@pytest.mark.parametrize(
+    ("of", "trouble"),
+    [
+        pytest.param(lambda url: {"prometheus": url}, "Prometheus did not answer a moment ago", id="Prometheus"),
+        pytest.param(lambda url: {"exporters": [url]}, "{} did not answer a moment ago", id="a driver"),
+    ],
+)
+def test_what_is_silent_is_not_asked_again_at_once(dripping, of, trouble):
+    lookup = Lookup(**of(dripping), seconds=0.5)
     lookup.diagnose("daily_counts", "")
 
-    assert lookup.diagnose("daily_counts", "").trouble == "Prometheus did not answer a moment ago"
+    assert lookup.diagnose("daily_counts", "").trouble == trouble.format(dripping)
 
 
 def test_of_very_many_drivers_that_prometheus_names_few_are_asked(driver):
-    instances = [{"metric": {"instance": f"127.0.0.1:{port}"}} for port in range(1, 1000)]
-    driver.pages["/api/v1/query"] = {"data": {"result": instances}}
+    driver.pages["/api/v1/query"] = instances(*(f"127.0.0.1:{port}" for port in range(1, 1000)))
     lookup = Lookup(prometheus=driver.url, seconds=5.0)
-
     lookup.diagnose("daily_counts", "")
 
     assert len(lookup._silent) <= MAX_DRIVERS
@@ -72,34 +86,23 @@ def test_of_very_many_drivers_that_prometheus_names_few_are_asked(driver):
     "instance", ["[::1]evil.example:80", "x@localhost:80", "localhost/../x", "localhost:80#", "", 5, "a b"]
 )
 def test_what_is_no_host_and_port_is_not_asked(driver, instance):
-    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": instance}}]}}
-    found = Lookup(prometheus=driver.url, seconds=5.0).diagnose("daily_counts", "")
+    driver.pages["/api/v1/query"] = instances(instance)
 
-    assert found.trouble == "no exporter is configured"
+    assert ask(prometheus=driver.url, seconds=5.0).trouble == "no exporter is configured"
 
 
 def test_half_a_character_of_a_driver_reaches_no_sender(driver):
     driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "status": "\ud800"}]}
 
-    found = Lookup(exporters=[driver.url], seconds=5.0).diagnose("daily_counts", "")
-
-    assert found.diagnosis["status"] == "?"
-
-
-def test_a_silent_driver_is_not_asked_again_at_once(dripping):
-    lookup = Lookup(exporters=[dripping], seconds=0.5)
-    lookup.diagnose("daily_counts", "")
-
-    assert lookup.diagnose("daily_counts", "").trouble == f"{dripping} did not answer a moment ago"
+    assert ask(exporters=[driver.url], seconds=5.0).diagnosis["status"] == "?"
 
 
 def test_the_driver_that_runs_the_query_is_believed_before_one_that_ran_it(driver, receiver):
     for each, health in ((driver, 10), (receiver, 90)):
         each.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "health": health}]}
-    instances = [urlsplit(each.url).netloc for each in (driver, receiver)]
-    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": each}} for each in instances]}}
+    driver.pages["/api/v1/query"] = instances(*(urlsplit(each.url).netloc for each in (driver, receiver)))
 
-    assert Lookup(prometheus=driver.url).diagnose("daily_counts", "").diagnosis["health"] == 10
+    assert ask(prometheus=driver.url).diagnosis["health"] == 10
 
 
 @pytest.mark.parametrize(("app", "health"), [("billing", 10), ("reports", 90)])
@@ -107,15 +110,13 @@ def test_of_two_applications_with_equal_query_names_the_right_one_answers(driver
     for each, its_app, its_health in ((driver, "billing", 10), (receiver, "reports", 90)):
         each.pages["/diagnosis"] = {"app": its_app, "queries": [{**DIAGNOSIS, "health": its_health}]}
 
-    found = Lookup(exporters=[driver.url, receiver.url]).diagnose("daily_counts", "", app)
-
-    assert found.diagnosis["health"] == health
+    assert ask(app=app, exporters=[driver.url, receiver.url]).diagnosis["health"] == health
 
 
 def test_no_diagnosis_is_better_than_that_of_another_application(driver):
     driver.pages["/diagnosis"] = {"app": "reports", "queries": [DIAGNOSIS]}
 
-    found = Lookup(exporters=[driver.url]).diagnose("daily_counts", "", "billing")
+    found = ask(app="billing", exporters=[driver.url])
 
     assert (found.diagnosis, found.trouble) == (None, f"{driver.url} does not know daily_counts of billing")
 
@@ -123,60 +124,51 @@ def test_no_diagnosis_is_better_than_that_of_another_application(driver):
 def test_a_driver_that_does_not_name_its_application_is_believed(driver):
     driver.pages["/diagnosis"] = KNOWN
 
-    assert Lookup(exporters=[driver.url]).diagnose("daily_counts", "", "billing").diagnosis == DIAGNOSIS
+    assert ask(app="billing", exporters=[driver.url]).diagnosis == DIAGNOSIS
 
 
 def test_prometheus_is_asked_for_drivers_of_the_application(driver):
-    driver.pages["/api/v1/query"] = {"data": {"result": []}}
+    driver.pages["/api/v1/query"] = instances()
 
-    Lookup(prometheus=driver.url).diagnose("daily_counts", "", "billing")
+    ask(app="billing", prometheus=driver.url)
 
-    [asked] = parse_qs(urlsplit(driver.asked[0]).query)["query"]
-    assert asked == 'sort_desc(ledgerops_query_active{query="daily_counts", app="billing"})'
+    assert asked(driver) == 'sort_desc(ledgerops_query_active{query="daily_counts", app="billing"})'
 
 
 def test_a_job_cannot_change_the_question_to_prometheus(driver):
-    driver.pages["/api/v1/query"] = {"data": {"result": []}}
+    driver.pages["/api/v1/query"] = instances()
     job = 'x"} or vector(1) or y{a="\n'
 
-    Lookup(prometheus=driver.url).diagnose("daily_counts", job)
+    ask(job, prometheus=driver.url)
 
-    [asked] = parse_qs(urlsplit(driver.asked[0]).query)["query"]
-    assert asked == f'sort_desc(ledgerops_query_active{{query="daily_counts", job={promql_text(job)}}})'
-    assert '"x\\"}' in asked
+    assert asked(driver) == f'sort_desc(ledgerops_query_active{{query="daily_counts", job={promql_text(job)}}})'
+    assert '"x\\"}' in asked(driver)
 
 
-def test_the_token_goes_to_no_host_that_only_prometheus_names(driver, elsewhere, secrets):
-    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": urlsplit(elsewhere.url).netloc}}]}}
+@pytest.mark.parametrize(
+    ("known", "authorization"),
+    [
+        pytest.param({}, "", id="only by Prometheus"),
+        pytest.param({"token_hosts": ["127.0.0.*"]}, "Bearer secret", id="as one that may have it"),
+        pytest.param({"exporters": ["http://127.0.0.2:1"]}, "Bearer secret", id="as an exporter"),
+    ],
+)
+def test_the_token_goes_to_hosts_that_are_named(driver, elsewhere, known, authorization, secrets):
+    driver.pages["/api/v1/query"] = instances(urlsplit(elsewhere.url).netloc)
     elsewhere.pages["/diagnosis"] = KNOWN
 
-    Lookup(prometheus=driver.url, secrets=secrets).diagnose("daily_counts", "")
+    ask(prometheus=driver.url, secrets=secrets, **known)
 
-    assert elsewhere.authorization == [""]
-
-
-@pytest.mark.parametrize("known", [{"token_hosts": ["127.0.0.*"]}, {"exporters": ["http://127.0.0.2:1"]}])
-def test_the_token_goes_to_hosts_that_are_named(driver, elsewhere, known, secrets):
-    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": urlsplit(elsewhere.url).netloc}}]}}
-    elsewhere.pages["/diagnosis"] = KNOWN
-
-    Lookup(prometheus=driver.url, secrets=secrets, **known).diagnose("daily_counts", "")
-
-    assert elsewhere.authorization == ["Bearer secret"]
+    assert elsewhere.authorization == [authorization]
 
 
 def test_prometheus_gets_its_own_credentials_and_no_other(driver, elsewhere, secrets, tmp_path):
     (tmp_path / "password").write_text("geheim")
-    driver.pages["/api/v1/query"] = {"data": {"result": []}}
+    driver.pages["/api/v1/query"] = instances()
     elsewhere.pages["/diagnosis"] = KNOWN
-    lookup = Lookup(
-        prometheus=driver.url,
-        prometheus_secrets=Secrets(user="me", password_file=str(tmp_path / "password")),
-        exporters=[elsewhere.url],
-        secrets=secrets,
-    )
+    own = Secrets(user="me", password_file=str(tmp_path / "password"))
 
-    lookup.diagnose("daily_counts", "")
+    ask(prometheus=driver.url, prometheus_secrets=own, exporters=[elsewhere.url], secrets=secrets)
 
     assert (driver.authorization, elsewhere.authorization) == (["Basic bWU6Z2VoZWlt"], ["Bearer secret"])
 

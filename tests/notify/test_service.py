@@ -526,19 +526,6 @@ def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(noti
     end.set()
 
 
-def test_a_sender_whose_queue_is_full_does_not_refuse_for_the_others(spooled):
-    spool = spooled("dead", "chat", most=2)
-    for name in "abcd":
-        try:
-            spool.put(name, name, "critical", {"n": name}, now=0.0)
-        except OverflowError as error:
-            assert "the queue is full (dead)" in str(error)
-        spool.done("chat", spool.due("chat", 0.0).number, now=0.0)
-
-    assert spool.backlog(1.0) == {"dead": (2, 1.0), "chat": (0, 0.0)}
-    spool.close()
-
-
 def test_a_lookup_that_is_late_costs_the_diagnosis_only(notify, receiver, monkeypatch):
     monkeypatch.setattr("ledgerops.notify.service.DIAGNOSIS_SECONDS", 0.1)
     end = threading.Event()
