@@ -40,6 +40,7 @@ from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
 from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
+from tests.fuzzing.mutated import with_broken_bytes
 from tests.notify.build import alert, resolved, webhook
 
 CLIENTS = 4
@@ -181,7 +182,7 @@ def request(draw: random.Random) -> bytes:
         lines += draw.choices(HEADERS, k=draw.choice([0, 1, 1, 2, 5, 120]))
         made = "\r\n".join([*lines, "", ""]).encode("utf-8", "replace")
     if draw.random() < 0.2:
-        made = mutated(draw, made)
+        made = with_broken_bytes(draw, made)
     return made if draw.random() < 0.98 else draw.randbytes(draw.choice([1, 50, 5000]))
 
 
@@ -204,23 +205,6 @@ def body(draw: random.Random) -> bytes:
     if draw.random() < 0.02:
         text = draw.choice(["[" * 50_000, '{"a":' * 5000, "9" * 6000, '"' + "\\ud800" * 100, "NaN", ""])
     return text.encode("utf-8", "replace")
-
-
-def mutated(draw: random.Random, content: bytes) -> bytes:
-    """With a few bytes changed, removed, repeated or cut off."""
-    made = bytearray(content)
-    for _ in range(draw.choice([1, 1, 2, 10])):
-        at = draw.randrange(len(made) + 1)
-        match draw.randrange(4):
-            case 0:
-                made[at : at + 1] = draw.randbytes(1)
-            case 1:
-                del made[at : at + draw.randrange(20)]
-            case 2:
-                made[at:at] = made[at : at + 30] * draw.randrange(5)
-            case 3 if draw.random() < 0.2:
-                del made[at:]
-    return bytes(made)
 
 
 def asked(port: int, content: bytes, hang_up: bool) -> str:

@@ -12,13 +12,9 @@ Line = dict[str, Any]
 T0 = 1_800_000_000.0
 PHASES = ("addBatch", "getBatch", "latestOffset", "queryPlanning", "walCommit", "commitOffsets", "commitBatch")
 OPERATORS = (
-    "stateStoreSave",
-    "dedupe",
-    "dedupeWithinWatermark",
-    "symmetricHashJoin",
-    "transformWithStateInPandas",
+    "stateStoreSave", "dedupe", "dedupeWithinWatermark", "symmetricHashJoin", "transformWithStateInPandas",
     "sessionWindowStateStoreSaveExec",
-)
+)  # fmt: skip
 CUSTOM = (
     "rocksdbBytesCopied", "rocksdbCommitCompactLatency", "rocksdbCommitFlushLatency", "rocksdbGetLatency",
     "rocksdbTotalBytesWrittenByCompaction", "rocksdbWriterStallLatencyMs", "rocksdbReadBlockCacheMissCount",
@@ -28,38 +24,16 @@ CUSTOM = (
     "numExpiredTimers", "numRegisteredTimers", "timerProcessingTimeMs",
 )  # fmt: skip
 SOURCES = (
-    "KafkaV2[Subscribe[{}]]",
-    "FileStreamSource[file:/{}]",
-    "{}: python source",
-    "RateStreamV2[rowsPerSecond={}]",
-    "DeltaSource[file:/lake/{}]",
-    "KinesisV2[{}]",
-    "CloudFilesSource[/in/{}]",
-    "PubSub[{}]",
-)
+    "KafkaV2[Subscribe[{}]]", "FileStreamSource[file:/{}]", "{}: python source", "RateStreamV2[rowsPerSecond={}]",
+    "DeltaSource[file:/lake/{}]", "KinesisV2[{}]", "CloudFilesSource[/in/{}]", "PubSub[{}]",
+)  # fmt: skip
 SINKS = (
-    "ForeachBatchSink",
-    "org.apache.spark.sql.kafka010.KafkaSourceProvider$KafkaTable@1",
-    "FileSink[/out]",
-    "",
+    "ForeachBatchSink", "org.apache.spark.sql.kafka010.KafkaSourceProvider$KafkaTable@1", "FileSink[/out]", "",
     "memory",
-)
+)  # fmt: skip
 REGIMES = (
-    "plain",
-    "slow",
-    "much",
-    "idle",
-    "hang",
-    "restart",
-    "crash",
-    "back",
-    "reset",
-    "late",
-    "future",
-    "hot",
-    "few",
-    "gc",
-)
+    "plain", "slow", "much", "idle", "hang", "restart", "crash", "back", "reset", "late", "future", "hot", "few", "gc",
+)  # fmt: skip
 TRIGGERS = ("processing_time", "available_now", "once", "continuous", "real_time", None)
 
 
@@ -73,24 +47,10 @@ class Chance(random.Random):
             return plain
         return self.choice(
             (
-                0,
-                1,
-                -1,
-                0.0,
-                -0.5,
-                1e-9,
-                1e9,
-                -1e9,
-                2**31 - 1,
-                2**53,
-                2**63 - 1,
-                -(2**63),
-                1e300,
-                5e-324,
-                plain * 1e6,
+                0, 1, -1, 0.0, -0.5, 1e-9, 1e9, -1e9, 2**31 - 1, 2**53, 2**63 - 1, -(2**63), 1e300, 5e-324, plain * 1e6,
                 -plain,
             )
-        )
+        )  # fmt: skip
 
     def whole(self, plain: float) -> int | float:
         value = self.number(max(0, round(plain)))
@@ -127,12 +87,8 @@ class Query:
 
     def start(self) -> Iterator[Line]:
         data = {
-            "id": self.id,
-            "runId": self.run,
-            "name": self.name,
-            "timestamp": format_instant(self.at),
-            "jobTags": [],
-        }
+            "id": self.id, "runId": self.run, "name": self.name, "timestamp": format_instant(self.at), "jobTags": [],
+        }  # fmt: skip
         yield self.line("started", data)
         if self.chance.random() < 0.8:
             yield self.line("plan", self.plan())
@@ -186,11 +142,8 @@ class Query:
             case "crash" | "restart":
                 failed = "org.apache.Boom: [X_Y] no\nat z" if self.regime == "crash" else None
                 data = {
-                    "id": self.id,
-                    "runId": self.run,
-                    "exception": failed,
-                    "errorClassOnException": failed and "X_Y",
-                }
+                    "id": self.id, "runId": self.run, "exception": failed, "errorClassOnException": failed and "X_Y",
+                }  # fmt: skip
                 yield self.line("terminated", data)
                 self.runs += 1
                 self.run, self.at = f"run-{self.number}-{self.runs}", self.at + chance.around(5.0)
@@ -216,23 +169,16 @@ class Query:
         began = self.at
         ended = began + seconds
         data = {
-            "id": self.id,
-            "runId": self.run,
-            "name": self.name,
-            "timestamp": format_instant(began),
-            "batchId": self.batch,
-            "batchDuration": chance.whole(seconds * 1000),
-            "numInputRows": chance.whole(rows),
-            "inputRowsPerSecond": chance.number(rows / gap),
-            "processedRowsPerSecond": chance.number(rows / seconds),
+            "id": self.id, "runId": self.run, "name": self.name, "timestamp": format_instant(began),
+            "batchId": self.batch, "batchDuration": chance.whole(seconds * 1000), "numInputRows": chance.whole(rows),
+            "inputRowsPerSecond": chance.number(rows / gap), "processedRowsPerSecond": chance.number(rows / seconds),
             "durationMs": self.durations(seconds),
-            "stateOperators": [self.operator(name, rows) for name in self.operators],
-            "sources": sources,
+            "stateOperators": [self.operator(name, rows) for name in self.operators], "sources": sources,
             "sink": {
                 "description": chance.choice(SINKS),
                 "numOutputRows": chance.choice((-1, rows, None, chance.whole(rows))),
             },
-        }
+        }  # fmt: skip
         if self.watermark is not None:
             data["eventTime"] = self.event_time(began)
         if chance.random() < 0.4:
@@ -315,31 +261,23 @@ class Query:
                 else offsets[2]
             )
             yield {
-                "description": description,
-                "startOffset": chance.choice((offsets[0], offsets[0], offsets[0], None)),
-                "endOffset": offsets[1],
-                "latestOffset": odd,
-                "numInputRows": chance.whole(rows),
+                "description": description, "startOffset": chance.choice((offsets[0], offsets[0], offsets[0], None)),
+                "endOffset": offsets[1], "latestOffset": odd, "numInputRows": chance.whole(rows),
                 "metrics": {"avgOffsetsBehindLatest": "0.0", "maxOffsetsBehindLatest": str(chance.whole(9))},
-            }
+            }  # fmt: skip
 
     def operator(self, name: str, rows: int) -> Line:
         chance = self.chance
         self.state += rows if self.regime != "few" else -min(self.state, rows * 10)
         return {
-            "operatorName": name,
-            "numRowsTotal": chance.whole(self.state),
-            "numRowsUpdated": chance.whole(rows),
-            "numRowsRemoved": chance.whole(rows / 2),
-            "allUpdatesTimeMs": chance.whole(rows / 10),
-            "allRemovalsTimeMs": chance.whole(50),
-            "commitTimeMs": chance.whole(8000 if self.regime == "slow" else 40),
+            "operatorName": name, "numRowsTotal": chance.whole(self.state), "numRowsUpdated": chance.whole(rows),
+            "numRowsRemoved": chance.whole(rows / 2), "allUpdatesTimeMs": chance.whole(rows / 10),
+            "allRemovalsTimeMs": chance.whole(50), "commitTimeMs": chance.whole(8000 if self.regime == "slow" else 40),
             "memoryUsedBytes": chance.whole(self.state * 200),
             "numRowsDroppedByWatermark": chance.whole(rows / 5 if self.regime in ("late", "future") else 0),
-            "numShufflePartitions": chance.whole(2),
-            "numStateStoreInstances": chance.whole(2),
+            "numShufflePartitions": chance.whole(2), "numStateStoreInstances": chance.whole(2),
             "customMetrics": {each: chance.whole(chance.choice((0, 5, 10**6))) for each in chance.sample(CUSTOM, 9)},
-        }
+        }  # fmt: skip
 
     def event_time(self, began: float) -> Line:
         chance = self.chance
@@ -361,13 +299,10 @@ class Query:
         chance = self.chance
         count = rows if self.regime == "hot" else rows // 100
         return {
-            "rows": chance.whole(rows),
-            "key": "customer_id",
-            "hot_keys": [{"item": "a", "count": chance.whole(count)}],
+            "rows": chance.whole(rows), "key": "customer_id", "hot_keys": [{"item": "a", "count": chance.whole(count)}],
             "late_rows": chance.whole(rows / 3 if self.regime == "late" else 0),
-            "latency_sum": chance.number(rows * 0.5),
-            "latency_le_1": chance.whole(rows),
-        }
+            "latency_sum": chance.number(rows * 0.5), "latency_le_1": chance.whole(rows),
+        }  # fmt: skip
 
     def tasks(self, began: float, seconds: float, rows: int) -> Line:
         stages = [self.stage(number, began, seconds, rows) for number in range(self.chance.choice((1, 2, 3)))]
@@ -381,27 +316,16 @@ class Query:
         most = total * (0.9 if skewed else 1.2 / count)
         gc = total * (0.5 if self.regime == "gc" else 0.01)
         return {
-            "stage_id": number,
-            "name": "start",
-            "tasks": count,
-            "failed_tasks": chance.choice((0, 0, 0, 3)),
-            "submitted": chance.choice((None, chance.number(began))),
-            "started": chance.number(began + 0.1),
-            "ended": chance.number(began + seconds),
-            "run_seconds": chance.number(total),
-            "cpu_seconds": chance.number(total * 0.7),
-            "gc_seconds": chance.number(gc),
-            "seconds_median": chance.number(total / count),
-            "seconds_max": chance.number(most),
-            "records": chance.whole(rows),
-            "records_median": chance.number(rows / count),
-            "records_max": chance.number(rows * (0.9 if skewed else 1 / count)),
-            "reads_shuffle": number > 0,
-            "input_bytes": chance.whole(rows * 100),
-            "shuffle_read_bytes": chance.whole(rows * 50),
+            "stage_id": number, "name": "start", "tasks": count, "failed_tasks": chance.choice((0, 0, 0, 3)),
+            "submitted": chance.choice((None, chance.number(began))), "started": chance.number(began + 0.1),
+            "ended": chance.number(began + seconds), "run_seconds": chance.number(total),
+            "cpu_seconds": chance.number(total * 0.7), "gc_seconds": chance.number(gc),
+            "seconds_median": chance.number(total / count), "seconds_max": chance.number(most),
+            "records": chance.whole(rows), "records_median": chance.number(rows / count),
+            "records_max": chance.number(rows * (0.9 if skewed else 1 / count)), "reads_shuffle": number > 0,
+            "input_bytes": chance.whole(rows * 100), "shuffle_read_bytes": chance.whole(rows * 50),
             "shuffle_write_bytes": chance.whole(rows * 50),
-            "spill_bytes": chance.whole(10**9 if self.regime == "gc" else 0),
-            "shuffle_seconds": chance.number(0.1),
+            "spill_bytes": chance.whole(10**9 if self.regime == "gc" else 0), "shuffle_seconds": chance.number(0.1),
             "records_score": chance.choice((None, chance.number(20.0))),
             "seconds_score": chance.choice((None, chance.number(20.0))),
             "slowest_task": chance.choice((None, 0, chance.whole(1))),
@@ -409,7 +333,7 @@ class Query:
                 str(each): {"tasks": chance.whole(2), "run_seconds": chance.number(most), "records": chance.whole(rows)}
                 for each in range(chance.choice((1, 2)))
             },
-        }
+        }  # fmt: skip
 
     def offsets(self) -> Line:
         chance = self.chance
@@ -429,13 +353,10 @@ class Query:
         return self.line(
             "offsets",
             {
-                "run_id": self.run,
-                "latest": latest,
-                "earliest": earliest,
-                "retention_seconds": keeps,
+                "run_id": self.run, "latest": latest, "earliest": earliest, "retention_seconds": keeps,
                 "retention_bytes": {},
             },
-        )
+        )  # fmt: skip
 
 
 def _same(value: int) -> int:
@@ -456,24 +377,18 @@ def host(chance: Chance, at: float) -> Line:
     ]  # fmt: skip
     processes = [
         {
-            "role": role,
-            "cpu_seconds": chance.number(at - T0),
-            "memory_bytes": chance.whole(1e9),
-            "threads": 9,
+            "role": role, "cpu_seconds": chance.number(at - T0), "memory_bytes": chance.whole(1e9), "threads": 9,
             "open_files": None,
         }
         for role in ("driver_python", "driver_jvm", "python_workers")
-    ]
+    ]  # fmt: skip
     data = {
         "cpu_count": chance.choice((2, None, chance.whole(2))),
         "cpu_busy_ratio": chance.choice((None, chance.number(chance.random()))),
-        "memory_total_bytes": chance.whole(2e10),
-        "memory_available_bytes": chance.whole(chance.choice((1e8, 1e10))),
-        "disk_total_bytes": chance.whole(1e11),
-        "disk_free_bytes": chance.whole(chance.choice((0, 1e10))),
-        "processes": processes,
-        "executors": executors,
-    }
+        "memory_total_bytes": chance.whole(2e10), "memory_available_bytes": chance.whole(chance.choice((1e8, 1e10))),
+        "disk_total_bytes": chance.whole(1e11), "disk_free_bytes": chance.whole(chance.choice((0, 1e10))),
+        "processes": processes, "executors": executors,
+    }  # fmt: skip
     return {"at": format_instant(at), "kind": "host", "query": None, "data": data}
 
 
@@ -497,11 +412,8 @@ def application(chance: Chance, turns: int) -> list[Line]:
 def observer(chance: Chance) -> Line:
     """What ledgerops says of itself."""
     return {
-        "queue_size": chance.whole(chance.choice((0, 9_000))),
-        "queue_limit": chance.whole(10_000),
-        "dropped": chance.whole(chance.choice((0, 500))),
-        "events": chance.whole(1000),
-        "callback_seconds": chance.number(1.0),
-        "worker_seconds": chance.number(5.0),
+        "queue_size": chance.whole(chance.choice((0, 9_000))), "queue_limit": chance.whole(10_000),
+        "dropped": chance.whole(chance.choice((0, 500))), "events": chance.whole(1000),
+        "callback_seconds": chance.number(1.0), "worker_seconds": chance.number(5.0),
         "collector_errors": {"tasks": chance.whole(3)},
-    }
+    }  # fmt: skip

@@ -16,6 +16,7 @@ ODD: tuple[Any, ...] = (
     "", "x", "-1", "1970-01-01T00:00:00.000Z", "2999-01-01T00:00:00Z", "not a time", "\x00\u202e", "{}",
     '{"t":{"0":5}}', [], {}, [None], [[]], {"0": {"0": -5}}, {"a": None},
 )  # fmt: skip
+BROKEN = (b"1e999", b"[" * 2000, b'{"a":' * 2000, b"NaN", b"\x00", b"\xff\xfe")
 
 
 @cache
@@ -107,3 +108,22 @@ def with_junk(chance: random.Random, lines: list[bytes]) -> list[bytes]:
         cut = chance.randrange(len(line) + 1)
         made[place] = line[:cut] + chance.randbytes(chance.randrange(8)) + chance.choice((b"", line[cut:], b"\n"))
     return made
+
+
+def with_broken_bytes(chance: random.Random, content: bytes) -> bytes:
+    """With bytes changed, put in, removed, repeated or cut off."""
+    made = bytearray(content)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        at = chance.randrange(len(made) + 1)
+        match chance.randrange(5):
+            case 0:
+                made[at : at + 1] = chance.randbytes(1)
+            case 1:
+                del made[at : at + chance.randrange(40)]
+            case 2:
+                made[at:at] = made[at : at + 60] * chance.randrange(5)
+            case 3:
+                made[at:at] = chance.choice(BROKEN)
+            case 4 if chance.random() < 0.5:
+                del made[at:]
+    return bytes(made)

@@ -16,6 +16,7 @@ import string
 import sys
 from collections import Counter
 from collections.abc import Callable
+from string import Template
 
 from ledgerops.common.masking import mask, short_exception
 
@@ -24,82 +25,26 @@ PART = 8  # characters of a secret in a row that must not be there
 ALNUM = string.ascii_letters + string.digits
 BASE64 = ALNUM + "+/"
 PLAIN = ALNUM + "!#$%^*_+-.~/"  # of a value without quotes
+WORD = ALNUM + "!#$%^*_+-.~"
 ODD = PLAIN + " ,;:&@()[]{}<>|=?"
 FIELDS = (
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "pass",
-    "secret",
-    "token",
-    "client_secret",
-    "api_key",
-    "apiKey",
-    "api-key",
-    "access.key",
-    "fs.s3a.secret.key",
-    "spark.hadoop.fs.s3a.access.key",
-    "ssl.keystore.password",
-    "ssl.key.password",
-    "DB_PASS",
-    "dbPassword",
-    "dbPass",
-    "auth_token",
-    "AccountKey",
-    "SharedAccessKey",
-    "sharedAccessSignature",
-    "private_key",
-    "aws_secret_access_key",
-    "spark.authenticate.secret",
-    "credentials",
-    "authToken",
-    "encryptionKey",
-    "sas.token",
-    "refresh_token",
-    "id_token",
-    "clientKey",
-    "service_key",
-    "psk",
-    "userPassword",
-    "PGPASSWORD",
-    "signature",
-)
+    "password", "passwd", "passphrase", "pwd", "pass", "secret", "token", "client_secret", "api_key", "apiKey",
+    "api-key", "access.key", "fs.s3a.secret.key", "spark.hadoop.fs.s3a.access.key", "ssl.keystore.password",
+    "ssl.key.password", "DB_PASS", "dbPassword", "dbPass", "auth_token", "AccountKey", "SharedAccessKey",
+    "sharedAccessSignature", "private_key", "aws_secret_access_key", "spark.authenticate.secret", "credentials",
+    "authToken", "encryptionKey", "sas.token", "refresh_token", "id_token", "clientKey", "service_key", "psk",
+    "userPassword", "PGPASSWORD", "signature",
+)  # fmt: skip
 IS = ("=", " = ", ":", ": ", " : ", " -> ", "->", "=>", " => ", ":=", " := ", "==", "= ")
 BEFORE = (
-    "",
-    "java.sql.SQLException: ",
-    "Caused by: x.y.AuthException: ",
-    "ValueError: ",
-    "bad options: ",
-    "(",
-    "{user=bob, ",
-    "Map(user -> bob, ",
-    "[",
-    "url=jdbc:postgresql://db/x, ",
-    "line 3: ",
-    "\t",
-    "user=bob;",
-    "# ",
+    "", "java.sql.SQLException: ", "Caused by: x.y.AuthException: ", "ValueError: ", "bad options: ", "(",
+    "{user=bob, ", "Map(user -> bob, ", "[", "url=jdbc:postgresql://db/x, ", "line 3: ", "\t", "user=bob;", "# ",
     "failed with ",
-)
+)  # fmt: skip
 AFTER = (
-    "",
-    ")",
-    "}",
-    ", user=bob",
-    "; ssl=true",
-    ", dbtable -> t)",
-    "\n\tat x.y.Z.f(Z.java:12)",
-    "\nCaused by: more",
-    ", retries",
-    ". Check it.",
-    " user=bob",
-    ")]",
-    '"',
-    "'",
-    "}}",
-)
+    "", ")", "}", ", user=bob", "; ssl=true", ", dbtable -> t)", "\n\tat x.y.Z.f(Z.java:12)", "\nCaused by: more",
+    ", retries", ". Check it.", " user=bob", ")]", '"', "'", "}}",
+)  # fmt: skip
 
 
 def secret(rng: random.Random, alphabet: str, low: int = 8, high: int = 60) -> str:
@@ -113,11 +58,6 @@ def field(rng: random.Random) -> str:
     name = rng.choice(FIELDS)
     name = rng.choice((name, name, name.upper(), name.lower(), name.title()))
     return rng.choice(("", "", "", "spark.", "my_", "x-", "option.")) + name
-
-
-def _unquoted(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, PLAIN)
-    return value, field(rng) + rng.choice(IS) + value
 
 
 def _odd(rng: random.Random) -> tuple[str, str]:
@@ -137,53 +77,6 @@ def _json(rng: random.Random) -> tuple[str, str]:
     value = secret(rng, ODD)
     text = json.dumps({"user": "bob", field(rng): value, "n": 1}, separators=rng.choice(((",", ":"), (", ", ": "))))
     return value, json.dumps(text)[1:-1] if rng.random() < 0.3 else text
-
-
-def _pair(rng: random.Random) -> tuple[str, str]:
-    if rng.random() < 0.5:
-        value = secret(rng, PLAIN)
-        return value, f"List((user,bob), ({field(rng)},{value}), (dbtable,t))"
-    value = secret(rng, ODD)
-    return value, f'spark.conf.set("{field(rng)}", "{value}")'
-
-
-def _argument(rng: random.Random) -> tuple[str, str]:
-    name = rng.choice(("password", "db-password", "token", "api-key", "secret", "client-secret", "auth-token", "pass"))
-    value = secret(rng, PLAIN)
-    forms = (
-        f"--{name} {value}",
-        f"--{name}={value}",
-        f"['--{name}', '{value}']",
-        f"-D{name}={value}",
-        f"--{name} '{value}'",
-    )
-    return value, f"app.py {rng.choice(forms)} --user bob"
-
-
-def _url(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, PLAIN + ":@")
-    scheme = rng.choice(
-        ("http", "https", "ftp", "sftp", "mongodb+srv", "amqp", "redis", "jdbc:postgresql", "s3a", "smb")
-    )
-    return value, f"{scheme}://bob:{value}@host.corp:443/path"
-
-
-def _oracle(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, ALNUM + "!#$%^*_+-.~")
-    return value, f"jdbc:oracle:{rng.choice(('thin', 'oci'))}:scott/{value}@{rng.choice(('//db:1521/x', 'db:1521:x'))}"
-
-
-def _user_at_host(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, ALNUM + "!#$%^*_+-.~")
-    return value, f"cannot reach bob:{value}@host.corp"
-
-
-def _query(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, ALNUM + "%-_.~+/=")
-    name = rng.choice(("sig", "X-Amz-Signature", "token", "code", "key", "access_token"))
-    return value, rng.choice(
-        (f"https://h/p?sv=2020&{name}={value}", f"sv=2020-08-04&ss=b&{name}={value}&se=x", f"/p?{name}={value}")
-    )
 
 
 def _header(rng: random.Random) -> tuple[str, str]:
@@ -220,73 +113,73 @@ def _vendor(rng: random.Random) -> tuple[str, str]:
     value = rng.choice(
         (
             rng.choice(("AKIA", "ASIA", "ABIA", "ACCA", "AROA")) + of(upper, 16),
-            f"gh{rng.choice('pousr')}_" + of(ALNUM, 36),
-            "github_pat_" + of(ALNUM + "_", 82),
-            "glpat-" + of(ALNUM + "-_", 20),
-            f"xox{rng.choice('bap')}-" + of(ALNUM + "-", 40),
-            "sk_live_" + of(ALNUM, 24),
-            "AIza" + of(ALNUM + "-_", 35),
-            "ya29." + of(ALNUM + "-_", 60),
-            "sk-" + of(ALNUM, 48),
-            "dapi" + of("0123456789abcdef", 32),
-            "hvs." + of(ALNUM, 24),
-            "SG." + of(ALNUM, 22) + "." + of(ALNUM, 43),
-            "npm_" + of(ALNUM, 36),
-            "pypi-" + of(ALNUM + "-_", 80),
-            "hf_" + of(ALNUM, 34),
-            "eyJ" + of(ALNUM, 20) + "." + "eyJ" + of(ALNUM, 40) + "." + of(ALNUM + "-_", 43),
+            f"gh{rng.choice('pousr')}_" + of(ALNUM, 36), "github_pat_" + of(ALNUM + "_", 82),
+            "glpat-" + of(ALNUM + "-_", 20), f"xox{rng.choice('bap')}-" + of(ALNUM + "-", 40),
+            "sk_live_" + of(ALNUM, 24), "AIza" + of(ALNUM + "-_", 35), "ya29." + of(ALNUM + "-_", 60),
+            "sk-" + of(ALNUM, 48), "dapi" + of("0123456789abcdef", 32), "hvs." + of(ALNUM, 24),
+            "SG." + of(ALNUM, 22) + "." + of(ALNUM, 43), "npm_" + of(ALNUM, 36), "pypi-" + of(ALNUM + "-_", 80),
+            "hf_" + of(ALNUM, 34), "eyJ" + of(ALNUM, 20) + "." + "eyJ" + of(ALNUM, 40) + "." + of(ALNUM + "-_", 43),
             of(BASE64, 86) + "==",
         )
-    )
+    )  # fmt: skip
     return value, rng.choice(("{}", "key={}", "got '{}'", 'invalid: "{}"', "key {} is unknown", "[{}]", "({})")).format(
         value
     )
 
 
-def _other(rng: random.Random) -> tuple[str, str]:
-    value = secret(rng, ALNUM + "!#$%^*_+-.~")
-    text = rng.choice(
-        (
-            "<{0}>{1}</{0}>",
-            "<name>{0}</name><value>{1}</value>",
-            "IDENTIFIED BY {1}",
-            "IDENTIFIED BY '{1}'",
-            "machine h login bob password {1}",
-            "password is {1}, ok",
-            "PASSWORD '{1}'",
-            "curl -u bob:{1} http://h",
-            "sasl.jaas.config = x required username=u password={1};",
-            'ScramLoginModule required username="u" password="{1}";',
-            "hooks.slack.com/services/T123/B123/{2}",
-        )
-    )
-    token = secret(rng, ALNUM, 24, 24)
-    return (token if "{2}" in text else value), text.format(rng.choice(FIELDS), value, token)
-
-
-FORMS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
-    "without quotes": _unquoted,
-    "with blanks": _odd,
-    "in quotes": _quoted,
-    "JSON": _json,
-    "pair": _pair,
-    "argument": _argument,
-    "address": _url,
-    "Oracle": _oracle,
-    "user at host": _user_at_host,
-    "query": _query,
-    "header": _header,
-    "private key": _pem,
-    "vendor": _vendor,
-    "other": _other,
+# by form: the characters of a secret, and what it stands in, with WORDS of which one is taken each time
+TEMPLATES = {
+    "without quotes": (PLAIN, ("$field$is$secret",)),
+    "pair": (PLAIN, ("List((user,bob), ($field,$secret), (dbtable,t))",)),
+    "setting": (ODD, ('spark.conf.set("$field", "$secret")',)),
+    "argument": (PLAIN, (
+        "app.py --$option $secret --user bob", "app.py --$option=$secret --user bob",
+        "app.py ['--$option', '$secret'] --user bob", "app.py -D$option=$secret --user bob",
+        "app.py --$option '$secret' --user bob",
+    )),
+    "address": (PLAIN + ":@", ("$scheme://bob:$secret@host.corp:443/path",)),
+    "Oracle": (WORD, (
+        "jdbc:oracle:thin:scott/$secret@//db:1521/x", "jdbc:oracle:thin:scott/$secret@db:1521:x",
+        "jdbc:oracle:oci:scott/$secret@//db:1521/x", "jdbc:oracle:oci:scott/$secret@db:1521:x",
+    )),
+    "user at host": (WORD, ("cannot reach bob:$secret@host.corp",)),
+    "query": (ALNUM + "%-_.~+/=", (
+        "https://h/p?sv=2020&$parameter=$secret", "sv=2020-08-04&ss=b&$parameter=$secret&se=x", "/p?$parameter=$secret",
+    )),
+    "Slack": (ALNUM, ("hooks.slack.com/services/T123/B123/$secret",)),
+    "other": (WORD, (
+        "<$name>$secret</$name>", "<name>$name</name><value>$secret</value>", "IDENTIFIED BY $secret",
+        "IDENTIFIED BY '$secret'", "machine h login bob password $secret", "password is $secret, ok",
+        "PASSWORD '$secret'", "curl -u bob:$secret http://h",
+        'ScramLoginModule required username="u" password="$secret";',
+        "sasl.jaas.config = x required username=u password=$secret;",
+    )),
+}  # fmt: skip
+WORDS = {
+    "is": IS,
+    "name": FIELDS,
+    "option": ("password", "db-password", "token", "api-key", "secret", "client-secret", "auth-token", "pass"),
+    "scheme": ("http", "https", "ftp", "sftp", "mongodb+srv", "amqp", "redis", "jdbc:postgresql", "s3a", "smb"),
+    "parameter": ("sig", "X-Amz-Signature", "token", "code", "key", "access_token"),
 }
+FUNCTIONS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
+    "with blanks": _odd, "in quotes": _quoted, "JSON": _json, "header": _header, "private key": _pem, "vendor": _vendor,
+}  # fmt: skip
+FORMS = (*TEMPLATES, *FUNCTIONS)
+
+
+def _filled(rng: random.Random, form: str) -> tuple[str, str]:
+    alphabet, templates = TEMPLATES[form]
+    template, value = rng.choice(templates), secret(rng, alphabet, 24 if form == "Slack" else 8)
+    words = {name: rng.choice(some) for name, some in WORDS.items()}
+    return value, Template(template).substitute(words, field=field(rng), secret=value)
 
 
 def case(seed: int, number: int) -> tuple[str, str, str]:
     """The form, the secret, and a text that has it."""
     rng = random.Random(f"{seed}/{number}")
-    form = rng.choice(list(FORMS))
-    value, text = FORMS[form](rng)
+    form = rng.choice(FORMS)
+    value, text = FUNCTIONS[form](rng) if form in FUNCTIONS else _filled(rng, form)
     if form == "with blanks":
         return form, value, rng.choice(BEFORE) + text
     after = [each for each in AFTER if not (form == "JSON" and each in ('"', "'"))]

@@ -17,15 +17,15 @@ from ledgerops.mixin.site import Site
 from tests.paths import ROOT
 
 kubernetes_files = cache(kubernetes.kubernetes_files)  # a site's files are made once for all tests
-
-
-@pytest.fixture(scope="module")
-def objects():
-    return [each for text in kubernetes_files(Site()).values() for each in yaml.safe_load_all(text)]
-
-
+DEFAULTS = Site()
 PROTECTED = Site(scrape_token_file="/t", kubernetes_driver_hosts="10.*")
 NAMESPACED = Site(kubernetes_namespaces="spark, jobs", kubernetes_labels="release=monitoring,team=data")
+
+
+def objects(site=DEFAULTS, file=None, kind=None):
+    """Those of a site, of a file alone or of a kind alone."""
+    texts = kubernetes_files(site).values() if file is None else [kubernetes_files(site)[file]]
+    return [each for text in texts for each in yaml.safe_load_all(text) if kind in (None, each["kind"])]
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,8 @@ NAMESPACED = Site(kubernetes_namespaces="spark, jobs", kubernetes_labels="releas
 )
 def test_every_object_of_kubernetes_itself_fits_its_published_schema(site):
     kubernetes_validate = pytest.importorskip("kubernetes_validate")
-    made = [each for text in kubernetes_files(site).values() for each in yaml.safe_load_all(text)]
     kinds = set()
-    for each in made:
+    for each in objects(site):
         if "." not in each["apiVersion"] or each["apiVersion"].endswith("k8s.io/v1"):
             kubernetes_validate.validate(each, "1.34", strict=True)
             kinds.add(each["kind"])
@@ -45,9 +44,7 @@ def test_every_object_of_kubernetes_itself_fits_its_published_schema(site):
 
 def test_a_field_that_kubernetes_does_not_know_fails_the_schema():
     kubernetes_validate = pytest.importorskip("kubernetes_validate")
-    [deployment] = [
-        each for each in yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"]) if each["kind"] == "Deployment"
-    ]
+    [deployment] = objects(kind="Deployment")
     deployment["spec"]["replica"] = 1
 
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -88,29 +85,22 @@ def test_a_field_that_the_spark_operator_asks_for_cannot_be_left_out(application
 
 
 def test_drivers_in_several_namespaces_are_found_by_a_pod_monitor_instead():
-    files = kubernetes_files(NAMESPACED)
-    spec = yaml.safe_load(files["podmonitor.yaml"])["spec"]
+    [spec] = [each["spec"] for each in objects(NAMESPACED, "podmonitor.yaml")]
 
-    assert "servicemonitor.yaml" not in files, "each driver would be scraped twice"
+    assert "servicemonitor.yaml" not in kubernetes_files(NAMESPACED), "each driver would be scraped twice"
     assert spec["namespaceSelector"] == {"matchNames": ["spark", "jobs"]}
     assert spec["selector"]["matchLabels"] == {"ledgerops": "true", "spark-role": "driver"}
     assert "app" not in spec["podTargetLabels"] and spec["podMetricsEndpoints"][0]["honorLabels"] is True
 
 
 def test_every_object_of_the_operator_has_the_labels_that_its_selectors_ask_for():
-    for text in kubernetes_files(NAMESPACED).values():
-        for each in yaml.safe_load_all(text):
-            if each["apiVersion"].startswith("monitoring.coreos.com"):
-                assert {"release": "monitoring", "team": "data"}.items() <= each["metadata"]["labels"].items()
-
-
-def test_a_label_without_a_value_is_refused():
-    with pytest.raises(UserError, match="kubernetes_labels is name=value,name=value, not 'release'"):
-        Site(kubernetes_labels="release")
+    for each in objects(NAMESPACED):
+        if each["apiVersion"].startswith("monitoring.coreos.com"):
+            assert {"release": "monitoring", "team": "data"}.items() <= each["metadata"]["labels"].items()
 
 
 def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_the_exporter():
-    policy = yaml.safe_load(kubernetes_files(Site())["networkpolicy.yaml"])["spec"]
+    [policy] = [each["spec"] for each in objects(file="networkpolicy.yaml")]
 
     assert policy["podSelector"] == {"matchLabels": {"ledgerops": "true"}}
     scrape, executors = policy["ingress"]
@@ -137,10 +127,7 @@ def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_th
     ],
 )  # fmt: skip
 def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts_may_have_them(site, options):
-    [deployment] = [
-        each for each in yaml.safe_load_all(kubernetes_files(site)["notify.yaml"]) if each["kind"] == "Deployment"
-    ]
-    pod = deployment["spec"]["template"]["spec"]
+    [pod] = [each["spec"]["template"]["spec"] for each in objects(site, kind="Deployment")]
     [container] = pod["containers"]
 
     assert container["args"][container["args"].index("--prometheus") + 2 :] == options
@@ -151,22 +138,18 @@ def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts
         assert (mounted["drivers"], secrets["drivers"]) == ("/drivers", "ledgerops-scrape")
 
 
-def of(objects, kind):
-    return [each for each in objects if each["kind"] == kind]
-
-
-def test_the_rules_are_those_of_the_files(objects):
-    [rule] = of(objects, "PrometheusRule")
+def test_the_rules_are_those_of_the_files():
+    [rule] = objects(kind="PrometheusRule")
     files = [group for text in rule_files(Site()).values() for group in yaml.safe_load(text)["groups"]]
 
     assert rule["spec"]["groups"] == files
     assert {each["alert"] for group in files for each in group["rules"] if "alert" in each} == {a.name for a in ALERTS}
 
 
-def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_select(objects):
-    service = next(each for each in of(objects, "Service") if each["metadata"]["name"] == "ledgerops-drivers")
-    monitor = next(each for each in of(objects, "ServiceMonitor") if each["metadata"]["name"] == "ledgerops")
+def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_select():
+    service, monitor = objects(file="servicemonitor.yaml")
 
+    assert (service["metadata"]["name"], monitor["metadata"]["name"]) == ("ledgerops-drivers", "ledgerops")
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     [endpoint] = monitor["spec"]["endpoints"]
     assert endpoint["port"] == service["spec"]["ports"][0]["name"]
@@ -175,7 +158,7 @@ def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_sele
 
 @pytest.mark.parametrize("site", [Site(), NAMESPACED], ids=["defaults", "several namespaces"])
 def test_notify_is_scraped_with_its_token_as_the_job_that_its_alerts_select(site):
-    deployment, service, policy, monitor = yaml.safe_load_all(kubernetes_files(site)["notify.yaml"])
+    deployment, service, policy, monitor = objects(site, "notify.yaml")
     [endpoint] = monitor["spec"]["endpoints"]
     pod = deployment["spec"]["template"]["spec"]
     [secret] = [each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each]
@@ -187,13 +170,13 @@ def test_notify_is_scraped_with_its_token_as_the_job_that_its_alerts_select(site
     assert endpoint["authorization"] == {"credentials": {"name": secret, "key": "token"}}
     assert "/secrets/token" in pod["containers"][0]["args"], "the token that is asked for is the one that is sent"
     assert policy["spec"]["podSelector"]["matchLabels"] == service["spec"]["selector"]
-    rules = yaml.safe_load(kubernetes_files(site)["prometheusrule.yaml"])["spec"]["groups"]
-    asked = [rule["expr"] for group in rules for rule in group["rules"] if f'job="{site.notify_job}"' in rule["expr"]]
-    assert len(asked) >= 4
+    [rules] = objects(site, "prometheusrule.yaml")
+    asked = [rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]]
+    assert sum(f'job="{site.notify_job}"' in each for each in asked) >= 4
 
 
 def test_alertmanager_sends_to_the_service_of_notify():
-    _, service, *_ = yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"])
+    _, service, *_ = objects(file="notify.yaml")
     [port] = service["spec"]["ports"]
 
     assert Site().notify_url == f"http://{service['metadata']['name']}:{port['port']}/alerts"
@@ -201,14 +184,14 @@ def test_alertmanager_sends_to_the_service_of_notify():
 
 
 def test_what_finds_drivers_does_not_find_notify():
-    [_, drivers] = yaml.safe_load_all(kubernetes_files(Site())["servicemonitor.yaml"])
-    _, service, *_ = yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"])
+    _, drivers = objects(file="servicemonitor.yaml")
+    _, service, *_ = objects(file="notify.yaml")
 
     assert not drivers["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
 
 
-def test_every_dashboard_is_a_config_map_that_fits_and_is_found(objects):
-    boards = of(objects, "ConfigMap")
+def test_every_dashboard_is_a_config_map_that_fits_and_is_found():
+    boards = objects(kind="ConfigMap")
 
     assert {json.loads(text)["uid"] for board in boards for text in board["data"].values()} == {p.uid for p in PAGES}
     for board in boards:
@@ -231,32 +214,31 @@ def test_a_checkout_is_no_place_for_them(capsys):
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("setting", "value", "message"),
     [
-        {"kubernetes_labels": "a=b\n    evil: true"},
-        {"kubernetes_labels": "a={{ x }}"},
-        {"kubernetes_labels": "a=" + "b" * 64},
-        {"kubernetes_monitoring": "mon: {evil: true}"},
-        {"kubernetes_monitoring": ""},
-        {"kubernetes_namespaces": "spark,Jobs"},
-        {"scrape_secret": "a\nb"},
-        {"kubernetes_driver_hosts": "$(id)"},
+        ("kubernetes_labels", "release", "kubernetes_labels is name=value,name=value, not 'release'"),
+        ("kubernetes_labels", "a=b\n    evil: true", "kubernetes_labels is name=value,name=value, not 'a=b"),
+        ("kubernetes_labels", "a={{ x }}", "kubernetes_labels is name=value,name=value, not 'a={{ x }}'"),
+        ("kubernetes_labels", "a=" + "b" * 64, "kubernetes_labels is name=value,name=value, not 'a=bbb"),
+        ("kubernetes_monitoring", "mon: {evil: true}", "not a name that Kubernetes takes: 'mon: {evil: true}'"),
+        ("kubernetes_monitoring", "", "not a name that Kubernetes takes: ''"),
+        ("kubernetes_namespaces", "spark,Jobs", "not a name that Kubernetes takes: 'Jobs'"),
+        ("scrape_secret", "a\nb", "not a name that Kubernetes takes: 'a"),
+        ("kubernetes_driver_hosts", "$(id)", "kubernetes_driver_hosts are patterns of hosts, not '$(id)'"),
     ],
-    ids=str,
 )
-def test_a_name_that_no_cluster_takes_is_refused(settings):
-    with pytest.raises(UserError, match="render: "):
-        Site(**settings)
+def test_a_name_that_no_cluster_takes_is_refused(setting, value, message):
+    with pytest.raises(UserError, match=f"^render: {re.escape(message)}"):
+        Site(**{setting: value})
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("setting", "value"),
     [
-        {"kubernetes_labels": "app.kubernetes.io/part-of=ledger, team=data_1, empty="},
-        {"kubernetes_namespaces": "spark, jobs-2"},
-        {"kubernetes_driver_hosts": "10.*, *.spark.svc, [fd00::1]"},
+        ("kubernetes_labels", "app.kubernetes.io/part-of=ledger, team=data_1, empty="),
+        ("kubernetes_namespaces", "spark, jobs-2"),
+        ("kubernetes_driver_hosts", "10.*, *.spark.svc, [fd00::1]"),
     ],
-    ids=str,
 )
-def test_a_name_that_a_cluster_takes_is_not(settings):
-    assert Site(**settings)
+def test_a_name_that_a_cluster_takes_is_not(setting, value):
+    assert Site(**{setting: value})

@@ -19,74 +19,67 @@ from tests.paths import ROOT
 SITE = Site()
 PAGE = page(Counts(), {"slack 1": (0, 0.0)}, TEXT).decode()
 NOTIFY = set(re.findall(r"^# TYPE (\w+)", PAGE, re.MULTILINE))
+of_each = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 KNOWN = {metric.name for metric in METRICS} | NOTIFY | {"up", "ALERTS"}
 
 
-def test_names_are_unique_and_short(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            assert re.fullmatch(r"Ledger[A-Z][A-Za-z]+", alert.name) and len(alert.name) <= 40
-            assert [other.name for other in ALERTS].count(alert.name) == 1
+@of_each
+def test_names_are_unique_and_short(alert):
+    assert re.fullmatch(r"Ledger[A-Z][A-Za-z]+", alert.name) and len(alert.name) <= 40
+    assert [other.name for other in ALERTS].count(alert.name) == 1
 
 
-def test_the_summary_is_a_constant_sentence_and_the_description_a_template(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            assert re.fullmatch(r"[A-Z][^{}]*\.", alert.summary)
-            assert "{{" in alert.description
+@of_each
+def test_the_summary_is_a_constant_sentence_and_the_description_a_template(alert):
+    assert re.fullmatch(r"[A-Z][^{}]*\.", alert.summary)
+    assert "{{" in alert.description
 
 
-def test_the_text_of_an_alert_has_four_sections_and_that_of_a_rule_is_the_rule_s(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            sections = [section for section in SECTIONS if f"\n{section}: " in alert.runbook]
-            assert sections == ([] if alert.rule else list(SECTIONS))
+@of_each
+def test_the_text_of_an_alert_has_four_sections_and_that_of_a_rule_is_the_rule_s(alert):
+    sections = [section for section in SECTIONS if f"\n{section}: " in alert.runbook]
+    assert sections == ([] if alert.rule else list(SECTIONS))
 
 
-def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            if alert.name != "LedgerWatchdog":
-                assert alert.hold >= 2 * SITE.scrape_seconds and alert.keep >= SITE.scrape_seconds
+@of_each
+def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(alert):
+    if alert.name != "LedgerWatchdog":
+        assert alert.hold >= 2 * SITE.scrape_seconds and alert.keep >= SITE.scrape_seconds
 
 
-def test_every_behaviour_is_shown(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            assert {case.shows for case in alert.cases} | set(alert.without) == set(get_args(Behaviour))
-            for case in alert.cases:
-                if case.shows in ("stays quiet", "resolves"):
-                    assert not case.fires
+@of_each
+def test_every_behaviour_is_shown(alert):
+    assert {case.shows for case in alert.cases} | set(alert.without) == set(get_args(Behaviour))
+    for case in alert.cases:
+        if case.shows in ("stays quiet", "resolves"):
+            assert not case.fires
 
 
-def test_every_selector_names_the_job_and_a_metric_that_is_exported(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            expression, about_notify = alert.expression(SITE), alert.name.startswith("LedgerNotify")
-            for name, matchers in re.findall(r"([a-z0-9_:]+)\{([^}]*)\}", expression):
-                assert f'job="{SITE.notify_job if about_notify else SITE.job}"' in matchers
-                assert name in KNOWN or name.startswith("query:"), name
-            assert not re.search(r"\b(ledgerops_\w+)(?![\w{])", expression), "a metric without selector"
+@of_each
+def test_every_selector_names_the_job_and_a_metric_that_is_exported(alert):
+    expression, about_notify = alert.expression(SITE), alert.name.startswith("LedgerNotify")
+    for name, matchers in re.findall(r"([a-z0-9_:]+)\{([^}]*)\}", expression):
+        assert f'job="{SITE.notify_job if about_notify else SITE.job}"' in matchers
+        assert name in KNOWN or name.startswith("query:"), name
+    assert not re.search(r"\b(ledgerops_\w+)(?![\w{])", expression), "a metric without selector"
 
 
-def test_nothing_is_ranked_and_aggregations_keep_the_query(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            expression = alert.expression(SITE)
+@of_each
+def test_nothing_is_ranked_and_aggregations_keep_the_query(alert):
+    expression = alert.expression(SITE)
 
-            assert "topk" not in expression and "bottomk" not in expression
-            if alert.of_query:
-                assert all("query" in labels for labels in re.findall(r"(?:sum|max|min) by \(([^)]*)\)", expression))
+    assert "topk" not in expression and "bottomk" not in expression
+    if alert.of_query:
+        assert all("query" in labels for labels in re.findall(r"(?:sum|max|min) by \(([^)]*)\)", expression))
 
 
-def test_every_link_is_an_annotation_of_its_own(subtests: pytest.Subtests):
-    for alert in ALERTS:
-        with subtests.test(alert.name):
-            made = texts(alert, SITE)
+@of_each
+def test_every_link_is_an_annotation_of_its_own(alert):
+    made = texts(alert, SITE)
 
-            address = made["runbook_url"].removeprefix("https://github.com/ledgerops/ledgerops/blob/main/")
-            assert (ROOT / address).is_file() and address == f"docs/problems/{alert.problem}.md"
-            assert f"/d/{alert.page}?var-job=" in made["dashboard_url"]
+    address = made["runbook_url"].removeprefix("https://github.com/ledgerops/ledgerops/blob/main/")
+    assert (ROOT / address).is_file() and address == f"docs/problems/{alert.problem}.md"
+    assert f"/d/{alert.page}?var-job=" in made["dashboard_url"]
 
 
 def test_only_symptoms_page_and_every_rule_is_told():
