@@ -4,14 +4,13 @@ import pytest
 
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression, lettered
-from tests.mixin.dashboards.fleet_replay import SITE, Fleet, shown, text_of
+from tests.mixin.dashboards.fleet_replay import SITE, Fleet, shown
 from tests.mixin.dashboards.replayed import filled
 from tests.programs import until
 
 pytestmark = pytest.mark.timeout(600)
 
 PANELS = {f"{page.uid}/{panel.title}": panel for page in PAGES for row in page.rows for panel in row.panels}
-HEADLINES = ("Queries running", "Missing longest", "Longest lag", "Critical alert firing longest")
 LOST = "ordinary"  # its driver stops answering
 LOST_AFTER = 60.0  # seconds: its queries have begun
 
@@ -50,8 +49,6 @@ def test_every_target_of_every_page_is_evaluated_without_an_error(fleet):
 
 
 def test_headlines_say_how_many_run_and_name_what_is_missing(incident):
-    for title in HEADLINES:
-        print(f"{title}\n{text_of(rows(incident, f'fleet/{title}'), PANELS[f'ledgerops-fleet/{title}'])}")
     running = {row["name"]: int(row["value"]) for row in rows(incident, "fleet/Queries running")}
     [missing] = rows(incident, "fleet/Missing longest")
     [alert] = rows(incident, "fleet/Critical alert firing longest")
@@ -67,7 +64,6 @@ def test_headlines_say_how_many_run_and_name_what_is_missing(incident):
 def test_the_table_lists_the_worst_first_with_cause_and_first_step_and_each_query_once(incident):
     panel = PANELS["ledgerops-fleet/Queries, worst first"]
     table = rows(incident, "fleet/Queries, worst first")
-    print(text_of(table, panel))
     statuses = [row["status"] for row in table]
     order = [word.partition(":")[2] for _, word in panel.targets[0].names]
 
@@ -80,9 +76,7 @@ def test_the_table_lists_the_worst_first_with_cause_and_first_step_and_each_quer
 
 
 def test_firing_alerts_are_listed_critical_first_each_with_its_age(incident):
-    panel = PANELS["ledgerops-slo/Firing alerts, critical first"]
     table = rows(incident, "slo/Firing alerts, critical first")
-    print(text_of(table, panel))
     severities = [row["severity"] for row in table]
 
     assert severities == sorted(severities, key=("critical", "warning", "info").index)

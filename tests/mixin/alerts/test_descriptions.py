@@ -14,33 +14,28 @@ CAUSE = (
 )
 
 
-def described(folder, *series):
-    """Description, cause and link of LedgerQueryDown for `orders`, which ended, by application."""
-    for name, text in rule_files(Site()).items():
-        (folder / name).write_text(text, "utf-8")
-    ended = {
-        name: value
-        for app in ("", ', app="a"')
-        for name, value in (
-            (f'ledgerops_query_expected{{job="ledgerops", instance="d:1", query="orders"{app}}}', "1x40"),
-            (f'ledgerops_query_active{{job="ledgerops", instance="d:1", query="orders"{app}}}', "1x8 0x32"),
-        )
-    }
+def promtool_said(folder, rules, series, alert, after):
+    """What promtool prints of an alert, which it expects to be silent `after` some minutes."""
+    (folder / rules).write_text(rule_files(Site())[rules], "utf-8")
     test = {
         "interval": "15s",
-        "input_series": [{"series": name, "values": value} for name, value in ended.items()]
-        + [{"series": each, "values": "1x40"} for each in series],
-        "alert_rule_test": [{"eval_time": "5m", "alertname": "LedgerQueryDown", "exp_alerts": []}],
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [{"eval_time": after, "alertname": alert, "exp_alerts": []}],
     }
-    _, said = tried(folder, {"rule_files": ["symptoms.yaml"], "tests": [test]})
-    pattern = (
-        r'Labels:\{(.*?)\}\s+Annotations:\{dashboard_url="(.*?)", description="(.*?)", first_step=".*?", '
-        r'root_cause="(.*?)", runbook'
-    )
-    return {
-        "a" if 'app="a"' in labels else "": (text, cause, link)
-        for labels, link, text, cause in re.findall(pattern, said)
-    }
+    _, said = tried(folder, {"rule_files": [rules], "tests": [test]})
+    return said
+
+
+def described(folder, *series):
+    """Description, cause and link of LedgerQueryDown for `orders`, which ended, by application."""
+    given = dict.fromkeys(series, "1x40")
+    for app in ("", ', app="a"'):
+        for name, values in (("expected", "1x40"), ("active", "1x8 0x32")):
+            given[f'ledgerops_query_{name}{{job="ledgerops", instance="d:1", query="orders"{app}}}'] = values
+    said = promtool_said(folder, "symptoms.yaml", given, "LedgerQueryDown", "5m")
+    texts = r'dashboard_url="(.*?)", description="(.*?)", first_step=".*?", root_cause="(.*?)", runbook'
+    found = re.findall(rf"Labels:\{{(.*?)\}}\s+Annotations:\{{{texts}", said)
+    return {"a" if 'app="a"' in labels else "": (text, cause, link) for labels, link, text, cause in found}
 
 
 DOWN = "orders has no active run, so its results are getting older."
@@ -64,15 +59,7 @@ def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tm
 
 
 def observer_said(folder, series, alert, after="6m"):
-    """What promtool prints of an alert about drivers or notify, which it expects to be silent `after` some minutes."""
-    (folder / "observer.yaml").write_text(rule_files(Site())["observer.yaml"], "utf-8")
-    test = {
-        "interval": "15s",
-        "input_series": [{"series": name, "values": value} for name, value in series.items()],
-        "alert_rule_test": [{"eval_time": after, "alertname": alert, "exp_alerts": []}],
-    }
-    _, said = tried(folder, {"rule_files": ["observer.yaml"], "tests": [test]})
-    return said
+    return promtool_said(folder, "observer.yaml", series, alert, after)
 
 
 def test_without_any_driver_the_alert_names_the_job(tmp_path):

@@ -79,18 +79,9 @@ def holds(tmp_path_factory):
         (folder / name).write_text(rule_files(SITE)[name])
     asked = {f"sum({expression}) # {at}": (expression, at) for expression, at in ASKED}
     one = [{"labels": "{}", "value": 1}]
-    case = {
-        "interval": "15s",
-        "input_series": [{"series": f"{name}{{{LABELS}}}", "values": values} for name, values in SERIES.items()],
-        "promql_expr_test": [
-            {"expr": text, "eval_time": f"{at}s", "exp_samples": one} for text, (_, at) in asked.items()
-        ],
-    }
-    document = {
-        "rule_files": names,
-        "evaluation_interval": "15s",
-        "group_eval_order": evaluated("freshness", SITE),
-        "tests": [case],
-    }
-    wrong = refused(folder, document)
+    series = [{"series": f"{name}{{{LABELS}}}", "values": values} for name, values in SERIES.items()]
+    tests = [{"expr": text, "eval_time": f"{at}s", "exp_samples": one} for text, (_, at) in asked.items()]
+    case = {"interval": "15s", "input_series": series, "promql_expr_test": tests}
+    rules = {"rule_files": names, "group_eval_order": evaluated("freshness", SITE)}
+    wrong = refused(folder, {**rules, "evaluation_interval": "15s", "tests": [case]})
     return {question: text not in wrong for text, question in asked.items()}

@@ -17,8 +17,12 @@ def test_windows_are_scaled_but_never_below_two_scrapes():
     assert (site.window(300), site.window(30)) == ("30s", "4s")
 
 
-def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
-    file = tmp_path / "ledgerops.toml"
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "ledgerops.toml"
+
+
+def test_a_file_changes_what_it_names_and_nothing_else(file):
     file.write_text('[render]\njob = "spark"\nfreshness_seconds = 30\n')
 
     assert read_site(file) == Site(job="spark", freshness_seconds=30.0)
@@ -42,8 +46,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
         ("job = 3", "{file}: render.job must be text, not 3"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(tmp_path, text, message):
-    file = tmp_path / "ledgerops.toml"
+def test_what_makes_no_sense_is_refused(file, text, message):
     file.write_text(f"[render]\n{text}\n")
 
     with pytest.raises(UserError) as refused:
@@ -52,8 +55,7 @@ def test_what_makes_no_sense_is_refused(tmp_path, text, message):
     assert str(refused.value) == message.format(file=file)
 
 
-def test_render_that_is_no_table_is_refused(tmp_path):
-    file = tmp_path / "ledgerops.toml"
+def test_render_that_is_no_table_is_refused(file):
     file.write_text("render = 5")
 
     with pytest.raises(UserError, match="render must be a table"):

@@ -27,7 +27,7 @@ ENDED = {"id": "id-1", "runId": "run-1", "exception": "X: bad row", "errorClassO
 
 
 def assert_passed(folder, *tests, files=FILES):
-    """Passes the tests. Every rule of the files is evaluated at each moment of each test."""
+    """Every rule of the files is evaluated at each moment of each test."""
     passed, said = tried(folder, {"rule_files": files, "evaluation_interval": "15s", "tests": list(tests)})
     assert passed, said
 
@@ -68,14 +68,9 @@ def test_an_outage_in_one_application_is_not_masked_by_its_namesake_in_another(t
         first = f"{running['b'][name]!r}x8" if name in running["b"] else "_x9"
         series[name] = f"{first} {failed[name]!r}x40" if name in failed else f"{first} stale"
 
-    assert_passed(
-        tmp_path,
-        {
-            "interval": STEP,
-            "input_series": [{"series": name, "values": values} for name, values in series.items()],
-            "promql_expr_test": [firing(alert, 60), firing(alert, 400, "b")],
-        },
-    )
+    given = [{"series": name, "values": values} for name, values in series.items()]
+    asked = [firing(alert, 60), firing(alert, 400, "b")]
+    assert_passed(tmp_path, {"interval": STEP, "input_series": given, "promql_expr_test": asked})
 
 
 def of_application(series, app):
@@ -92,14 +87,9 @@ def test_every_alert_about_a_query_names_the_application_that_it_is_true_of(tmp_
         quiet = [case for case in cases if case.shows == "stays quiet"]
         if not alert.of_query or speaks is None or not quiet:
             continue
-        tests.append(
-            {
-                "name": alert.name,
-                "interval": STEP,
-                "input_series": [*of_application(speaks.series, "b"), *of_application(quiet[0].series, "a")],
-                "promql_expr_test": [firing(alert.name, speaks.at, "b")],
-            }
-        )
+        given = [*of_application(speaks.series, "b"), *of_application(quiet[0].series, "a")]
+        asked = [firing(alert.name, speaks.at, "b")]
+        tests.append({"name": alert.name, "interval": STEP, "input_series": given, "promql_expr_test": asked})
 
     assert len(tests) > 40
     for file in FILES:

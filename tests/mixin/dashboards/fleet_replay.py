@@ -2,28 +2,21 @@
 
 Each drill is an application of its own, with the label `app` in every series. When its recording is over, its endpoint
 goes on with the last page, or stops answering where it is to be lost.
-
-    python -m tests.mixin.dashboards.fleet_replay --seconds 150
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import tempfile
 import time
 from pathlib import Path
 
 from ledgerops.mixin.dashboards.model import ELAPSED, Column, Panel
-from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression, lettered
 from tests.mixin.dashboards.replayed import DRILLS, SCRAPE, SITE, filled, scrapes
 from tests.monitoring import Prometheus
 from tests.serving import Background, Quiet
 
-HEALTHY = ("burst", "quiet", "ordinary", "gap")
-FAULTS = ("overload", "whale-key", "slow-sink", "crash", "hung-sink", "late-flood", "slow-state-commit", "backlog")
 INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -62,9 +55,7 @@ class Driver:
 class Fleet:
     """Drivers and the Prometheus that scrapes them, with the generated rules."""
 
-    def __init__(
-        self, folder: Path, drills: tuple[str, ...], lost: str | None = None, lost_after: float = 60.0
-    ) -> None:
+    def __init__(self, folder: Path, drills: tuple[str, ...], lost: str, lost_after: float) -> None:
         self.drivers = [Driver(drill, lost_after if drill == lost else None) for drill in drills]
         now = time.time()
         for driver in self.drivers:
@@ -115,50 +106,3 @@ def _word(target, panel: Panel, value: float) -> str:
     if unit == "percentunit":
         return f"{value:.0%}"
     return f"{value:.0f} s" if unit in ("s", ELAPSED) else f"{value:g}"
-
-
-def text_of(rows: list[dict[str, str]], panel: Panel) -> str:
-    """Rows as a text table."""
-    if not rows:
-        return f"  ({panel.empty or panel.waits or 'not measured'})"
-    if panel.kind != "table":
-        return "\n".join(f"  {row['name']}: {row['value']}" for row in rows)
-    coloured = [target.legend for target in panel.targets if getattr(target, "cell", "") == "background"]
-    hidden = [target.legend for target in panel.targets if getattr(target, "cell", "") == "hidden"]
-    titles = [*coloured, *(label.title for label in panel.labels)]
-    titles += [target.legend for target in panel.targets if target.legend not in (*coloured, *hidden)]
-    lines = [titles, *([row.get(title, "") for title in titles] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
-    return "\n".join(
-        "  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in lines
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=150.0)
-    parser.add_argument("--stay", action="store_true", help="go on until interrupted")
-    parser.add_argument("--query", default="")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        fleet = Fleet(Path(folder), (*HEALTHY, *FAULTS), lost="ordinary", lost_after=options.seconds - 45)
-        print(f"Prometheus: {fleet.prometheus.url}", flush=True)
-        try:
-            time.sleep(options.seconds)
-            for page in PAGES:
-                if page.load:
-                    continue
-                variables = {"query": options.query} if page.single and options.query else {}
-                print(f"\n== {page.title} {variables or ''}")
-                for row in page.rows:
-                    for panel in row.panels:
-                        if panel.kind in ("stat", "table", "bargauge"):
-                            print(f"{panel.title}\n{text_of(shown(fleet.prometheus, panel, **variables), panel)}")
-            while options.stay:
-                time.sleep(60)
-        finally:
-            fleet.close()
-
-
-if __name__ == "__main__":
-    main()
