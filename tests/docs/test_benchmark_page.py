@@ -30,13 +30,8 @@ def test_the_tool_of_the_page_is_scored(tmp_path):
     (tmp_path / "answers.jsonl").write_text(answers)
 
     words = [
-        sys.executable,
-        "-I",
-        tmp_path / "set" / "score.py",
-        tmp_path / "set",
-        tmp_path / "answers.jsonl",
-        "--json",
-    ]
+        sys.executable, "-I", tmp_path / "set" / "score.py", tmp_path / "set", tmp_path / "answers.jsonl", "--json",
+    ]  # fmt: skip
     found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout)[
         "figures"
     ]["all"]

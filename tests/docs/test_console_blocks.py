@@ -27,13 +27,9 @@ def run(command, folder, servers=()):
         command = command.replace(shown, real)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=SECONDS,
+        ["bash", "-c", command], capture_output=True, text=True, cwd=folder, timeout=SECONDS,
         env=without_settings(PATH=path, NO_COLOR="1", COLUMNS="200"),
-    )
+    )  # fmt: skip
 
 
 def check(block, folder, servers=()):

@@ -100,12 +100,9 @@ def test_a_real_prometheus_scrapes_a_driver_that_wants_a_client_certificate_and_
     server, client = certificate_of(ca, "server"), certificate_of(ca, "client")
     (tmp_path / "token").write_text("s3cret")
     config = Config(
-        port=0,
-        tls_certificate=server.certificate,
-        tls_key=server.key,
-        tls_client_ca=ca.certificate,
+        port=0, tls_certificate=server.certificate, tls_key=server.key, tls_client_ca=ca.certificate,
         bearer_token_file=str(tmp_path / "token"),
-    )
+    )  # fmt: skip
     stats = SelfStats()
     exporter = Exporter(config, Worker(EventQueue(stats), QueryRegistry(Diagnoser), stats), stats)
     exporter.start()

@@ -60,26 +60,17 @@ def instances(*addresses: Any) -> dict[str, Any]:
 
 
 CAUSE = {
-    "rule": "key-skew",
-    "severity": "warning",
-    "since": "2026-03-01T09:59:00Z",
-    "confidence": 0.93,
+    "rule": "key-skew", "severity": "warning", "since": "2026-03-01T09:59:00Z", "confidence": 0.93,
     "component": {"kind": "stage", "name": "12", "detail": "customer_id"},
-    "summary": "key 789087abc47c of customer_id has 80% of the rows",
-    "evidence": [],
+    "summary": "key 789087abc47c of customer_id has 80% of the rows", "evidence": [],
     "remedies": [
         {"action": "drop the state", "why": "quick", "command": None, "safe": False},
         {"action": "salt the key", "why": "only splitting the key spreads its rows", "command": None, "safe": True},
     ],
-    "explains": ["falling-behind"],
-    "ruled_out": [{"rule": "slow-sink", "because": "the sink takes 3% of the batch"}],
-}
+    "explains": ["falling-behind"], "ruled_out": [{"rule": "slow-sink", "because": "the sink takes 3% of the batch"}],
+}  # fmt: skip
 DIAGNOSIS = {
-    "query": "daily_counts",
-    "status": "falling_behind",
-    "health": 41,
-    "root_causes": [CAUSE],
-    "findings": [CAUSE],
-}
+    "query": "daily_counts", "status": "falling_behind", "health": 41, "root_causes": [CAUSE], "findings": [CAUSE],
+}  # fmt: skip
 KNOWN = {"version": 1, "queries": [DIAGNOSIS]}  # what its driver answers
 HEALTHY = {"query": "daily_counts", "status": "healthy", "health": 100, "root_causes": [], "findings": []}

@@ -10,13 +10,9 @@ from tests.evidence.recompute.numbers import cores_by_role, median_of, total_of
 from tests.evidence.tape import Batch, Json, Tape
 
 PHASES = {
-    "latest_offset": "latestOffset",
-    "get_batch": "getBatch",
-    "query_planning": "queryPlanning",
-    "wal_commit": "walCommit",
-    "commit_offsets": "commitOffsets",
-    "add_batch": "addBatch",
-}
+    "latest_offset": "latestOffset", "get_batch": "getBatch", "query_planning": "queryPlanning",
+    "wal_commit": "walCommit", "commit_offsets": "commitOffsets", "add_batch": "addBatch",
+}  # fmt: skip
 SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
 READ_STAGES = 8  # a batch with so many may have more of which nothing is known, where it is not told
 

@@ -341,33 +341,13 @@ def a_dead_driver_is_a_word(board: Board) -> Iterator[str]:
 
 
 RULES: tuple[Callable[[Board], Iterator[str]], ...] = (
-    timelines_show_words,
-    marks_are_moments,
-    marks_fit_the_page,
-    unknown_is_grey,
-    emptiness_is_explained,
-    empty_cells_are_short,
-    counts_are_whole,
-    headlines_have_names,
-    tables_are_sorted_and_fit,
-    tables_show_every_label,
-    legends_can_be_read,
-    lines_are_bounded,
-    timelines_have_room,
-    timelines_say_that_there_is_nothing,
-    titles_are_whole,
-    lines_differ,
-    heatmaps_can_be_read,
-    stacks_are_parts_of_a_whole,
-    units_fit,
-    axes_have_a_scale,
-    aggregations_keep_the_application,
-    limits_are_in_sight,
-    series_open_their_page,
-    links_pass_what_is_known,
-    colours_are_fixed,
-    a_dead_driver_is_a_word,
-)
+    timelines_show_words, marks_are_moments, marks_fit_the_page, unknown_is_grey, emptiness_is_explained,
+    empty_cells_are_short, counts_are_whole, headlines_have_names, tables_are_sorted_and_fit, tables_show_every_label,
+    legends_can_be_read, lines_are_bounded, timelines_have_room, timelines_say_that_there_is_nothing, titles_are_whole,
+    lines_differ, heatmaps_can_be_read, stacks_are_parts_of_a_whole, units_fit, axes_have_a_scale,
+    aggregations_keep_the_application, limits_are_in_sight, series_open_their_page, links_pass_what_is_known,
+    colours_are_fixed, a_dead_driver_is_a_word,
+)  # fmt: skip
 
 
 def complaints(board: Board) -> dict[str, list[str]]:

@@ -57,16 +57,10 @@ FAILED = {
     **of("ledgerops_finding", 1.0, instance="old", rule="query-failed", severity="critical"),
     **of("ledgerops_root_cause", 1.0, instance="old", rule="query-failed"),
     **of(
-        "ledgerops_root_cause_info",
-        1.0,
-        instance="old",
-        rule="query-failed",
-        rank="1",
-        severity="critical",
-        summary="The query failed.",
-        action="Read the log.",
+        "ledgerops_root_cause_info", 1.0, instance="old", rule="query-failed", rank="1", severity="critical",
+        summary="The query failed.", action="Read the log.",
     ),
-}
+}  # fmt: skip
 WELL = {
     **NEW_RUNS,
     **of("ledgerops_query_status", 1.0, instance="new", status="healthy"),
