@@ -56,21 +56,9 @@ def main() -> int:
 
 def tell(seen: Counter[str], failed: list[tuple[int, str]], seconds: float, args: argparse.Namespace) -> None:
     print(f"seed {args.seed}, {args.processes} processes, {seconds:.0f} s")
-    for name in (
-        "lines",
-        "verdicts",
-        "refused",
-        "recordings refused",
-        "event logs refused",
-        "documents",
-        "pages",
-        "comparisons",
-    ):
-        print(f"{name:<24} {seen[name]:>10,}")
-    for start in ("case ", "line "):
-        for name, count in sorted(seen.items()):
-            if name.startswith(start):
-                print(f"{name:<24} {count:>10,}")
+    for name, count in sorted(seen.items()):
+        if not name.startswith("rule "):
+            print(f"{name:<24} {count:>10,}")
     spoke = {name.removeprefix("rule ") for name in seen if name.startswith("rule ")}
     silent = [rule.slug for rule in RULES if rule.slug not in spoke]
     print(f"rules that spoke: {len(spoke)} of {len(RULES)}" + (f"; silent: {', '.join(silent)}" if silent else ""))

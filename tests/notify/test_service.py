@@ -1,7 +1,6 @@
 import email
 import json
 import logging
-import socket
 import ssl
 import threading
 import time
@@ -165,12 +164,6 @@ def test_an_end_is_told_once_however_often_it_comes(notify, receiver, number):
     assert [message["resolved"] for message in receiver.got] == [False, True]
 
 
-def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
-    post_each(notify(open_senders([f"{receiver.url}/a", f"{receiver.url}/b"])), webhook())
-
-    assert len(receiver.got) == 2
-
-
 def test_an_end_takes_the_place_of_a_beginning_that_nobody_heard_of(notify, receiver, caplog):
     now = time.time()  # stands still: the next attempt never comes
     receiver.refuse = 1
@@ -220,39 +213,6 @@ def test_a_sender_that_never_delivers_holds_up_no_other(notify, receiver, driver
     assert [message["resolved"] for message in receiver.got] == [False, False, True]
     assert driver.got == []
     assert service.waiting() == 1, "the latest state of the group waits for the one that fails"
-
-
-def test_pages_about_hung_drivers_go_out_together(notify, receiver):
-    """Each of twelve drivers takes the whole deadline of its lookup; one after the other they would take twelve."""
-    drivers = [socket.create_server(("127.0.0.1", 0)) for _ in range(12)]
-    urls = {f"query_{n}": f"http://127.0.0.1:{each.getsockname()[1]}" for n, each in enumerate(drivers)}
-
-    class HungDrivers(Lookup):
-        def diagnose(self, query, job, app=""):
-            return Lookup(exporters=[urls[query]], seconds=5.0).diagnose(query, job, app)
-
-    service = notify(lookup=HungDrivers())
-    began = time.monotonic()
-    for query in urls:
-        post(service, webhook(alert(query=query), groupKey=query))
-    until(lambda: len(receiver.got) == 12, 120, "twelve messages")
-    for each in drivers:
-        each.close()
-
-    assert time.monotonic() - began < 12 * 5.0 / 2
-    assert all("diagnosis: none (" in message["body"] for message in receiver.got)
-
-
-def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver):
-    receiver.refuse = 1
-    first = notify()
-    post(first)
-    until(lambda: receiver.refused, 60, "the refused attempt")
-    first.close()
-
-    notify(clock=lambda: time.time() + 60)
-
-    assert len(sent(receiver)) == 1
 
 
 def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from statistics import median
 
@@ -49,13 +49,9 @@ def _commit_waits(tape: Tape) -> Iterator[list[float]]:
     yield from ([found[tape.name]] if tape.name in found else found.values())
 
 
-def _of_commits(value: Callable[[Sequence[Json]], float]) -> Formula:
-    """Of the newest 5 commits of the query, those that added files."""
-    return lambda tape: value([each for s in tape.tables for each in s["commits"]][-5:])
-
-
-def _files(commits: Sequence[Json]) -> float:
-    return total_of(commits, "files")
+def _commits(tape: Tape) -> Sequence[Json]:
+    """The newest five of the query."""
+    return [each for sample in tape.tables for each in sample["commits"]][-5:]
 
 
 # -- what a source still has
@@ -225,11 +221,6 @@ def _usual(tape: Tape) -> list[Batch]:
     return found if len(found) >= 5 else []
 
 
-def _slower(tape: Tape) -> list[float]:
-    """How much longer the newest batches take for as many rows; nothing without a past."""
-    return [_slowdown(batches, _usual(tape)) for batches in _judged(tape) if _usual(tape)]
-
-
 def _slowdown(batches: Sequence[Batch], usual: Sequence[Batch]) -> float:
     rows, usual_rows = (median_of(batch.rows for batch in some if batch.rows) for some in (batches, usual))
     seconds, usually = (median_of(batch.seconds for batch in some if batch.rows) for some in (batches, usual))
@@ -340,8 +331,8 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "commit_wait_seconds": lambda tape: (waits[-1] for waits in _commit_waits(tape)),
     "commit_wait_growth_seconds": lambda tape: (grown for waits in _commit_waits(tape) for grown in growths(waits)),
-    "files_per_commit": _of_commits(lambda commits: _files(commits) / sum(each["files"] > 0 for each in commits)),
-    "bytes_per_file": _of_commits(lambda commits: total_of(commits, "bytes") / _files(commits)),
+    "files_per_commit": lambda tape: total_of(_commits(tape), "files") / sum(c["files"] > 0 for c in _commits(tape)),
+    "bytes_per_file": lambda tape: total_of(_commits(tape), "bytes") / total_of(_commits(tape), "files"),
     "uncheckpointed_versions": lambda tape: float(tape.tables[-1]["head"] - (tape.tables[-1]["checkpoint"] or -1)),
     # what a source still has
     "offsets_lost": _lost,
@@ -370,7 +361,7 @@ FORMULAS: Mapping[str, Formula] = {
     "usual_neighbour_cores": _neighbour_before,
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),
-    "slowdown_at_equal_rows": _slower,
+    "slowdown_at_equal_rows": lambda tape: [_slowdown(batches, _usual(tape)) for batches in _judged(tape)],
     "stretch_by_other_queries": _stretch,
     "stretch_by_other_processes": _stretch,
     "stretch_by_cpu_limit": _stretch_by_limit,

@@ -223,12 +223,6 @@ def _moves(tape: Tape, key: str) -> list[Batch]:
     return found
 
 
-def _still(tape: Tape) -> Given:
-    """Since when the watermark stands: since it last moved, was first seen, or since the run began without it."""
-    moves = _moves(tape, "watermark")
-    return (tape.run[-1].start - batch.start for batch in [*moves[-1:], *moves[:1], *tape.run[:1]])
-
-
 def _rows_meanwhile(tape: Tape) -> Iterator[float]:
     """After the batch in which a time last moved, was first seen, or in which the remembered run begins."""
     known = [*_moves(tape, "watermark")[-1:], *_moves(tape, "max")[-1:], *_moves(tape, "max")[:1], tape.run[0]]
@@ -403,7 +397,9 @@ FORMULAS: Mapping[str, Formula] = {
     "watermark_ahead_of_rows_seconds": _watermark_ahead,
     "watermark_ahead_of_clock_seconds": lambda tape: tape.run[-1].event["watermark"] - tape.run[-1].end,
     "event_time_ahead_of_clock_seconds": lambda tape: _jump(tape).event["max"] - _jump(tape).end,
-    "watermark_still_seconds": _still,
+    "watermark_still_seconds": lambda tape: (  # since it last moved, or since the run began without it
+        tape.run[-1].start - batch.start for batch in [*_moves(tape, "watermark")[-1:], *tape.run[:1]]
+    ),
     "watermark_usually_still_seconds": lambda tape: max(
         later.start - batch.start for batch, later in pairwise(_moves(tape, "watermark"))
     ),

@@ -20,9 +20,6 @@ def of(name, value, **labels):
     return {(name, tuple(sorted({"query": "q", **labels}.items()))): value}
 
 
-NEW_RUNS = of(ACTIVE, 1.0, instance="new")
-
-
 RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)
 AWAY_NOW = of(ACTIVE, 0.0)
 
@@ -62,7 +59,7 @@ FAILED = {
     ),
 }  # fmt: skip
 WELL = {
-    **NEW_RUNS,
+    **of(ACTIVE, 1.0, instance="new"),
     **of("ledgerops_query_status", 1.0, instance="new", status="healthy"),
     **of("ledgerops_health_score", 100.0, instance="new"),
 }
@@ -75,21 +72,18 @@ def number(expression):
     return 3 if 'severity="critical"' in expression else 1
 
 
+def failure(expression):
+    """What says in a panel that a query failed: of a status its number; all others are there or not."""
+    known = re.sub(r" or on \([^)]*\) label_replace.*", "", expression)  # without words for drivers that are silent
+    return f"({known}) == {number(known)}"
+
+
 FAILURE = {
-    # without the words for a query whose driver stopped answering
-    re.sub(r" or on \([^)]*\) label_replace.*", "", expression): f"{page.uid}: {panel.title}"
+    failure(expression): f"{page.uid}: {panel.title}"
     for page, panel in PANELS
-    if panel.title.startswith(
-        ("Status over time", "Findings over time", "Root causes", "Verdict", "Queries, worst first")
-    )
+    if panel.title.startswith(("Status over time", "Findings over time", "Root causes", "Queries, worst first"))
     for expression in asked(panel)
     if re.search("query_status|ledgerops_finding|root_cause_info", expression)
-}
-FAILURE = {
-    # a status is a number, and that of a failure is asked for; all others are there or not
-    f"({expression}) == {number(expression)}": title
-    for expression, title in FAILURE.items()
-    if not title.endswith("Verdict")
 }
 
 

@@ -7,12 +7,11 @@ from importlib import metadata
 import pytest
 from grafana_foundation_sdk.cog import plugins
 
-from ledgerops.mixin.dashboards.build import page_json
 from ledgerops.mixin.dashboards.layout import LOAD_MARKS
 from ledgerops.mixin.dashboards.model import BAD, GOOD, UNKNOWN, WARN
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.sdk import encoded, models
-from tests.mixin.dashboards.lint import panels
+from tests.mixin.dashboards.lint import columns, panels
 from tests.mixin.dashboards.test_contract import RECORDED, family
 from tests.paths import ROOT
 
@@ -32,12 +31,6 @@ def expressions(board):
 def selectors(expression):
     """(name, matchers) of each selector."""
     return re.findall(r"\b([a-zA-Z_:][\w:]*)\{([^}]*)\}", expression)
-
-
-def test_the_files_are_those_that_the_pages_make():
-    assert {page.uid: page_json(page) for page in PAGES} == {
-        page.uid: (FOLDER / f"{page.uid}.json").read_text() for page in PAGES
-    }
 
 
 def test_variables_are_named_labelled_and_reloaded(board):
@@ -76,13 +69,10 @@ def test_ids_and_references_are_unique_and_nothing_overlaps(board):
     assert len(set(ids)) == len(ids)
     taken = set()
     for panel in everything:
-        place = panel["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(place.get("x", 0), place.get("x", 0) + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        }
-        assert place.get("x", 0) + place["w"] <= 24 and not cells & taken, panel["title"]
+        place = {"x": 0, **panel["gridPos"]}
+        across, down = range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
+        cells = {(x, y) for x in across for y in down}
+        assert across.stop <= 24 and not cells & taken, panel["title"]
         taken |= cells
     for panel in panels(board):
         references = [target["refId"] for target in panel["targets"]]
@@ -172,11 +162,10 @@ def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
     [dropdown] = board["links"]
     assert dropdown["includeVars"] and dropdown["keepTime"] and dropdown["asDropdown"] and "placement" not in dropdown
     for panel in panels(board):
-        for link in panel["fieldConfig"]["defaults"].get("links", ()):
+        found = [*panel["fieldConfig"]["defaults"].get("links", ())]
+        found += [link for column in columns(panel).values() for link in column.get("links", ())]
+        for link in found:
             leads_to_a_page(link)
-        for override in panel["fieldConfig"].get("overrides", ()):
-            for link in (link for each in override["properties"] if each["id"] == "links" for link in each["value"]):
-                leads_to_a_page(link)
 
 
 def test_alerts_and_restarts_are_marked_and_drills_and_load_plans_where_load_is_tested(board):

@@ -26,20 +26,24 @@ def test_severities_are_numbered_from_the_least_and_are_all_there():
 
 def test_a_query_has_the_number_of_its_status_and_no_other(tmp_path):
     names = [name for name, _ in STATUSES if name not in DERIVED]
-    page = {
-        ("ledgerops_query_status", (("query", name), ("status", each))): float(name == each)
-        for name in names
-        for each in names
-    }
-    everybody, chosen = 'query=~".+"', {name: f'query="{name}"' for name in names}
+    pairs = [(name, each) for name in names for each in names]
+    page = {("ledgerops_query_status", (("query", q), ("status", each))): float(q == each) for q, each in pairs}
     asked = {
-        f"({filled(status()).replace(everybody, chosen[name])}) {sign} {NUMBERS[name]}": (name, sign)
+        f"({filled(status(), query=name)}) {sign} {NUMBERS[name]}": (name, sign)
         for name in names
         for sign in ("==", "!=")
     }
 
     found = {asked[each] for each in evaluated(tmp_path, [page] * 5, asked)}
     assert found == {(name, "==") for name in names}
+
+
+def at_the_end(folder, pages, every=SCRAPE, **more):
+    """Statuses at the last scrape: a query that was lost was healthy before, and in the end all series are stale."""
+    step = duration(every)
+    last = f"[{step}:{step}] @ end() offset {step}"
+    asked = {f"last_over_time(({filled(status())}){last}) == {n}": name for n, (name, _) in enumerate(STATUSES)}
+    return {asked[each] for each in evaluated(folder, pages, asked, every=every, **more)}
 
 
 def a_query(status, **more):
@@ -70,14 +74,7 @@ def finding_of(severity):
     ],
 )
 def test_what_a_driver_does_not_say_is_a_status_too(tmp_path, pages, expected):
-    numbers = range(len(STATUSES))
-    # of the last scrape only: a query that was lost was healthy before, and at the end of the test all series are stale
-    step = duration(SCRAPE)
-    last = f"[{step}:{step}] @ end() offset {step}"
-    asked = {f"last_over_time(({filled(status())}){last}) == {number}": number for number in numbers}
-
-    found = evaluated(tmp_path, pages, asked)
-    assert {STATUSES[asked[each]][0] for each in found} == ({expected} - {None})
+    assert at_the_end(tmp_path, pages) == ({expected} - {None})
 
 
 MINUTE = 60.0
@@ -110,9 +107,6 @@ HERE, THERE = of_application("here", a_query("healthy")), of_application("there"
     ],
 )  # fmt: skip
 def test_a_query_is_lost_for_as_long_as_its_driver_is_remembered(tmp_path, pages, expected):
-    numbers, step = range(len(STATUSES)), duration(MINUTE)
-    at_the_end = f"[{step}:{step}] @ end() offset {step}"
-    asked = {f"last_over_time(({filled(status())}){at_the_end}) == {number}": number for number in numbers}
+    site = Site(scrape_seconds=MINUTE, evaluation_seconds=MINUTE)
 
-    found = evaluated(tmp_path, pages, asked, every=MINUTE, site=Site(scrape_seconds=MINUTE, evaluation_seconds=MINUTE))
-    assert {STATUSES[asked[each]][0] for each in found} == expected
+    assert at_the_end(tmp_path, pages, every=MINUTE, site=site) == expected
