@@ -88,7 +88,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _by_stages(view: QueryView) -> dict[str, int]:
     """How often the only source is read, where Spark does not tell it by offsets, by the newest batches with tasks."""
-    if len(view.sources) != 1:
+    if len(view.sources) != 1 or not view.history.tasks:
         return {}
     with_rows = (batch for batch in reversed(view.batches[-LOOKBACK_BATCHES:]) if batch.rows > 0)
     known = ((batch, view.history.tasks_of(batch)) for batch in with_rows)
