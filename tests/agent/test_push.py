@@ -248,7 +248,7 @@ def test_a_slow_receiver_holds_no_thread_and_no_close(slow_receiver, pushing, mo
     monkeypatch.setattr(otlp_receiver, "REQUEST_SECONDS", 0.3)
     pusher, stats = pushing(slow_receiver, otlp_interval=0.01)
     until(lambda: stats.not_exported["metrics", "unreachable"] >= 3)
-    assert waiting() <= 1
+    until(lambda: waiting() <= 1)  # the one before may still be ending
 
     began = time.monotonic()
     pusher.close()
