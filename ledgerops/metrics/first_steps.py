@@ -235,6 +235,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "find out why {input} sends nothing new; have its producer send a heartbeat row",
             words={"input": "one input of the query"},
         ),
+        "branch": FirstStep(
+            "compare the newest event time of each input with the clock: one stands, or a filter drops its rows",
+            "every source sends rows",
+        ),
         "clock": FirstStep(
             "compare the event time of new rows with the clock: check the producers' clock and the column",
             "event time stands",

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
 from ledgerops.diagnosis.facts.dropped import dropped
-from ledgerops.diagnosis.facts.silent_input import Silent, silent_input
+from ledgerops.diagnosis.facts.silent_input import UNNAMED, Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -71,18 +71,15 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     stands = "there has been no watermark" if found.never else "the watermark has not advanced"
     name = f"{silent.name}{silent.alias}"
+    context = "branch" if silent.name == UNNAMED else GENERAL
+    minimum = "the watermark of the query is the lowest of its inputs' watermarks"
     return Finding(
         f"{stands} for {duration(found.seconds)} while {counted(found.rows, 'row')} arrived: "
         f"{name}{silent.words} {'keeps it from starting' if found.never else 'stops it'}{grows}",
         Component(silent.kind, silent.name, f"has the lowest watermark{silent.alias}"),
         tuple(_evidence(found, silent)),
         (
-            first_step(
-                "watermark-stalled",
-                GENERAL,
-                "the watermark of the query is the lowest of its inputs' watermarks",
-                input=name,
-            ),
+            first_step("watermark-stalled", context, minimum, input=name),
             Remedy(
                 "restart the query with the policy max, if results without that input are better than none",
                 "late rows of the silent input are then dropped",

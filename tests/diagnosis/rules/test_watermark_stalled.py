@@ -127,6 +127,7 @@ def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
         "one input of the query (the watermarks are on event_time, opened), which passes on no newer rows"
         in finding.summary
     )
+    assert "compare the newest event time of each input" in finding.remedies[0].action
 
 
 def test_rows_that_do_not_go_on_in_event_time_stall_nothing(history):
