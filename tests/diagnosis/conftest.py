@@ -15,7 +15,6 @@ from ledgerops.model.records import (
     ExecutorShare,
     Host,
     Plan,
-    Progress,
     Running,
     SourceProgress,
     StageSummary,
@@ -24,10 +23,12 @@ from ledgerops.model.records import (
 )
 from ledgerops.model.sources import kind_of
 from ledgerops.signals.query_view import QueryView
+from tests.build import batch, operator
 
 START = 1_790_000_000.0  # a round instant in 2026
 TOPIC = "transactions"
 MakeView = Callable[..., QueryView]
+Stages = Sequence[StageSummary]
 
 
 def stage(
@@ -43,56 +44,34 @@ def stage(
     spill: int = 0,
     failed: tuple[int, float, str | None] = (0, 0.0, None),
     ready: float | None = None,
-) -> Mapping[str, Any]:
+) -> StageSummary:
     """A stage by what each of its tasks read and took; `began` seconds into add_batch, and `ready` where it is known
     when its tasks could have begun; `cpu` a share of run time, `executors` the tasks and run seconds of each, `gc` a
     share of run time, `spill` in bytes, `failed` the attempts that failed, their seconds and the exception."""
-    return {
-        "name": name,
-        "records": records,
-        "seconds": seconds,
-        "shuffle": shuffle,
-        "began": began,
-        "wall": max(seconds) if wall is None else wall,
-        "cpu": cpu,
-        "gc": gc,
-        "spill": spill,
-        "failed": failed,
-        "ready": ready,
-        "executors": executors or {"driver": (len(records), sum(seconds))},
-    }
-
-
-def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> StageSummary:
-    records, seconds = sorted(what["records"]), sorted(what["seconds"])
-    began = add_batch_began + what["began"]
+    records, seconds = sorted(records), sorted(seconds)
+    tasks, rows, run = len(records), sum(records), sum(seconds)
+    shares = executors or {"driver": (tasks, run)}
     return StageSummary(
-        stage_id=number,
-        name=what["name"],
-        tasks=len(records),
-        failed_tasks=what["failed"][0],
-        failed_seconds=what["failed"][1],
-        failure=what["failed"][2],
-        submitted=None if what["ready"] is None else add_batch_began + what["ready"],
-        started=began,
-        ended=began + what["wall"],
-        run_seconds=sum(seconds),
-        cpu_seconds=sum(seconds) * what["cpu"],
-        gc_seconds=sum(seconds) * what["gc"],
-        seconds_median=seconds[len(seconds) // 2],
-        seconds_max=seconds[-1],
-        records=int(sum(records)),
-        records_median=records[len(records) // 2],
-        records_max=records[-1],
-        reads_shuffle=what["shuffle"],
-        input_bytes=0,
-        shuffle_read_bytes=0,
-        shuffle_write_bytes=0,
-        spill_bytes=what["spill"],
-        executors={
-            name: ExecutorShare(tasks, took, int(sum(records) * tasks / len(records)))
-            for name, (tasks, took) in what["executors"].items()
-        },
+        stage_id=0, name=name, tasks=tasks, failed_tasks=failed[0], failed_seconds=failed[1], failure=failed[2],
+        submitted=ready, started=began, ended=began + (seconds[-1] if wall is None else wall), run_seconds=run,
+        cpu_seconds=run * cpu, gc_seconds=run * gc, seconds_median=seconds[len(seconds) // 2], seconds_max=seconds[-1],
+        records=int(rows), records_median=records[tasks // 2], records_max=records[-1], reads_shuffle=shuffle,
+        input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0, spill_bytes=spill,
+        executors={each: ExecutorShare(ran, took, int(rows * ran / tasks)) for each, (ran, took) in shares.items()},
+    )  # fmt: skip
+
+
+def placed(stages: Stages, begun: float) -> tuple[StageSummary, ...]:
+    """The stages of an add_batch that has begun at this instant."""
+    return tuple(
+        replace(
+            each,
+            stage_id=number,
+            submitted=None if each.submitted is None else begun + each.submitted,
+            started=begun + (each.started or 0.0),
+            ended=begun + (each.ended or 0.0),
+        )
+        for number, each in enumerate(stages)
     )
 
 
@@ -109,24 +88,25 @@ def history() -> MakeView:
     """Batches of one query, each beginning when its trigger is due (at multiples of the interval, as Spark's are) or,
     where that is over, when the one before it has ended.
 
-    Sequences have one entry a batch; `seconds` is the batch duration, `backlog` what is left (one number, or one a
-    partition), `heads` rows that arrive in each partition during the batch before. `warm` quiet batches come before,
-    so that a case begins with a query that has settled; `warm_stages` are the stages of each of these. `python` is the
-    time in Python workers of every batch with stages, `gc` what each executor collected in the last 20 s, `source` how
-    Spark describes the source.
+    Sequences have one entry a batch; `phases`, `stages` and `operators` may also be those of every batch. `seconds` is
+    the batch duration, a second each where only the `operators` of each batch are told; `backlog` what is left (one
+    number, or one a partition), `heads` rows that arrive in each partition during the batch before. `warm` quiet
+    batches come before, so that a case begins with a query that has settled; `warm_stages` are the stages of each of
+    these. `python` is the time in Python workers of every batch with stages, `gc` what each executor collected in the
+    last 20 s, `source` how Spark describes the source.
     """
 
     def make(
-        seconds: Sequence[float] = (),
+        seconds: Sequence[float] | None = None,
         rows: Sequence[int] | int = 1000,
         backlog: Sequence[int | Sequence[int]] | None = None,
         read: Sequence[Sequence[int]] | None = None,
         interval: float | None = 2.0,
-        phases: Sequence[Mapping[str, float]] | None = None,
-        stages: Sequence[Sequence[Mapping[str, Any]]] | None = None,
-        warm_stages: Sequence[Mapping[str, Any]] | None = None,
+        phases: Sequence[Mapping[str, float]] | Mapping[str, float] | None = None,
+        stages: Sequence[Stages | None] | Stages | None = None,
+        warm_stages: Stages | None = None,
         python: float | None = None,
-        operators: Sequence[Mapping[str, Any]] | None = None,
+        operators: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         observed: Sequence[Mapping[str, Any]] | None = None,
         watermark: Sequence[float | None] | None = None,
         event_time_max: Sequence[float | None] | None = None,
@@ -150,6 +130,8 @@ def history() -> MakeView:
         past.start(START, "id-1", "run-1")
         told_plan = {"trigger": "processing_time", "trigger_interval": interval} | dict(plan or {})
         past.plan = Plan("run-1", **told_plan)
+        if seconds is None:
+            seconds = [1.0] * len(operators or ())
         count = len(seconds)
         each_rows = [rows] * count if isinstance(rows, int) else list(rows)
         partitions = len(read[0]) if read else 1
@@ -175,32 +157,18 @@ def history() -> MakeView:
                 latest={(TOPIC, str(p)): consumed[p] + lefts[p] for p in range(partitions)},
                 metrics={},
             )
-            told = None if quiet or operators is None else operators[index]
-            state = () if told is None else (_operator(told),)
-            batch = Progress(
-                query=past.query,
-                query_id="id-1",
-                run_id="run-1",
-                batch_id=number,
-                started=at,
-                duration=took,
-                rows=sum(reads),
-                phases={"add_batch": took * 0.8} if quiet or phases is None else phases[index],
-                sources=(read_now,),
-                operators=state,
-                sink="Parquet",
-                output_rows=None,
+            told = None if quiet else _of_batch(operators, index)
+            past.add(batch(
+                number, started=at, duration=took, rows=sum(reads), sources=(read_now,), sink="Parquet",
+                phases={"add_batch": took * 0.8} if quiet or phases is None else _of_batch(phases, index),
+                operators=() if told is None else (_operator(told),), output_rows=None,
                 watermark=None if quiet or watermark is None else watermark[index],
-                event_time_min=None,
-                event_time_avg=None,
                 event_time_max=None if quiet or event_time_max is None else event_time_max[index],
                 observed={} if quiet or observed is None else {"ledgerops": observed[index]},
-            )
-            past.add(batch)
-            ran = warm_stages if quiet else None if stages is None else stages[index]
+            ))  # fmt: skip
+            ran = warm_stages if quiet else _of_batch(stages, index)
             if ran is not None:
-                summary = tuple(_stage(place, what, at + 0.1) for place, what in enumerate(ran))
-                past.add_tasks(TaskSummary("run-1", number, summary, python))
+                past.add_tasks(TaskSummary("run-1", number, placed(ran, at + 0.1), python))
             due = at if not interval else began + interval * (1 + floor((at - began) / interval + 1e-6))
             at = max(at + took, due)
         now = (past.last_progress or START) + quiet_for
@@ -217,22 +185,15 @@ def history() -> MakeView:
     return make
 
 
+def _of_batch(told: Any, index: int) -> Any:
+    """What is told of a batch: the same of all, or an entry for each."""
+    same = not isinstance(told, Sequence) or (told and isinstance(told[0], StageSummary))
+    return told if same else told[index]
+
+
 def _operator(told: Mapping[str, Any]) -> StateOperator:
-    values: dict[str, Any] = {
-        "name": "stateStoreSave",
-        "rows": 0,
-        "updated": 0,
-        "removed": 0,
-        "update_seconds": 0.0,
-        "removal_seconds": 0.0,
-        "commit_seconds": 0.0,
-        "memory_bytes": 0,
-        "dropped_rows": 0,
-        "shuffle_partitions": 2,
-        "custom": {},
-        "snapshot_versions": {},
-    }
-    return StateOperator(**(values | dict(told)))
+    nothing = {"rows": 0, "updated": 0, "update_seconds": 0.0, "commit_seconds": 0.0, "memory_bytes": 0}
+    return operator(**(nothing | dict(told)))
 
 
 def _host(at: float, cores: int | Mapping[str, int], gc: float) -> Host:

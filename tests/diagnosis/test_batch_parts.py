@@ -427,13 +427,7 @@ def test_the_parts_of_every_recorded_batch_add_up_to_it():
     assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
 
 
-@pytest.mark.parametrize(
-    "logs",
-    [
-        pytest.param("eventlogs/*/eventlog_v2_*"),
-        pytest.param("applications/*/log/*"),
-    ],
-)
+@pytest.mark.parametrize("logs", [pytest.param("eventlogs/*/eventlog_v2_*"), pytest.param("applications/*/log/*")])
 def test_the_parts_of_every_batch_of_unseen_applications_add_up_to_it(data_dir, logs):
     places = sorted(data_dir.glob(logs))
     if not places:

@@ -189,12 +189,7 @@ def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
     [
         pytest.param(CAUSE, {"now": QUICK}, "0.10 s of 4.0 s (2%)", id="its number"),
         pytest.param(CAUSE, {}, None, id="it takes too much to be ruled out"),
-        pytest.param(
-            replace(CAUSE, holds=lambda view, found: False),
-            {},
-            None,
-            id="a large number rules nothing out",
-        ),
+        pytest.param(replace(CAUSE, holds=lambda view, found: False), {}, None, id="a large number rules nothing out"),
         pytest.param(CAUSE, {"now": {"add_batch": 4}}, None, id="not measured"),
         pytest.param(CAUSE, {"count": 0}, None, id="no batch yet"),
         pytest.param(replace(CAUSE, parts=("wal_commit", "gc")), {"now": QUICK}, None, id="tasks were not read"),

@@ -39,11 +39,7 @@ def growing(count, factor, first=4.0):
         pytest.param(
             {"warm": 0, "seconds": [1.9] * 12, "backlog": [2000 * n for n in range(12)]}, "behind", id="rows are left"
         ),
-        pytest.param(
-            {"warm": 0, "seconds": [2.0, 26.0], "running": 3.0},
-            "overrun",
-            id="the next has only begun",
-        ),
+        pytest.param({"warm": 0, "seconds": [2.0, 26.0], "running": 3.0}, "overrun", id="the next has only begun"),
         pytest.param({"seconds": [7.9, 0.3, 0.3, 0.3] * 5}, "overrun", id="one of four is far over"),
         pytest.param({"seconds": [3.0, 1.0, 3.0] * 6}, "overrun", id="each third one is made up for by half"),
         pytest.param(TURNS, "overrun", id="in turns, by a third"),

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledgerops.model.history import History
-from ledgerops.model.records import Executor, Host, Observer, Plan, Process, Progress, TaskSummary
+from ledgerops.model.records import Executor, Host, Observer, Plan, Process, StageSummary, TaskSummary
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.conftest import _stage, stage
+from tests.build import batch
+from tests.diagnosis.conftest import placed, stage
 
 EVERY = 2.0  # seconds between two looks at the machine
 OBSERVED = 5.0  # and at the observer
@@ -56,8 +57,8 @@ def neighbour(
     view: QueryView,
     heavy_since: float | None,
     name: str = "hog",
-    light: Mapping[str, Any] | None = None,
-    heavy: Mapping[str, Any] | None = None,
+    light: StageSummary | None = None,
+    heavy: StageSummary | None = None,
     began: float = 0.0,
 ) -> History:
     """A query that runs from `began` seconds after the view's on; from `heavy_since` seconds before now its stages are
@@ -69,15 +70,14 @@ def neighbour(
     other.plan = Plan(f"run-{name}", trigger="processing_time", trigger_interval=2.0)
     for number in range(1000):
         what = heavy if heavy_since is not None and at >= view.now - heavy_since else light
-        took = what["wall"] + 0.2
+        took = (what.ended or 0.0) - (what.started or 0.0) + 0.2
         if at + took > view.now:
             break
-        batch = Progress(
-            name, "id-2", f"run-{name}", number, at, took, 1000, {"add_batch": took - 0.1}, (), (), "Noop", None, None,
-            None, None, None, {},
-        )  # fmt: skip
-        other.add(batch)
-        other.add_tasks(TaskSummary(f"run-{name}", number, (_stage(0, what, at + 0.1),)))
+        other.add(batch(
+            number, query=name, query_id="id-2", run_id=f"run-{name}", started=at, duration=took, rows=1000,
+            phases={"add_batch": took - 0.1}, sources=(), sink="Noop", output_rows=None,
+        ))  # fmt: skip
+        other.add_tasks(TaskSummary(f"run-{name}", number, placed([what], at + 0.1)))
         at += max(2.0, took)
     return other
 

@@ -30,9 +30,7 @@ def run(seconds: float, step: float = 2.0, query: str = "debit_credit_pairs", **
             begin = heads[topic]
             heads[topic] += 10 if flows(at) else 0
             partition = (topic, "0")
-            read.append(
-                source(heads[topic] - begin, {partition: begin}, {partition: heads[topic]}, name=topic),
-            )
+            read.append(source(heads[topic] - begin, {partition: begin}, {partition: heads[topic]}, name=topic))
         rows = sum(each.rows for each in read)
         past.add(batch(number, started=T0 + at, query=query, sources=tuple(read), rows=rows))
     return past

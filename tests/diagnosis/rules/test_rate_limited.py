@@ -47,15 +47,9 @@ FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
             0.55, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.55)], id="tasks take all of it"
         ),
         pytest.param(
-            0.6,
-            [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.3)],
-            id="a commit after the tasks",
+            0.6, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.3)], id="a commit after the tasks"
         ),
-        pytest.param(
-            0.6,
-            None,
-            id="tasks unknown",
-        ),
+        pytest.param(0.6, None, id="tasks unknown"),
     ],
 )
 def test_a_small_cap_on_batches_that_run_back_to_back_is_the_first_cause_with_a_number(history, add_batch, stages):

@@ -92,11 +92,7 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
             id="a bounded set of keys",
         ),
         pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 40,
-                "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0}),
-            },
+            {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0})},
             id="off the heap, with gigabytes of room",
         ),
         pytest.param(
