@@ -88,12 +88,12 @@ def history() -> MakeView:
     """Batches of one query, each beginning when its trigger is due (at multiples of the interval, as Spark's are) or,
     where that is over, when the one before it has ended.
 
-    Sequences have one entry a batch; `phases`, `stages` and `operators` may also be those of every batch. `seconds` is
-    the batch duration, a second each where only the `operators` of each batch are told; `backlog` what is left (one
-    number, or one a partition), `heads` rows that arrive in each partition during the batch before. `warm` quiet
-    batches come before, so that a case begins with a query that has settled; `warm_stages` are the stages of each of
-    these. `python` is the time in Python workers of every batch with stages, `gc` what each executor collected in the
-    last 20 s, `source` how Spark describes the source.
+    Sequences have one entry a batch; `phases`, `stages`, `operators` and `observed` may also be those of every batch.
+    `seconds` is the batch duration, a second each where only the `operators` of each batch are told; `backlog` what is
+    left (one number, or one a partition), `read` the rows of each partition. `warm` quiet batches come before, so that
+    a case begins with a query that has settled; `warm_stages` are the stages of each of these. `python` is the time in
+    Python workers of every batch with stages, `gc` what each executor collected in the last 20 s, `source` how Spark
+    describes the source.
     """
 
     def make(
@@ -107,7 +107,7 @@ def history() -> MakeView:
         warm_stages: Stages | None = None,
         python: float | None = None,
         operators: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
-        observed: Sequence[Mapping[str, Any]] | None = None,
+        observed: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         watermark: Sequence[float | None] | None = None,
         event_time_max: Sequence[float | None] | None = None,
         plan: Mapping[str, Any] | None = None,
@@ -164,7 +164,7 @@ def history() -> MakeView:
                 operators=() if told is None else (_operator(told),), output_rows=None,
                 watermark=None if quiet or watermark is None else watermark[index],
                 event_time_max=None if quiet or event_time_max is None else event_time_max[index],
-                observed={} if quiet or observed is None else {"ledgerops": observed[index]},
+                observed={} if quiet or observed is None else {"ledgerops": _of_batch(observed, index)},
             ))  # fmt: skip
             ran = warm_stages if quiet else _of_batch(stages, index)
             if ran is not None:
@@ -187,7 +187,7 @@ def history() -> MakeView:
 
 def _of_batch(told: Any, index: int) -> Any:
     """What is told of a batch: the same of all, or an entry for each."""
-    same = not isinstance(told, Sequence) or (told and isinstance(told[0], StageSummary))
+    same = not isinstance(told, Sequence) or not told or isinstance(told[0], StageSummary)
     return told if same else told[index]
 
 

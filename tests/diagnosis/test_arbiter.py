@@ -10,6 +10,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.harm import Harm
 from ledgerops.model.finding import Component, Finding
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 CAUSE_SLUGS = {cause.slug for cause in CAUSES}
 
@@ -27,30 +28,24 @@ def standing(ratio, *findings):
 OVERLOAD = found("input-overload", 0.1)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "share", "so"),
-    [
-        pytest.param(1.2, 0.2, "without that the query would keep up", id="it ends a small harm"),
-        pytest.param(5.0, 0.4, "that is worth removing first", id="it is a third of a batch"),
-    ],
+@cases(
+    "ratio, share, so",
+    ("it ends a small harm", 1.2, 0.2, "without that the query would keep up"),
+    ("it is a third of a batch", 5.0, 0.4, "that is worth removing first"),
 )
 def test_a_cause_that_saves_enough_stands_in_place_of_the_load(ratio, share, so):
     rules, left_out = standing(ratio, OVERLOAD, found("slow-sink", share))
-
     assert rules == ["slow-sink"]
     assert left_out["input-overload"] == f"slow-sink takes {10 * share:.1f} s of a batch, and {so}"
 
 
-@pytest.mark.parametrize(
-    ("ratio", "share"),
-    [
-        pytest.param(2.0, 0.2, id="the query could not keep up without it either"),
-        pytest.param(1.06, 0.05, id="within the noise of a few batches"),
-    ],
+@cases(
+    "ratio, share",
+    ("the query could not keep up without it either", 2.0, 0.2),
+    ("within the noise of a few batches", 1.06, 0.05),
 )
 def test_a_small_saving_leaves_the_load_the_cause(ratio, share):
     kept, _ = arbitrate([OVERLOAD, found("slow-sink", share)], Harm("behind", ratio, 0.0))
-
     assert [(each.rule, each.share) for each in kept] == [("input-overload", 1 - share), ("slow-sink", share)]
 
 
@@ -65,7 +60,7 @@ def test_that_batches_are_long_is_said_only_where_nothing_else_is():
 
 def test_the_saving_is_a_number_of_the_verdict(history):
     waits = [stage(seconds=[0.1, 0.1], wall=0.1)]
-    view = history(seconds=[5.0] * 8, phases=[{"add_batch": 4.9}] * 8, stages=[waits] * 8, warm_stages=waits)
+    view = history(seconds=[5.0] * 8, phases={"add_batch": 4.9}, stages=waits, warm_stages=waits)
     [root] = Diagnoser()(view).root_causes
 
     assert root.rule == "slow-sink"

@@ -19,6 +19,7 @@ from ledgerops.runtime.replay import Replay
 from tests.build import T0, batch, operator, source
 from tests.drills.saved import NAMES, recording
 from tests.paths import RECORDED
+from tests.tables import cases
 
 MICROSECOND = 1e-6
 TWO, UNKNOWN = Facts({"driver": 2}), Facts({})
@@ -86,24 +87,22 @@ def test_every_second_is_shared_out_like_the_run_time_of_the_tasks():
     }
 
 
-@pytest.mark.parametrize(
-    ("stages", "expected"),
-    [
-        pytest.param(
-            [stage(0.5, 1.5, 2.0), stage(2.0, 3.0, 2.0)],
-            {"driver_before": 0.5, "driver_between": 0.5, "after_tasks": 1.0},
-            id="before, between and after two stages",
-        ),
-        pytest.param(
-            [stage(0.5, 2.5, 2.0), stage(0.5, 2.5, 2.0)],
-            {"driver_before": 0.5, "after_tasks": 1.5},
-            id="stages side by side count once",
-        ),
-        pytest.param([stage(-9.0, -5.0, 2.0)], {}, id="a clock that is behind: the stages ended before it began"),
-        pytest.param([stage(9.0, 10.0, 2.0)], {"driver_before": 3.0}, id="a clock that is ahead"),
-        pytest.param([stage(-1.0, 9.0, 8.0)], {}, id="a stage that is longer than add_batch"),
-        pytest.param([stage(1.0, 1.0, 0.0)], {"driver_before": 1.0, "after_tasks": 3.0}, id="a stage of no time"),
-    ],
+@cases(
+    "stages, expected",
+    (
+        "before, between and after two stages",
+        [stage(0.5, 1.5, 2.0), stage(2.0, 3.0, 2.0)],
+        {"driver_before": 0.5, "driver_between": 0.5, "after_tasks": 1.0},
+    ),
+    (
+        "stages side by side count once",
+        [stage(0.5, 2.5, 2.0), stage(0.5, 2.5, 2.0)],
+        {"driver_before": 0.5, "after_tasks": 1.5},
+    ),
+    ("a clock that is behind: the stages ended before it began", [stage(-9.0, -5.0, 2.0)], {}),
+    ("a clock that is ahead", [stage(9.0, 10.0, 2.0)], {"driver_before": 3.0}),
+    ("a stage that is longer than add_batch", [stage(-1.0, 9.0, 8.0)], {}),
+    ("a stage of no time", [stage(1.0, 1.0, 0.0)], {"driver_before": 1.0, "after_tasks": 3.0}),
 )
 def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, expected):
     found = parts(tasks(*stages))
@@ -114,19 +113,17 @@ def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, expected):
     assert busy is not None and sum(driver.values()) == pytest.approx(4.0 - min(4.0, busy.seconds))
 
 
-@pytest.mark.parametrize(
-    ("stages", "expected"),
-    [
-        pytest.param([stage(2.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 0.1, "slot_wait": 2.4}, id="one"),
-        pytest.param(
-            [stage(1.5, 2.0, 1.0, submitted=T0 + 0.2), stage(3.5, 4.0, 1.0, submitted=T0 + 2.1)],
-            {"driver_before": 0.2, "driver_between": 0.1, "slot_wait": 2.7},
-            id="before the first stage and between two",
-        ),
-        pytest.param([stage(2.5, 3.5, 2.0, submitted=T0 + 2.4)], {"driver_before": 2.5}, id="the driver was busy"),
-        pytest.param([stage(1.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 1.5}, id="for less than half"),
-        pytest.param([stage(2.5, 3.5, 2.0)], {"driver_before": 2.5}, id="not known"),
-    ],
+@cases(
+    "stages, expected",
+    ("one", [stage(2.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 0.1, "slot_wait": 2.4}),
+    (
+        "before the first stage and between two",
+        [stage(1.5, 2.0, 1.0, submitted=T0 + 0.2), stage(3.5, 4.0, 1.0, submitted=T0 + 2.1)],
+        {"driver_before": 0.2, "driver_between": 0.1, "slot_wait": 2.7},
+    ),
+    ("the driver was busy", [stage(2.5, 3.5, 2.0, submitted=T0 + 2.4)], {"driver_before": 2.5}),
+    ("for less than half", [stage(1.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 1.5}),
+    ("not known", [stage(2.5, 3.5, 2.0)], {"driver_before": 2.5}),
 )
 def test_a_stage_that_is_ready_waits_for_a_slot_and_not_for_the_driver(stages, expected):
     found = parts(tasks(*stages))
@@ -138,25 +135,21 @@ def test_a_stage_that_is_ready_waits_for_a_slot_and_not_for_the_driver(stages, e
 def test_what_passes_after_add_batch_belongs_to_no_part_of_it():
     """Two clocks: the batch went on for longer after its last stage than add_batch has time without stages."""
     found = parts(tasks(stage(0.0, 1.5, 3.0)), whole=batch(duration=5.0, phases={"add_batch": 2.0}))
-
     assert (found["after_tasks"], found["unattributed"]) == (0.5, 3.0)
 
 
 def test_phases_that_add_up_to_more_than_the_batch_are_scaled_to_it():
     found = parts(None, whole=batch(duration=0.9, phases={"add_batch": 0.8, "wal_commit": 0.2}))
-
     assert found == {"wal_commit": pytest.approx(0.18), "tasks_unknown": pytest.approx(0.72)}
 
 
-@pytest.mark.parametrize(
+@cases(
     "worked",
-    [
-        pytest.param(None, id="not read"),
-        pytest.param(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8))), id="perhaps of the newest only"),
-        pytest.param(replace(tasks(stage(0.0, 1.0, 2.0)), whole=False), id="of the newest stages only"),
-        pytest.param(tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None)), id="of one the start is unknown"),
-        pytest.param(tasks(), id="no stage"),
-    ],
+    ("not read", None),
+    ("perhaps of the newest only", tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8)))),
+    ("of the newest stages only", replace(tasks(stage(0.0, 1.0, 2.0)), whole=False)),
+    ("of one the start is unknown", tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None))),
+    ("no stage", tasks()),
 )
 def test_tasks_that_are_not_known_are_not_guessed_at(worked):
     assert parts(worked) == {"tasks_unknown": 4.0}
@@ -164,7 +157,6 @@ def test_tasks_that_are_not_known_are_not_guessed_at(worked):
 
 def test_all_stages_of_a_batch_are_split_however_many():
     many = replace(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(20))), whole=True)
-
     assert "tasks_unknown" not in parts(many)
 
 
@@ -182,84 +174,82 @@ IN_WAVES = {"1": ExecutorShare(6, 3.0, 3000), "2": ExecutorShare(3, 3.0, 1500)}
 ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
 
 
-@pytest.mark.parametrize(
-    ("ran", "facts", "expected"),
-    [
-        pytest.param(uneven([100] * 3 + [1700], LONE), FOUR, {"uneven_keys": 2.7}, id="rows, behind a shuffle"),
-        pytest.param(
-            uneven([100] * 3 + [1700], LONE, reads_shuffle=False), FOUR, {"uneven_source": 2.7}, id="rows of the source"
-        ),
-        pytest.param(uneven([500] * 4, LONE), FOUR, {"uneven_task": 3.6}, id="one task, for as many rows"),
-        pytest.param(
-            uneven([500] * 4, [1.0, 1.0, 2.2, 2.2], executors=ON_TWO),
-            Facts({"1": 2, "2": 2}),
-            {"uneven_task": 1.2},
-            id="all tasks of one executor",
-        ),
-        pytest.param(
-            uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES),
-            Facts({"1": 1, "2": 1}),
-            {"uneven_task": 0.75},
-            id="all tasks of one executor, one after another",
-        ),
-        pytest.param(
-            uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)}),
-            Facts({"1": 1, "2": 1}),
-            {"uneven_executors": 2.0},
-            id="one executor that has all tasks",
-        ),
-        pytest.param(uneven([500] * 4, [3.9, 4.0, 3.8, 3.9]), FOUR, {}, id="even"),
-        pytest.param(uneven([1, 1, 1, 90], LONE), FOUR, {}, id="few rows, by chance"),
-        pytest.param(uneven([2000], [4.0]), FOUR, {}, id="the only task"),
-        pytest.param(uneven([100] * 3 + [1700], LONE), UNKNOWN, {}, id="cores unknown"),
-        pytest.param(uneven([500] * 4, LONE), TWO, {"uneven_task": 3.2}, id="one task, on two cores"),
-    ],
+@cases(
+    "ran, facts, expected",
+    ("rows, behind a shuffle", uneven([100] * 3 + [1700], LONE), FOUR, {"uneven_keys": 2.7}),
+    ("rows of the source", uneven([100] * 3 + [1700], LONE, reads_shuffle=False), FOUR, {"uneven_source": 2.7}),
+    ("one task, for as many rows", uneven([500] * 4, LONE), FOUR, {"uneven_task": 3.6}),
+    (
+        "all tasks of one executor",
+        uneven([500] * 4, [1.0, 1.0, 2.2, 2.2], executors=ON_TWO),
+        Facts({"1": 2, "2": 2}),
+        {"uneven_task": 1.2},
+    ),
+    (
+        "all tasks of one executor, one after another",
+        uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES),
+        Facts({"1": 1, "2": 1}),
+        {"uneven_task": 0.75},
+    ),
+    (
+        "one executor that has all tasks",
+        uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)}),
+        Facts({"1": 1, "2": 1}),
+        {"uneven_executors": 2.0},
+    ),
+    ("even", uneven([500] * 4, [3.9, 4.0, 3.8, 3.9]), FOUR, {}),
+    ("few rows, by chance", uneven([1, 1, 1, 90], LONE), FOUR, {}),
+    ("the only task", uneven([2000], [4.0]), FOUR, {}),
+    ("cores unknown", uneven([100] * 3 + [1700], LONE), UNKNOWN, {}),
+    ("one task, on two cores", uneven([500] * 4, LONE), TWO, {"uneven_task": 3.2}),
 )
 def test_a_stage_is_uneven_by_what_an_even_one_would_not_take(ran, facts, expected):
     found = {name: seconds for name, seconds in parts(tasks(ran), facts).items() if name.startswith("uneven")}
-
     assert found == {name: pytest.approx(seconds) for name, seconds in expected.items()}
 
 
-@pytest.mark.parametrize(
-    ("ran", "facts", "launch", "many"),
-    [
-        pytest.param(stage(0.0, 3.0, 5.0), TWO, 0.5, 0.0, id="all run at once"),
-        pytest.param(stage(0.0, 3.0, 3.2, tasks=3, seconds_max=2.8), TWO, 0.0, 0.0, id="one waits for a core"),
-        pytest.param(
-            stage(0.0, 3.0, 1.0, tasks=100, seconds_median=0.01, seconds_max=0.02, records=100), TWO, 0.0, 3 * 0.94,
-            id="many tiny tasks",
-        ),
-        pytest.param(
-            stage(0.0, 3.0, 6.0, tasks=200, seconds_median=0.9, seconds_max=0.9, records=400), TWO, 0.0, 3 * 0.97,
-            id="far too many with hardly a row each, whatever they take",
-        ),
-        pytest.param(
-            stage(0.0, 3.0, 6.0, tasks=30, seconds_median=0.2, seconds_max=0.2, records=30_000), TWO, 0.0, 0.0,
-            id="many with work to do",
-        ),
-        pytest.param(stage(0.0, 3.0, 5.0), UNKNOWN, 0.0, 0.0, id="cores unknown"),
-    ],
-)  # fmt: skip
+@cases(
+    "ran, facts, launch, many",
+    ("all run at once", stage(0.0, 3.0, 5.0), TWO, 0.5, 0.0),
+    ("one waits for a core", stage(0.0, 3.0, 3.2, tasks=3, seconds_max=2.8), TWO, 0.0, 0.0),
+    (
+        "many tiny tasks",
+        stage(0.0, 3.0, 1.0, tasks=100, seconds_median=0.01, seconds_max=0.02, records=100),
+        TWO,
+        0.0,
+        3 * 0.94,
+    ),
+    (
+        "far too many with hardly a row each, whatever they take",
+        stage(0.0, 3.0, 6.0, tasks=200, seconds_median=0.9, seconds_max=0.9, records=400),
+        TWO,
+        0.0,
+        3 * 0.97,
+    ),
+    (
+        "many with work to do",
+        stage(0.0, 3.0, 6.0, tasks=30, seconds_median=0.2, seconds_max=0.2, records=30_000),
+        TWO,
+        0.0,
+        0.0,
+    ),
+    ("cores unknown", stage(0.0, 3.0, 5.0), UNKNOWN, 0.0, 0.0),
+)
 def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran, facts, launch, many):
     found = parts(tasks(ran), facts)
-
     assert found.get("launch", 0.0) == pytest.approx(launch, abs=0.02)
     assert found.get("many_tasks", 0.0) == pytest.approx(many)
 
 
-@pytest.mark.parametrize(
-    ("failed", "launch", "retries"),
-    [
-        pytest.param(0.4, 0.1, 0.4, id="less than what no task needs"),
-        pytest.param(2.0, 0.0, 0.5, id="beside tasks that went on"),
-        pytest.param(0.0, 0.5, 0.0, id="none failed"),
-        pytest.param(-3.0, 0.5, 0.0, id="by a clock that was set back"),
-    ],
+@cases(
+    "failed, launch, retries",
+    ("less than what no task needs", 0.4, 0.1, 0.4),
+    ("beside tasks that went on", 2.0, 0.0, 0.5),
+    ("none failed", 0.0, 0.5, 0.0),
+    ("by a clock that was set back", -3.0, 0.5, 0.0),
 )
 def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(failed, launch, retries):
     found = parts(tasks(stage(0.0, 3.0, 5.0, failed_seconds=failed)), TWO)
-
     assert found.get("launch", 0.0) == pytest.approx(launch, abs=0.02)
     assert found.get("retries", 0.0) == pytest.approx(retries, abs=0.02)
 
@@ -267,27 +257,25 @@ def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(fai
 READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
 
 
-@pytest.mark.parametrize(
-    ("stages", "facts", "expected"),
-    [
-        pytest.param([READS, WRITES], TWO, {"source_wait": 2.0, "sink_wait": 2.0}, id="reads, then writes"),
-        pytest.param([READS], TWO, {"waiting": 4.0}, id="both, and nothing tells"),
-        pytest.param([READS], PAIR, {"sink_wait": 4.0}, id="both, and the sink is known to wait"),
-        pytest.param([WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}, id="between two shuffles"),
-        pytest.param([WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}, id="a sink that keeps nothing"),
-        pytest.param(
-            [READS, WRITES], TWO._replace(reading="waiting"), {"waiting": 2.0, "sink_wait": 2.0},
-            id="a source that makes its rows itself",
-        ),
-        pytest.param(
-            [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}, id="Python that is not told"
-        ),
-        pytest.param([READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}, id="computes"),
-        pytest.param([READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}, id="for a hundred rows"),
-        pytest.param([WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}, id="spills"),
-        pytest.param([WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}, id="spills a little"),
-    ],
-)  # fmt: skip
+@cases(
+    "stages, facts, expected",
+    ("reads, then writes", [READS, WRITES], TWO, {"source_wait": 2.0, "sink_wait": 2.0}),
+    ("both, and nothing tells", [READS], TWO, {"waiting": 4.0}),
+    ("both, and the sink is known to wait", [READS], PAIR, {"sink_wait": 4.0}),
+    ("between two shuffles", [WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
+    ("a sink that keeps nothing", [WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}),
+    (
+        "a source that makes its rows itself",
+        [READS, WRITES],
+        TWO._replace(reading="waiting"),
+        {"waiting": 2.0, "sink_wait": 2.0},
+    ),
+    ("Python that is not told", [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
+    ("computes", [READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
+    ("for a hundred rows", [READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
+    ("spills", [WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}),
+    ("spills a little", [WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}),
+)
 def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(stages, facts, expected):
     each = 4.0 / len(stages)
     ran = [stage(each * n, each * (n + 1), 2 * each, **{"records": 9000} | told) for n, told in enumerate(stages)]
@@ -312,20 +300,18 @@ JOIN = WRITES | {"records": 10_100}
 TABLE, INPUT = READS | {"records": 10_000}, READS | {"records": 100, "cpu_seconds": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("stages", "sources", "scanned"),
-    [
-        pytest.param([TABLE], [source(100)], 4.0, id="the scan"),
-        pytest.param([INPUT, TABLE], [source(100)], 2.0, id="not the stage that reads the input"),
-        pytest.param([TABLE, JOIN], [source(100)], 4.0, id="and what is done with its rows behind a shuffle"),
-        pytest.param([TABLE | {"spill_bytes": 2**28}], [source(100)], 4.0, id="also where that spills"),
-        pytest.param([TABLE, WRITES | {"records": 30_000}], [source(100)], 2.0, id="not with twice as many others"),
-        pytest.param([INPUT, JOIN], [source(100)], 0.0, id="rows that the query makes of its own"),
-        pytest.param([TABLE], [source(3000), source(500)], 0.0, id="three times as many as the sources have"),
-        pytest.param([TABLE], [replace(source(1000), times_read=4)], 0.0, id="each read several times"),
-        pytest.param([TABLE | {"tasks": 100}], [source(100)], 0.0, id="hardly any rows a task"),
-        pytest.param([TABLE], [source(0)], 0.0, id="rows of the sources that Spark did not count"),
-    ],
+@cases(
+    "stages, sources, scanned",
+    ("the scan", [TABLE], [source(100)], 4.0),
+    ("not the stage that reads the input", [INPUT, TABLE], [source(100)], 2.0),
+    ("and what is done with its rows behind a shuffle", [TABLE, JOIN], [source(100)], 4.0),
+    ("also where that spills", [TABLE | {"spill_bytes": 2**28}], [source(100)], 4.0),
+    ("not with twice as many others", [TABLE, WRITES | {"records": 30_000}], [source(100)], 2.0),
+    ("rows that the query makes of its own", [INPUT, JOIN], [source(100)], 0.0),
+    ("three times as many as the sources have", [TABLE], [source(3000), source(500)], 0.0),
+    ("each read several times", [TABLE], [replace(source(1000), times_read=4)], 0.0),
+    ("hardly any rows a task", [TABLE | {"tasks": 100}], [source(100)], 0.0),
+    ("rows of the sources that Spark did not count", [TABLE], [source(0)], 0.0),
 )
 def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, scanned):
     each = 4.0 / len(stages)
@@ -335,17 +321,15 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
     assert parts(tasks(*ran), UNKNOWN, whole).get("table_scan", 0.0) == pytest.approx(scanned)
 
 
-@pytest.mark.parametrize(
-    ("scan", "rows", "handed"),
-    [
-        pytest.param({"until": 2.0}, 100, 1.0, id="the driver broadcasts what the scan read"),
-        pytest.param({}, 100, 1.0, id="for no longer than the scan"),
-        pytest.param({"shuffle_write_bytes": 900}, 100, 0.0, id="rows that go to a shuffle"),
-        pytest.param({"records": 300}, 100, 0.0, id="a scan of few rows"),
-        pytest.param({}, 9000, 0.0, id="rows of the source"),
-        pytest.param({"reads_shuffle": True}, 100, 0.0, id="rows of a shuffle"),
-        pytest.param({"until": 3.6}, 100, 0.0, id="other tasks run meanwhile"),
-    ],
+@cases(
+    "scan, rows, handed",
+    ("the driver broadcasts what the scan read", {"until": 2.0}, 100, 1.0),
+    ("for no longer than the scan", {}, 100, 1.0),
+    ("rows that go to a shuffle", {"shuffle_write_bytes": 900}, 100, 0.0),
+    ("a scan of few rows", {"records": 300}, 100, 0.0),
+    ("rows of the source", {}, 9000, 0.0),
+    ("rows of a shuffle", {"reads_shuffle": True}, 100, 0.0),
+    ("other tasks run meanwhile", {"until": 3.6}, 100, 0.0),
 )
 def test_what_the_driver_does_after_a_scan_belongs_to_the_rows_that_it_got(scan, rows, handed):
     told = {"until": 1.5, "seconds": 2.0} | READS | {"records": 10_000} | scan
@@ -363,29 +347,26 @@ def test_what_the_driver_does_after_a_scan_belongs_to_the_rows_that_it_got(scan,
 STATE = {"update_seconds": 3.0, "removal_seconds": 1.0, "commit_seconds": 2.0}
 
 
-@pytest.mark.parametrize(
-    ("told", "python", "expected"),
-    [
-        pytest.param(STATE, None, {"state_update": 2.0, "state_commit": 1.0, "sink_wait": 1.0}, id="state"),
-        pytest.param(
-            STATE | {"custom": {STALL: 2e9}},
-            None,
-            {"state_update": 1.0, "state_stall": 1.0, "state_commit": 1.0, "sink_wait": 1.0},
-            id="stalled writes are no update",
-        ),
-        pytest.param(
-            STATE | {"name": "transformWithStateInPySparkExec"},
-            3.0,
-            {"python": 1.5, "state_update": 0.5, "state_commit": 1.0, "sink_wait": 1.0},
-            id="Python in an operator counts once",
-        ),
-        pytest.param({"commit_seconds": 90.0, "update_seconds": 9.0}, None, {"state_commit": 4.0}, id="more than all"),
-        pytest.param({"commit_seconds": 4.0, "update_seconds": 0.0}, 9.0, {"python": 4.0}, id="Python for all of it"),
-    ],
+@cases(
+    "told, python, expected",
+    ("state", STATE, None, {"state_update": 2.0, "state_commit": 1.0, "sink_wait": 1.0}),
+    (
+        "stalled writes are no update",
+        STATE | {"custom": {STALL: 2e9}},
+        None,
+        {"state_update": 1.0, "state_stall": 1.0, "state_commit": 1.0, "sink_wait": 1.0},
+    ),
+    (
+        "Python in an operator counts once",
+        STATE | {"name": "transformWithStateInPySparkExec"},
+        3.0,
+        {"python": 1.5, "state_update": 0.5, "state_commit": 1.0, "sink_wait": 1.0},
+    ),
+    ("more than all", {"commit_seconds": 90.0, "update_seconds": 9.0}, None, {"state_commit": 4.0}),
+    ("Python for all of it", {"commit_seconds": 4.0, "update_seconds": 0.0}, 9.0, {"python": 4.0}),
 )
 def test_times_of_operators_are_task_seconds_and_take_at_most_what_is_left(told, python, expected):
     whole = batch(duration=4.0, phases={"add_batch": 4.0}, operators=(operator(**told),))
-
     assert parts(tasks(stage(0.0, 4.0, 8.0), python=python), whole=whole) == expected
 
 
@@ -422,7 +403,6 @@ def off(place: Path) -> Iterator[str]:
 
 def test_the_parts_of_every_recorded_batch_add_up_to_it():
     places = [*map(recording, NAMES), *sorted(RECORDED.glob("*.jsonl"))]
-
     assert {place: found for place in places if (found := list(off(place)))} == {}
     assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
 

@@ -11,6 +11,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.context import ANY, fitting
 from ledgerops.model.finding import Component, Remedy
 from tests.diagnosis.conftest import START, stage
+from tests.tables import cases
 
 CAUSE = Cause(
     slug="slow-disk",
@@ -29,12 +30,12 @@ TASKS = [stage(seconds=[0.4, 0.4], began=0.3)]
 
 def grown(history, now=SLOW, before=QUICK, took=4.0, **more):
     """14 batches of 1 s as `before`, then eight of `took` seconds as `now`."""
-    told = {"seconds": [1] * 14 + [took] * 8, "phases": [before] * 14 + [now] * 8, "stages": [TASKS] * 22}
+    told = {"seconds": [1] * 14 + [took] * 8, "phases": [before] * 14 + [now] * 8, "stages": TASKS}
     return history(warm=0, **told | more)
 
 
 def born(history, now=SLOW, took=4.0, count=12, **more):
-    return history(warm=0, seconds=[took] * count, phases=[now] * count, **more)
+    return history(warm=0, seconds=[took] * count, phases=now, **more)
 
 
 def test_what_grew_is_told_against_the_usual(history):
@@ -66,25 +67,23 @@ def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
     assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
 
 
-@pytest.mark.parametrize(
+@cases(
     "make",
-    [
-        pytest.param(lambda history: history(warm=0), id="no batch yet"),
-        pytest.param(lambda history: born(history, count=1), id="one batch so far, and not a very long one"),
-        pytest.param(lambda history: born(history, {"wal_commit": 0.6}, 1.2), id="batches are in time and pause"),
-        pytest.param(lambda history: born(history, idle=True), id="nothing to read"),
-        pytest.param(lambda history: born(history, plan={"trigger": "available_now"}), id="it ends by itself"),
-        pytest.param(lambda history: grown(history, SLOW | {"wal_commit": 0.4, "commit_offsets": 0.5}), id="a fifth"),
-        pytest.param(
-            lambda history: born(history, {"add_batch": 0.1, "wal_commit": 0.4}, 0.6, 60, interval=0.5),
-            id="less than half a second",
-        ),
-        pytest.param(
-            lambda history: grown(history, SLOW | {"wal_commit": 0.8, "commit_offsets": 0.2}, took=3.0, before=WAS),
-            id="it always took as long: something else grew",
-        ),
-        pytest.param(lambda history: born(history, SLOW | {"wal_commit": 1.2, "commit_offsets": 0.0}), id="from birth"),
-    ],
+    ("no batch yet", lambda history: history(warm=0)),
+    ("one batch so far, and not a very long one", lambda history: born(history, count=1)),
+    ("batches are in time and pause", lambda history: born(history, {"wal_commit": 0.6}, 1.2)),
+    ("nothing to read", lambda history: born(history, idle=True)),
+    ("it ends by itself", lambda history: born(history, plan={"trigger": "available_now"})),
+    ("a fifth", lambda history: grown(history, SLOW | {"wal_commit": 0.4, "commit_offsets": 0.5})),
+    (
+        "less than half a second",
+        lambda history: born(history, {"add_batch": 0.1, "wal_commit": 0.4}, 0.6, 60, interval=0.5),
+    ),
+    (
+        "it always took as long: something else grew",
+        lambda history: grown(history, SLOW | {"wal_commit": 0.8, "commit_offsets": 0.2}, took=3.0, before=WAS),
+    ),
+    ("from birth", lambda history: born(history, SLOW | {"wal_commit": 1.2, "commit_offsets": 0.0})),
 )
 def test_what_is_small_or_usual_or_does_no_harm_is_not_told(history, make):
     assert list(check(CAUSE, make(history))) == []
@@ -96,28 +95,23 @@ WAS = {"add_batch": 0.1, "wal_commit": 0.8, "commit_offsets": 0.1}
 def test_its_time_now_counts_beyond_its_time_before(history):
     """Of two parts that take as long the one that grew is named."""
     [finding] = check(CAUSE, grown(history, SLOW | {"commit_offsets": 0.1}, WAS, 2.5))
-
     assert finding.saving_seconds == pytest.approx(0.7)
     assert finding.summary.endswith("; usually 0.90 s")
 
 
-@pytest.mark.parametrize(
-    ("case", "severity"),
-    [
-        pytest.param({"interval": 2.0}, "warning", id="batches outlast their interval"),
-        pytest.param({"interval": 0.0}, "info", id="they run back to back and always did"),
-    ],
+@cases(
+    "case, severity",
+    ("batches outlast their interval", {"interval": 2.0}, "warning"),
+    ("they run back to back and always did", {"interval": 0.0}, "info"),
 )
 def test_without_harm_it_is_only_worth_knowing(history, case, severity):
     verdict = Diagnoser([CAUSE.rule()])(born(history, **case))
-
     assert [(root.rule, root.severity) for root in verdict.root_causes] == [("slow-disk", severity)]
 
 
 def test_without_harm_a_small_part_is_not_worth_knowing(history):
     """Of a harmed query's batch it would be."""
     told = {"now": SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}, "before": QUICK}
-
     assert list(check(CAUSE, grown(history, **told)))
     assert list(check(CAUSE, born(history, told["now"], interval=0.0))) == []
 
@@ -127,18 +121,12 @@ PLANS, LATE = {"query_planning": 2.0, "add_batch": 1.9}, [stage(seconds=[0.4, 0.
 DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
 
 
-@pytest.mark.parametrize(
-    ("make", "seconds"),
-    [
-        pytest.param(lambda history: grown(history, DRIVER), [3.0], id="it grew"),
-        pytest.param(lambda history: born(history, DRIVER, stages=[TASKS] * 12), [], id="whose it is, nobody knows"),
-        pytest.param(lambda history: born(history, {"query_planning": 2.0}), [2.0], id="it does not grow by itself"),
-        pytest.param(
-            lambda history: grown(history, PLANS, stages=[TASKS] * 14 + [LATE] * 8),
-            [],
-            id="and if it grew, something did",
-        ),
-    ],
+@cases(
+    "make, seconds",
+    ("it grew", lambda history: grown(history, DRIVER), [3.0]),
+    ("whose it is, nobody knows", lambda history: born(history, DRIVER, stages=TASKS), []),
+    ("it does not grow by itself", lambda history: born(history, {"query_planning": 2.0}), [2.0]),
+    ("and if it grew, something did", lambda history: grown(history, PLANS, stages=[TASKS] * 14 + [LATE] * 8), []),
 )
 def test_some_parts_count_only_with_a_past_and_some_only_without(history, make, seconds):
     assert [round(each.saving_seconds or 0.0, 1) for each in check(WAITS, make(history))] == seconds
@@ -160,14 +148,12 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("case", "first"),
-    [
-        pytest.param({}, "any", id="nothing special"),
-        pytest.param({"plan": {"sink": "KafkaTable"}}, "broker", id="the sink"),
-        pytest.param({"source": "FileStreamSource[file:/in]"}, "folder", id="the source"),
-        pytest.param({"source": "KafkaV2[Subscribe[a]]"}, "topic", id="another source"),
-    ],
+@cases(
+    "case, first",
+    ("nothing special", {}, "any"),
+    ("the sink", {"plan": {"sink": "KafkaTable"}}, "broker"),
+    ("the source", {"source": "FileStreamSource[file:/in]"}, "folder"),
+    ("another source", {"source": "KafkaV2[Subscribe[a]]"}, "topic"),
 )
 def test_the_first_step_fits_what_is_read_and_written(history, case, first):
     assert fitting(STEPS, born(history, **case)).action == first
@@ -184,17 +170,15 @@ def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
     assert sure(born(history, long, 24.0, 2)) < sure(born(history, long, 24.0, 4))
 
 
-@pytest.mark.parametrize(
-    ("cause", "case", "because"),
-    [
-        pytest.param(CAUSE, {"now": QUICK}, "0.10 s of 4.0 s (2%)", id="its number"),
-        pytest.param(CAUSE, {}, None, id="it takes too much to be ruled out"),
-        pytest.param(replace(CAUSE, holds=lambda view, found: False), {}, None, id="a large number rules nothing out"),
-        pytest.param(CAUSE, {"now": {"add_batch": 4}}, None, id="not measured"),
-        pytest.param(CAUSE, {"count": 0}, None, id="no batch yet"),
-        pytest.param(replace(CAUSE, parts=("wal_commit", "gc")), {"now": QUICK}, None, id="tasks were not read"),
-        pytest.param(replace(CAUSE, born=("gc",)), {"now": QUICK}, None, id="a part that needs tasks counts, too"),
-    ],
+@cases(
+    "cause, case, because",
+    ("its number", CAUSE, {"now": QUICK}, "0.10 s of 4.0 s (2%)"),
+    ("it takes too much to be ruled out", CAUSE, {}, None),
+    ("a large number rules nothing out", replace(CAUSE, holds=lambda view, found: False), {}, None),
+    ("not measured", CAUSE, {"now": {"add_batch": 4}}, None),
+    ("no batch yet", CAUSE, {"count": 0}, None),
+    ("tasks were not read", replace(CAUSE, parts=("wal_commit", "gc")), {"now": QUICK}, None),
+    ("a part that needs tasks counts, too", replace(CAUSE, born=("gc",)), {"now": QUICK}, None),
 )
 def test_it_is_ruled_out_by_a_number_that_was_there(history, cause, case, because):
     assert ruled_out(cause, born(history, **case)) == because
@@ -207,19 +191,17 @@ def test_what_more_rows_would_have_excused_in_one_part_is_no_credit_for_another(
         rows=[1000] * 14 + [2000] * 8,
         seconds=[1.5] * 14 + [3.5] * 8,
         phases=[{"latest_offset": 0.1, "add_batch": 1.4}] * 14 + [{"latest_offset": 2.0, "add_batch": 1.5}] * 8,
-        stages=[[stage(seconds=[1.3, 1.3], cpu=1.0)]] * 22,
+        stages=[stage(seconds=[1.3, 1.3], cpu=1.0)],
     )
 
     [finding] = check(replace(CAUSE, parts=("latest_offset", "cpu")), view)
     assert finding.saving_seconds == pytest.approx(1.9, abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("before", "because"),
-    [
-        pytest.param(0.4, None, id="what has grown, though rows have grown as much"),
-        pytest.param(1.3, "1.6 s of 3.5 s (46%); usually 1.3 s", id="but what is nearly as large as ever"),
-    ],
+@cases(
+    "before, because",
+    ("what has grown, though rows have grown as much", 0.4, None),
+    ("but what is nearly as large as ever", 1.3, "1.6 s of 3.5 s (46%); usually 1.3 s"),
 )
 def test_what_has_grown_to_a_large_part_of_a_batch_is_not_ruled_out(history, before, because):
     usual = {"latest_offset": 0.1, "query_planning": 1.4 - before, "add_batch": before}

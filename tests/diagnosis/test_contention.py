@@ -8,6 +8,7 @@ from ledgerops.diagnosis.facts.contention import contention, cpu_use, pressure
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
+from tests.tables import cases
 
 LIGHT, WAITS = stage("save", seconds=[0.4, 0.3], wall=0.4), stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.2)
 USUAL = {"add_batch": 0.6, "query_planning": 0.1, "wal_commit": 0.05, "commit_offsets": 0.05}
@@ -41,7 +42,6 @@ def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_w
 def test_it_explains_no_more_than_what_planning_and_offsets_lost(history):
     """They take the same few tenths of a second in every batch on a free machine."""
     held = contention(looked_at(slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.1}), driver_jvm=0.4))
-
     assert held is not None and held.stretch == pytest.approx(0.4 / 0.2)
 
 
@@ -54,19 +54,17 @@ def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(
     assert held.task_stretch == pytest.approx(10.0)  # of tasks that get the twentieth of the cores that is left
 
 
-@pytest.mark.parametrize(
-    ("case", "machine"),
-    [
-        pytest.param({}, {"busy": 0.6, "driver_jvm": 0.4}, id="cores are free"),
-        pytest.param({}, {"busy": 1.0, "driver_jvm": 1.9}, id="the application's own JVM uses them"),
-        pytest.param({}, {"driver_jvm": 0.3, "python_workers": 1.6}, id="its own Python workers do"),
-        pytest.param({}, {"busy": 1.0, "quiet_for": 60.0}, id="nobody has looked for a minute"),
-        pytest.param({"count": 0}, {}, id="busy, but no harm"),
-        pytest.param({"rows": [1000] * 14 + [6000] * 8}, {}, id="six times the rows"),
-        pytest.param({"now": {"add_batch": 4.7, "query_planning": 0.1}}, {}, id="planning is as quick as ever"),
-        pytest.param({"past": 0, "count": 3}, {"driver_jvm": 0.1}, id="no past, no pressure known, too early to say"),
-        pytest.param({"past": 0, "interval": 9.0}, {"driver_jvm": 0.1}, id="no past and no harm"),
-    ],
+@cases(
+    "case, machine",
+    ("cores are free", {}, {"busy": 0.6, "driver_jvm": 0.4}),
+    ("the application's own JVM uses them", {}, {"busy": 1.0, "driver_jvm": 1.9}),
+    ("its own Python workers do", {}, {"driver_jvm": 0.3, "python_workers": 1.6}),
+    ("nobody has looked for a minute", {}, {"busy": 1.0, "quiet_for": 60.0}),
+    ("busy, but no harm", {"count": 0}, {}),
+    ("six times the rows", {"rows": [1000] * 14 + [6000] * 8}, {}),
+    ("planning is as quick as ever", {"now": {"add_batch": 4.7, "query_planning": 0.1}}, {}),
+    ("no past, no pressure known, too early to say", {"past": 0, "count": 3}, {"driver_jvm": 0.1}),
+    ("no past and no harm", {"past": 0, "interval": 9.0}, {"driver_jvm": 0.1}),
 )
 def test_others_do_not_have_them(history, case, machine):
     assert contention(looked_at(slowed(history, **case), **machine)) is None
@@ -91,26 +89,22 @@ def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_id
 
 def test_a_cpu_limit_from_the_first_batch_on_is_told_once_the_query_is_harmed(history):
     held = contention(looked_at(slowed(history, past=0), limit=0.5, held_back=1.5, **IDLE))
-
     assert held is not None and held.stretch == pytest.approx(4.0)
 
 
 def test_the_cpu_limit_of_a_driver_holds_back_no_task_of_other_machines(history):
     held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, executor="1", **IDLE))
-
     assert held is not None and (held.stretch, held.task_stretch) == (pytest.approx(4.0), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("case", "machine"),
-    [
-        pytest.param({}, {"limit": 0.5, "held_back": 0.1}, id="it is hardly ever used up"),
-        pytest.param({}, {"limit": 4.0}, id="it is never used up"),
-        pytest.param({}, {}, id="there is none"),
-        pytest.param({"count": 0}, {"limit": 0.5, "held_back": 1.5}, id="used up, but no harm"),
-        pytest.param({"past": 0, "interval": 9.0}, {"limit": 0.5, "held_back": 1.5}, id="no past and no harm"),
-        pytest.param({}, {"limit": 0.5, "held_back": 1.5, "quiet_for": 60.0}, id="nobody has looked for a minute"),
-    ],
+@cases(
+    "case, machine",
+    ("it is hardly ever used up", {}, {"limit": 0.5, "held_back": 0.1}),
+    ("it is never used up", {}, {"limit": 4.0}),
+    ("there is none", {}, {}),
+    ("used up, but no harm", {"count": 0}, {"limit": 0.5, "held_back": 1.5}),
+    ("no past and no harm", {"past": 0, "interval": 9.0}, {"limit": 0.5, "held_back": 1.5}),
+    ("nobody has looked for a minute", {}, {"limit": 0.5, "held_back": 1.5, "quiet_for": 60.0}),
 )
 def test_a_cpu_limit_holds_nothing_back(history, case, machine):
     assert contention(looked_at(slowed(history, **case), **(IDLE | machine))) is None
@@ -119,7 +113,6 @@ def test_a_cpu_limit_holds_nothing_back(history, case, machine):
 def test_a_limit_that_was_set_between_two_looks_has_held_back_nothing_that_is_known(history):
     view = looked_at(slowed(history), limit=0.5, held_back=1.5, **IDLE)
     before = [replace(look, cpu_held_back_seconds=None) for look in view.hosts[:-1]]
-
     assert contention(QueryView(view.history, view.now, [*before, view.hosts[-1]])) is None
 
 
@@ -132,15 +125,13 @@ def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"now": {"add_batch": 4.7, "query_planning": 0.1}}, id="planning is as quick as ever"),
-        pytest.param({"waits": stage("save", seconds=[3.5, 3.4], cpu=0.8)}, id="the tasks compute"),
-        pytest.param({"stages": None}, id="tasks unknown"),
-        pytest.param({"past": 0}, id="no past"),
-        pytest.param({"rows": [1000] * 14 + [6000] * 8}, id="six times the rows"),
-    ],
+    ("planning is as quick as ever", {"now": {"add_batch": 4.7, "query_planning": 0.1}}),
+    ("the tasks compute", {"waits": stage("save", seconds=[3.5, 3.4], cpu=0.8)}),
+    ("tasks unknown", {"stages": None}),
+    ("no past", {"past": 0}),
+    ("six times the rows", {"rows": [1000] * 14 + [6000] * 8}),
 )
 def test_an_event_log_of_another_fault_does_not(history, case):
     assert contention(slowed(history, **case)) is None

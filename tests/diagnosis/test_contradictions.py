@@ -15,6 +15,7 @@ from ledgerops.runtime.replay import Replay
 from tests.diagnosis.contradictions import disagreements, misstatements
 from tests.drills.saved import NAMES, verdicts
 from tests.paths import OTHER_RECORDINGS, needed_data
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -74,31 +75,27 @@ def query(summary="", evidence=(), **figures):
     return {"figures": figures, "findings": [{"rule": "a-rule", "summary": summary, "evidence": told}]}
 
 
-@pytest.mark.parametrize(
+@cases(
     "shown",
-    [
-        pytest.param(
-            query(backlog_offsets=480_600, lag_seconds=0.0, input_rows_per_second=5424), id="a backlog without a lag"
+    ("a backlog without a lag", query(backlog_offsets=480_600, lag_seconds=0.0, input_rows_per_second=5424)),
+    (
+        "evidence of no backlog beside one",
+        query(
+            evidence=[("ledgerops_source_backlog_offsets", 0, "what it was")],
+            backlog_offsets=480_600,
+            input_rows_per_second=5424,
         ),
-        pytest.param(
-            query(
-                evidence=[("ledgerops_source_backlog_offsets", 0, "what it was")],
-                backlog_offsets=480_600,
-                input_rows_per_second=5424,
-            ),
-            id="evidence of no backlog beside one",
-        ),
-        pytest.param(query(evidence=[("planning_slowdown", 0.68, "< 1.5")]), id="evidence that is as expected"),
-        pytest.param(query(evidence=[("sum_seconds", 2.0, "about 2.1")]), id="evidence that is as usual"),
-        pytest.param(
-            query("the query failed 20 times in 46 s", [("ledgerops_query_restarts_total", 28, "0")]),
-            id="fewer failures than restarts",
-        ),
-        pytest.param(
-            query("it takes 3.8 s of a batch of 9.6 s", [("profile_seconds", 7.6, "the usual 3.0")]),
-            id="two lengths of a batch",
-        ),
-    ],
+    ),
+    ("evidence that is as expected", query(evidence=[("planning_slowdown", 0.68, "< 1.5")])),
+    ("evidence that is as usual", query(evidence=[("sum_seconds", 2.0, "about 2.1")])),
+    (
+        "fewer failures than restarts",
+        query("the query failed 20 times in 46 s", [("ledgerops_query_restarts_total", 28, "0")]),
+    ),
+    (
+        "two lengths of a batch",
+        query("it takes 3.8 s of a batch of 9.6 s", [("profile_seconds", 7.6, "the usual 3.0")]),
+    ),
 )
 def test_figures_that_disagree_are_found(shown):
     assert list(disagreements(shown)) != []
@@ -137,5 +134,4 @@ def test_no_finding_of_a_recording_contradicts_itself(place):
 @pytest.mark.parametrize("read", ["recording", "log/eventlog_v2_*"])
 def test_no_finding_of_an_application_contradicts_itself(data_dir, read):
     places = sorted(needed_data(data_dir / "applications").glob(f"*/{read}"))
-
     assert {str(place): found for place in places if (found := wrong(replayed(place)))} == {}

@@ -131,5 +131,4 @@ HEALTHY = {
 @pytest.mark.parametrize("load", HEALTHY.values(), ids=HEALTHY.keys())
 def test_what_is_healthy_is_left_alone(load, limit, seed):
     found = {f"{at:.0f} s: {f.rule}: {f.summary}" for at, v in run(load, 180, limit, seed) for f in v.findings}
-
     assert found == set()

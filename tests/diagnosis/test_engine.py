@@ -12,6 +12,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 NOW = 1_790_000_000.0
 
@@ -80,7 +81,6 @@ def test_what_nothing_explains_is_a_root_cause_as_severe_as_what_it_explains():
 
 def test_an_inactive_rule_between_two_does_not_cut_the_chain():
     rules = (rule("c", YES), rule("b", NO, ("c",)), rule("a", YES, ("b",)))
-
     assert [root.rule for root in Diagnoser(rules)(view()).root_causes] == ["a"]
 
 
@@ -146,13 +146,11 @@ def test_what_prevents_a_loss_is_done_before_what_removes_the_cause_which_stays_
     assert [each.action for each in third.remedies] == ["find the producer"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
-    [
-        pytest.param(found("retention-risk", "raise the retention"), id="it can be undone"),
-        pytest.param(found("data-loss", "", urgent=True), id="nothing is known that prevents it"),
-        pytest.param(found("data-loss", "raise the retention", share=0.9, urgent=True), id="it comes first anyway"),
-    ],
+    ("it can be undone", found("retention-risk", "raise the retention")),
+    ("nothing is known that prevents it", found("data-loss", "", urgent=True)),
+    ("it comes first anyway", found("data-loss", "raise the retention", share=0.9, urgent=True)),
 )
 def test_other_causes_keep_their_own_first_step(other):
     roots = Diagnoser((other, found("rate-limited", "raise the cap", share=0.6)))(view()).root_causes
@@ -211,23 +209,21 @@ def test_health_falls_with_severity_and_confidence():
     assert Diagnoser((rule("a", YES, severity="critical", confidence=1.0),))(view()).health == 40
 
 
-@pytest.mark.parametrize(
-    ("case", "status"),
-    [
-        pytest.param({"warm": 0}, "starting", id="no batch yet"),
-        pytest.param({}, "healthy", id="quiet"),
-        pytest.param({"idle": True}, "idle", id="idle"),
-        pytest.param({"stopped": True}, "stopped", id="stopped"),
-        pytest.param({"exception": "boom"}, "failed", id="failed"),
-        pytest.param({"running": 40}, "stuck", id="hangs"),
-        pytest.param({"seconds": [4] * 20}, "pressured", id="batches outlast the interval"),
-        pytest.param({"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}, "falling_behind", id="overload"),
-        pytest.param(
-            {"seconds": [2] * 8, "backlog": [9000, 9000, 9000, 8000, 7000, 6000, 5500, 5000]},
-            "catching_up",
-            id="a backlog that shrinks",
-        ),
-    ],
+@cases(
+    "case, status",
+    ("no batch yet", {"warm": 0}, "starting"),
+    ("quiet", {}, "healthy"),
+    ("idle", {"idle": True}, "idle"),
+    ("stopped", {"stopped": True}, "stopped"),
+    ("failed", {"exception": "boom"}, "failed"),
+    ("hangs", {"running": 40}, "stuck"),
+    ("batches outlast the interval", {"seconds": [4] * 20}, "pressured"),
+    ("overload", {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}, "falling_behind"),
+    (
+        "a backlog that shrinks",
+        {"seconds": [2] * 8, "backlog": [9000, 9000, 9000, 8000, 7000, 6000, 5500, 5000]},
+        "catching_up",
+    ),
 )
 def test_the_status_in_a_word(history, case, status):
     assert Diagnoser()(history(**case)).status == status
@@ -263,7 +259,7 @@ def test_a_hot_key_that_costs_the_capacity_is_the_root_and_overload_is_not(histo
             seconds=[4] * 8,
             backlog=[600 * n for n in range(1, 9)],
             stages=uneven,
-            phases=[{"add_batch": 3.8}] * 8,
+            phases={"add_batch": 3.8},
             cores=2,
             plan={"keys": ("customer_id",), "stateful": True},
         )
@@ -277,12 +273,10 @@ KEYED = {"keys": ("customer_id",), "stateful": True, "shuffle_partitions": 2}
 EVEN = [stage("save", records=[500, 500], seconds=[0.4, 0.4], wall=0.5)]
 
 
-@pytest.mark.parametrize(
-    ("sink", "ranked"),
-    [
-        pytest.param(4.0, ["slow-sink", "key-skew"], id="the sink takes more"),
-        pytest.param(2.5, ["key-skew", "slow-sink"], id="the key takes more"),
-    ],
+@cases(
+    "sink, ranked",
+    ("the sink takes more", 4.0, ["slow-sink", "key-skew"]),
+    ("the key takes more", 2.5, ["key-skew", "slow-sink"]),
 )
 def test_a_slow_sink_and_a_hot_key_at_once_are_both_named_and_ranked_by_what_they_cost(history, sink, ranked):
     whale = [stage("save", records=[100, 900], seconds=[0.5, 5.5], wall=5.6)]
@@ -291,8 +285,8 @@ def test_a_slow_sink_and_a_hot_key_at_once_are_both_named_and_ranked_by_what_the
         warm=14,
         warm_stages=EVEN,
         seconds=[batch] * 4,
-        phases=[{"add_batch": 5.6 + sink, "query_planning": 0.1}] * 4,
-        stages=[whale] * 4,
+        phases={"add_batch": 5.6 + sink, "query_planning": 0.1},
+        stages=whale,
         plan=KEYED,
         cores=2,
     )
@@ -307,8 +301,8 @@ def test_a_hot_key_alone_does_not_make_the_sink_slow(history):
         warm=14,
         warm_stages=EVEN,
         seconds=[5.2] * 4,
-        phases=[{"add_batch": 4.9, "query_planning": 0.1}] * 4,
-        stages=[whale] * 4,
+        phases={"add_batch": 4.9, "query_planning": 0.1},
+        stages=whale,
         plan=KEYED,
         cores=2,
     )
@@ -319,7 +313,6 @@ def test_a_hot_key_alone_does_not_make_the_sink_slow(history):
 @pytest.mark.parametrize(("told", "kept"), [(1.8, 1.0), (-1.8, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
 def test_confidence_and_share_stay_between_none_and_all(told, kept):
     verdict = Diagnoser((rule("a", [True], confidence=told, share=told),))(view())
-
     assert (verdict.findings[0].confidence, verdict.findings[0].share) == (kept, kept)
     assert 0 <= verdict.health <= 100
 
@@ -367,13 +360,11 @@ def test_a_query_of_which_all_is_muted_is_healthy():
     assert verdict.status != "pressured"
 
 
-@pytest.mark.parametrize(
+@cases(
     "muted",
-    [
-        pytest.param({("slow-sink", "payments")}, id="of another query"),
-        pytest.param({("key-skew", None)}, id="another rule"),
-        pytest.param(set(), id="nothing"),
-    ],
+    ("of another query", {("slow-sink", "payments")}),
+    ("another rule", {("key-skew", None)}),
+    ("nothing", set()),
 )
 def test_what_is_not_muted_is_found_as_ever(muted):
     verdict = muting(muted, rule("slow-sink", YES))
@@ -393,13 +384,11 @@ def test_what_is_muted_does_not_end():
     assert judge(view(NOW + 1)).ended == ()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "later", "fresh"),
-    [
-        pytest.param(0.4, ATTRIBUTION_SECONDS / 2, False, id="nothing is wrong"),
-        pytest.param(0.4, 2 * ATTRIBUTION_SECONDS, True, id="nothing is wrong, some seconds later"),
-        pytest.param(9.0, ATTRIBUTION_SECONDS / 2, True, id="batches outlast their interval"),
-    ],
+@cases(
+    "seconds, later, fresh",
+    ("nothing is wrong", 0.4, ATTRIBUTION_SECONDS / 2, False),
+    ("nothing is wrong, some seconds later", 0.4, 2 * ATTRIBUTION_SECONDS, True),
+    ("batches outlast their interval", 9.0, ATTRIBUTION_SECONDS / 2, True),
 )
 def test_where_the_time_goes_is_some_seconds_old_where_nothing_is_wrong(history, seconds, later, fresh):
     before = history(seconds=[seconds] * 8, interval=2.0)

@@ -22,6 +22,7 @@ from tests.fuzzing.cases import run
 from tests.fuzzing.checks import judged
 from tests.fuzzing.made import Chance, application
 from tests.paths import RECORDED
+from tests.tables import cases
 
 ODD = st.one_of(
     st.none(),
@@ -42,15 +43,13 @@ def test_a_case_is_judged_or_refused(number):
     run(11, number, Counter())
 
 
-@pytest.mark.parametrize(
+@cases(
     "number",
-    [
-        pytest.param(22, id="an observer whose queue holds nothing"),
-        pytest.param(217, id="commits with less than no files"),
-        pytest.param(317, id="an event with a number of more than 64 bits"),
-        pytest.param(469, id="clocks that go back"),
-        pytest.param(3340, id="a stage without tasks"),
-    ],
+    ("an observer whose queue holds nothing", 22),
+    ("commits with less than no files", 217),
+    ("an event with a number of more than 64 bits", 317),
+    ("clocks that go back", 469),
+    ("a stage without tasks", 3340),
 )
 def test_what_once_raised_is_judged(number):
     run(5, number, Counter())

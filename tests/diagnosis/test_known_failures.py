@@ -6,6 +6,7 @@ import pytest
 
 from ledgerops.common.masking import short_exception
 from ledgerops.diagnosis.facts.known_failures import KNOWN, explain
+from tests.tables import cases
 
 STREAM = "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = a] terminated"
 FULL_DISK = """\
@@ -99,19 +100,15 @@ def test_a_known_exception_is_explained(name, text, wrapped):
     assert name_of(text) == name
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row SQLSTATE: P0001", id="user"),
-        pytest.param("[TASK_WRITE_FAILED] Task failed while writing rows to file:/out.", id="a wrapper alone"),
-        pytest.param("ValueError: the account has no permission to overdraw", id="words of a sentence"),
-        pytest.param("ValueError: the disk of this product is full", id="other words of a sentence"),
-        pytest.param("ZeroDivisionError: division by zero", id="a bug of the query"),
-        pytest.param(
-            "java.lang.RuntimeException: bad row\n\tat com.example.OutOfMemoryErrorHandler.run(A.scala:1)", id="a frame"
-        ),
-        pytest.param("", id="no text"),
-    ],
+    ("user", "SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row SQLSTATE: P0001"),
+    ("a wrapper alone", "[TASK_WRITE_FAILED] Task failed while writing rows to file:/out."),
+    ("words of a sentence", "ValueError: the account has no permission to overdraw"),
+    ("other words of a sentence", "ValueError: the disk of this product is full"),
+    ("a bug of the query", "ZeroDivisionError: division by zero"),
+    ("a frame", "java.lang.RuntimeException: bad row\n\tat com.example.OutOfMemoryErrorHandler.run(A.scala:1)"),
+    ("no text", ""),
 )
 def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
@@ -131,64 +128,61 @@ def test_the_first_step_keeps_the_checkpoint_and_reads_as_a_sentence(known):
 
 def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none():
     full, large = (explain(f"OSError: {what}") for what in ("disk quota exceeded", "File too large"))
-
     assert full is not None and full.name == "disk-full"
     assert large is None
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        pytest.param(
-            f"{LOST_TASK.format(executor='driver')}java.lang.OutOfMemoryError: Java heap space",
-            "driver-out-of-memory",
-            id="a task in local mode",
-        ),
-        pytest.param(
-            "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits",
-            "out-of-memory",
-            id="no heap, which a larger one would only make worse",
-        ),
-        pytest.param(
-            "FetchFailed(BlockManagerId(1, h, 7, None), shuffleId=0)\nCaused by: java.lang.OutOfMemoryError: Java heap "
-            "space",
-            "out-of-memory",
-            id="one of two ends of a fetch",
-        ),
-        pytest.param(
-            f"{LOST_TASK.format(executor='3')}java.lang.RuntimeException: failed\n"
-            "Caused by: java.lang.OutOfMemoryError: Java heap space",
-            "executor-out-of-memory",
-            id="the cause of what a task raised",
-        ),
-        pytest.param(
-            f"{LOST_TASK.format(executor='3')}ExecutorLostFailure (executor 3 exited caused by one of the running "
-            "tasks) Reason: Container killed by YARN for exceeding physical memory limits.",
-            "executor-out-of-memory",
-            id="a container that was killed",
-        ),
-        pytest.param(
-            "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 64 bytes",
-            "out-of-memory",
-            id="a task of which nothing tells where it ran",
-        ),
-        pytest.param(
-            "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python "
-            "worker: Traceback (most recent call last):\nMemoryError",
-            "python-worker-out-of-memory",
-            id="a worker, as Spark 4 says it",
-        ),
-        pytest.param(
-            f"{TOO_LARGE}\nCaused by: java.lang.OutOfMemoryError: Java heap space",
-            "broadcast-too-large",
-            id="a broadcast with its cause",
-        ),
-        pytest.param(
-            f"{TOO_LARGE}\nCaused by: java.net.ConnectException: Connection refused",
-            "unreachable",
-            id="a broadcast that failed for something else",
-        ),
-    ],
+@cases(
+    "text, name",
+    (
+        "a task in local mode",
+        f"{LOST_TASK.format(executor='driver')}java.lang.OutOfMemoryError: Java heap space",
+        "driver-out-of-memory",
+    ),
+    (
+        "no heap, which a larger one would only make worse",
+        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits",
+        "out-of-memory",
+    ),
+    (
+        "one of two ends of a fetch",
+        "FetchFailed(BlockManagerId(1, h, 7, None), shuffleId=0)\nCaused by: java.lang.OutOfMemoryError: Java heap "
+        "space",
+        "out-of-memory",
+    ),
+    (
+        "the cause of what a task raised",
+        f"{LOST_TASK.format(executor='3')}java.lang.RuntimeException: failed\n"
+        "Caused by: java.lang.OutOfMemoryError: Java heap space",
+        "executor-out-of-memory",
+    ),
+    (
+        "a container that was killed",
+        f"{LOST_TASK.format(executor='3')}ExecutorLostFailure (executor 3 exited caused by one of the running "
+        "tasks) Reason: Container killed by YARN for exceeding physical memory limits.",
+        "executor-out-of-memory",
+    ),
+    (
+        "a task of which nothing tells where it ran",
+        "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 64 bytes",
+        "out-of-memory",
+    ),
+    (
+        "a worker, as Spark 4 says it",
+        "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python "
+        "worker: Traceback (most recent call last):\nMemoryError",
+        "python-worker-out-of-memory",
+    ),
+    (
+        "a broadcast with its cause",
+        f"{TOO_LARGE}\nCaused by: java.lang.OutOfMemoryError: Java heap space",
+        "broadcast-too-large",
+    ),
+    (
+        "a broadcast that failed for something else",
+        f"{TOO_LARGE}\nCaused by: java.net.ConnectException: Connection refused",
+        "unreachable",
+    ),
 )
 def test_the_text_tells_which_process_ran_out_of_memory(text, name):
     assert name_of(text) == name

@@ -6,24 +6,22 @@ import pytest
 
 from ledgerops.diagnosis.muting import is_muted, read_muted
 from ledgerops.errors import UserError
+from tests.tables import cases
 
 RULES = ("slow-sink", "late-data")
 
 
 def test_a_rule_is_muted_for_one_query_or_for_all():
     muted = read_muted(["slow-sink:orders", "late-data"], RULES)
-
     assert is_muted(muted, "slow-sink", "orders")
     assert is_muted(muted, "late-data", "orders") and is_muted(muted, "late-data", "payments")
 
 
-@pytest.mark.parametrize(
-    ("slug", "query"),
-    [
-        pytest.param("slow-sink", "payments", id="another query"),
-        pytest.param("slow-sink", "orders_by_day", id="a longer name"),
-        pytest.param("key-skew", "orders", id="another rule"),
-    ],
+@cases(
+    "slug, query",
+    ("another query", "slow-sink", "payments"),
+    ("a longer name", "slow-sink", "orders_by_day"),
+    ("another rule", "key-skew", "orders"),
 )
 def test_nothing_else_is(slug, query):
     assert not is_muted(read_muted(["slow-sink:orders", "late-data"], RULES), slug, query)

@@ -11,11 +11,12 @@ from ledgerops.model.records import Plan, Running
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules import crowd
 from tests.diagnosis.rules.crowd import beside, looked_at
+from tests.tables import cases
 
 LIGHT, HELD_UP = stage("save", seconds=[0.4, 0.3], wall=0.4), stage("save", seconds=[0.5, 0.4], wall=3.5)
-SLOW = {"warm": 14, "warm_stages": [LIGHT], "seconds": [5] * 4, "stages": [[HELD_UP]] * 4}
+SLOW = {"warm": 14, "warm_stages": [LIGHT], "seconds": [5] * 4, "stages": [HELD_UP]}
 LATE_START = stage("save", seconds=[0.4, 0.4], began=7.0, wall=0.5)
-FROM_BIRTH = {"warm": 0, "seconds": [10] * 6, "stages": [[LATE_START]] * 6}
+FROM_BIRTH = {"warm": 0, "seconds": [10] * 6, "stages": [LATE_START]}
 ASLEEP = stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01)
 ONE_SLOT = stage(seconds=[2.4, 0.0], wall=4.9)
 
@@ -42,7 +43,6 @@ def test_the_query_that_took_the_cores_is_told_with_what_it_took_before(victim):
 def test_one_that_was_not_there_before_took_nothing(victim):
     view = victim()
     found = neighbour(beside(view, crowd.neighbour(view, 18, began=29.0)))
-
     assert found is not None and found.took is None
 
 
@@ -59,32 +59,26 @@ def test_the_batch_that_runs_counts_as_those_before_it(victim):
     assert neighbour(beside(victim(), hog)) is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
-    [
-        pytest.param({"seconds": [1.4] * 4}, id="no harm"),
-        pytest.param({"rows": 6000}, id="six times the rows"),
-        pytest.param({"warm": 0}, id="no past, and slots are free"),
-        pytest.param({"stages": [[stage("save", seconds=[4.5, 4.5])]] * 4}, id="it takes the cores itself"),
-    ],
+    ("no harm", {"seconds": [1.4] * 4}),
+    ("six times the rows", {"rows": 6000}),
+    ("no past, and slots are free", {"warm": 0}),
+    ("it takes the cores itself", {"stages": [stage("save", seconds=[4.5, 4.5])]}),
 )
 def test_a_query_that_is_not_held_up_has_none(victim, changes):
     view = victim(**changes)
-
     assert neighbour(beside(view, crowd.neighbour(view, 18))) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
-    [
-        pytest.param({"heavy_since": None}, id="a light one"),
-        pytest.param({"heavy_since": 999}, id="one that took as much before"),
-        pytest.param({"heavy_since": 18, "heavy": ONE_SLOT}, id="one that leaves most of them"),
-    ],
+    ("a light one", {"heavy_since": None}),
+    ("one that took as much before", {"heavy_since": 999}),
+    ("one that leaves most of them", {"heavy_since": 18, "heavy": ONE_SLOT}),
 )
 def test_others_are_none(victim, other):
     view = victim()
-
     assert neighbour(view) is None
     assert neighbour(beside(view, crowd.neighbour(view, **other))) is None
 
@@ -97,25 +91,21 @@ def test_one_that_ended_long_ago_is_none(victim):
     assert neighbour(beside(view, hog)) is None
 
 
-@pytest.mark.parametrize(
-    ("other", "active", "found"),
-    [
-        pytest.param({"heavy_since": 999, "heavy": ASLEEP}, 2, True, id="its tasks hold all slots, asleep"),
-        pytest.param({"heavy_since": 999}, 1, False, id="a slot is free"),
-        pytest.param({"heavy_since": None}, 2, False, id="a light one: the slots are the query's own"),
-        pytest.param({"heavy_since": 999, "heavy": ONE_SLOT}, 2, False, id="one that leaves most of them"),
-    ],
+@cases(
+    "other, active, found",
+    ("its tasks hold all slots, asleep", {"heavy_since": 999, "heavy": ASLEEP}, 2, True),
+    ("a slot is free", {"heavy_since": 999}, 1, False),
+    ("a light one: the slots are the query's own", {"heavy_since": None}, 2, False),
+    ("one that leaves most of them", {"heavy_since": 999, "heavy": ONE_SLOT}, 2, False),
 )
 def test_without_a_past_all_slots_must_be_taken(history, other, active, found):
     view = history(**FROM_BIRTH)
     both = looked_at(beside(view, crowd.neighbour(view, **other)), busy=0.2, active=active)
-
     assert (neighbour(both) is not None) is found
 
 
 def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
     view = history(**FROM_BIRTH)
-
     assert not slots_taken(looked_at(view, active=2))
     assert slots_taken(looked_at(beside(view, crowd.neighbour(view, 999)), active=2))
 
@@ -125,13 +115,7 @@ SOON = stage("read", began=0.0, wall=0.1)
 EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
 
 
-@pytest.mark.parametrize(
-    ("shift", "found"),
-    [
-        pytest.param(0.0, False, id="taken while it waits: a slot is free"),
-        pytest.param(None, True, id="taken between its waits"),
-    ],
-)
+@cases("shift, found", ("taken while it waits: a slot is free", 0.0, False), ("taken between its waits", None, True))
 def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift, found):
     """Executors are sampled every ten seconds; so is the trigger of a neighbour."""
     view = history(**EVERY_OTHER)
@@ -145,17 +129,15 @@ def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift
     assert (neighbour(seen) is not None) is found
 
 
-@pytest.mark.parametrize(
-    ("changes", "other", "found"),
-    [
-        pytest.param({}, {"heavy_since": 999}, True, id="while its batches run"),
-        pytest.param({"stages": [[WRITES_LONG], []] * 8}, {"heavy_since": 999}, False, id="after its last task"),
-        pytest.param({}, {"heavy_since": None}, False, id="the other one is light"),
-        pytest.param({}, {"heavy_since": 999, "heavy": ONE_SLOT}, False, id="a slot is free"),
-        pytest.param({"stages": [[SOON, WAITS], []] * 8}, {"heavy_since": 999}, False, id="between its stages"),
-        pytest.param({"stages": [[WAITS], []] + [[], []] * 7}, {"heavy_since": 999}, False, id="once"),
-        pytest.param({"stages": [[WAITS], []] * 7 + [[WRITES_LONG], []]}, {"heavy_since": 999}, False, id="no longer"),
-    ],
+@cases(
+    "changes, other, found",
+    ("while its batches run", {}, {"heavy_since": 999}, True),
+    ("after its last task", {"stages": [[WRITES_LONG], []] * 8}, {"heavy_since": 999}, False),
+    ("the other one is light", {}, {"heavy_since": None}, False),
+    ("a slot is free", {}, {"heavy_since": 999, "heavy": ONE_SLOT}, False),
+    ("between its stages", {"stages": [[SOON, WAITS], []] * 8}, {"heavy_since": 999}, False),
+    ("once", {"stages": [[WAITS], []] + [[], []] * 7}, {"heavy_since": 999}, False),
+    ("no longer", {"stages": [[WAITS], []] * 7 + [[WRITES_LONG], []]}, {"heavy_since": 999}, False),
 )
 def test_one_holds_the_slots_whose_batches_run_while_others_wait_for_their_first_task(history, changes, other, found):
     """Every other batch waits so; short ones in between make the query look as if it kept up."""
@@ -179,21 +161,19 @@ ITS_OWN = [quick(ready=0.1, began=0.2, wall=8.0), quick(ready=0.1, began=8.2)]
 ALWAYS_AT_WORK = stage(seconds=[0.3, 0.2], wall=1.9, ready=0.0)  # on a fraction of a core
 
 
-@pytest.mark.parametrize(
-    ("stages", "active", "found"),
-    [
-        pytest.param(HELD, 2, JOB, id="all slots are taken while its stage is ready"),
-        pytest.param(IN_TURNS, 3, JOB, id="each of its stages waits"),
-        pytest.param(HELD, 1, None, id="a slot is free"),
-        pytest.param(HELD, None, None, id="nothing is known of the slots"),
-        pytest.param(WORKS_FIRST, 2, None, id="its function works before: its stage is ready late"),
-        pytest.param([LATE_START], 2, None, id="when its stage was ready is not known"),
-        pytest.param(ITS_OWN, 2, None, id="its own tasks have the slots"),
-        pytest.param([quick(ready=0.1, began=1.0)], 2, None, id="it waits a little"),
-    ],
+@cases(
+    "stages, active, found",
+    ("all slots are taken while its stage is ready", HELD, 2, JOB),
+    ("each of its stages waits", IN_TURNS, 3, JOB),
+    ("a slot is free", HELD, 1, None),
+    ("nothing is known of the slots", HELD, None, None),
+    ("its function works before: its stage is ready late", WORKS_FIRST, 2, None),
+    ("when its stage was ready is not known", [LATE_START], 2, None),
+    ("its own tasks have the slots", ITS_OWN, 2, None),
+    ("it waits a little", [quick(ready=0.1, began=1.0)], 2, None),
 )
 def test_a_job_that_belongs_to_no_query_holds_the_slots(history, stages, active, found):
-    view = history(**FROM_BIRTH | {"stages": [stages] * 6})
+    view = history(**FROM_BIRTH | {"stages": stages})
     if active is None:
         view.hosts = [replace(host, executors=()) for host in view.hosts[:1]] + [view.hosts[1]]
     seen = view if active is None else looked_at(view, active=active)
@@ -203,7 +183,7 @@ def test_a_job_that_belongs_to_no_query_holds_the_slots(history, stages, active,
 
 
 def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(history):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     free = looked_at(view, active=1).hosts[6:7]
     view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
 
@@ -212,20 +192,18 @@ def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(history):
 
 @pytest.mark.parametrize(("ago", "found"), [(10.0, JOB), (40.0, None)])
 def test_a_job_is_named_while_what_it_held_up_is_recent(history, ago, found):
-    view = history(**FROM_BIRTH | {"stages": [HELD] * 6}, quiet_for=ago)
+    view = history(**FROM_BIRTH | {"stages": HELD}, quiet_for=ago)
     held = neighbour(looked_at(view, quiet_for=ago, active=2))
-
     assert (held.query if held is not None else None) == found
 
 
 def test_one_that_has_ended_is_none(history):
     ended = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 3 + [[quick(ready=0.1, began=0.2)]] * 3}), active=2)
-
     assert neighbour(ended) is None
 
 
 def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_waits(history):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     tasks = view.history.tasks
     for place, each in enumerate(tasks):
         tasks[place] = replace(each, whole=False)
@@ -233,12 +211,9 @@ def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_wa
     assert neighbour(view) is None
 
 
-@pytest.mark.parametrize(
-    ("known", "found"),
-    [pytest.param(True, JOB, id="its stages are ready"), pytest.param(False, None, id="its tasks were not read")],
-)
+@cases("known, found", ("its stages are ready", True, JOB), ("its tasks were not read", False, None))
 def test_a_job_holds_up_several_queries_at_once(history, known, found):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     other = crowd.neighbour(view, None, light=stage(seconds=[0.1, 0.1], wall=7.5))
     for place, tasks in enumerate(other.tasks):
         stages = [replace(each, submitted=each.started, started=each.ended - 0.1) for each in tasks.stages]
@@ -251,15 +226,13 @@ def test_a_job_holds_up_several_queries_at_once(history, known, found):
     assert (held.query if held is not None else None) == found
 
 
-@pytest.mark.parametrize(
-    ("light", "found"),
-    [
-        pytest.param(ALWAYS_AT_WORK, None, id="it has a batch meanwhile, whose tasks may have the slots"),
-        pytest.param(None, JOB, id="it has none at the looks"),
-    ],
+@cases(
+    "light, found",
+    ("it has a batch meanwhile, whose tasks may have the slots", ALWAYS_AT_WORK, None),
+    ("it has none at the looks", None, JOB),
 )
 def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(history, light, found):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     other = crowd.neighbour(view, None, light=light)
     if light is None:
         view.hosts = [
@@ -292,57 +265,49 @@ def heard_of(view, *events, interval=None):
     return other
 
 
-@pytest.mark.parametrize(
+@cases(
     "events",
-    [
-        pytest.param([("start", 100), ("runs", 99), ("failed", 0.5)], id="one that failed"),
-        pytest.param([("start", 100), ("batch", 99, 1), ("runs", 90), ("failed", 0.5)], id="a later one that failed"),
-        pytest.param(
-            [("start", 100), ("runs", 99), ("failed", 1), ("start", 0.8), ("batch", 0.7, 0.5)],
-            id="one that failed before a restart",
-        ),
-        pytest.param(
-            [("start", 100), ("failed", 99), ("start", 98), ("failed", 1), ("start", 0.8)],
-            id="one that failed as those of the run before",
-        ),
-        pytest.param([("start", 60), ("batch", 60, 59), ("end", 0.9), ("start", 0.5)], id="one before a restart"),
-        pytest.param([("start", 60), ("batch", 60, 1), ("start", 0.5)], id="one of a run whose end was not told"),
-        pytest.param([("start", 60), ("batch", 60, 1), ("unwatched", 55)], id="one of a run that is watched no more"),
-        pytest.param(
-            [("start", 900), *(("batch", 1 - n / 250, 0.001) for n in range(201))], id="one that is forgotten"
-        ),
-        pytest.param([("start", 60), ("batch", 60, 1)], id="one that is not reported yet, as in an event log"),
-        pytest.param([("start", 60)], id="its first, not reported yet"),
-    ],
+    ("one that failed", [("start", 100), ("runs", 99), ("failed", 0.5)]),
+    ("a later one that failed", [("start", 100), ("batch", 99, 1), ("runs", 90), ("failed", 0.5)]),
+    (
+        "one that failed before a restart",
+        [("start", 100), ("runs", 99), ("failed", 1), ("start", 0.8), ("batch", 0.7, 0.5)],
+    ),
+    (
+        "one that failed as those of the run before",
+        [("start", 100), ("failed", 99), ("start", 98), ("failed", 1), ("start", 0.8)],
+    ),
+    ("one before a restart", [("start", 60), ("batch", 60, 59), ("end", 0.9), ("start", 0.5)]),
+    ("one of a run whose end was not told", [("start", 60), ("batch", 60, 1), ("start", 0.5)]),
+    ("one of a run that is watched no more", [("start", 60), ("batch", 60, 1), ("unwatched", 55)]),
+    ("one that is forgotten", [("start", 900), *(("batch", 1 - n / 250, 0.001) for n in range(201))]),
+    ("one that is not reported yet, as in an event log", [("start", 60), ("batch", 60, 1)]),
+    ("its first, not reported yet", [("start", 60)]),
 )
 def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_is_known(history, events):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
-
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     assert neighbour(beside(view, heard_of(view, *events))) is None
 
 
-@pytest.mark.parametrize(
-    ("events", "interval"),
-    [
-        pytest.param([("start", 60), ("batch", 60, 1), ("failed", 50)], None, id="it failed before"),
-        pytest.param([("start", 60), ("end", 50), ("start", 49), ("batch", 0.5, 0.4)], None, id="it was restarted"),
-        pytest.param([("start", 60), ("batch", 60, 1), ("batch", 0.5, 0.4)], None, id="between two batches"),
-        pytest.param([("start", 60), ("batch", 60, 1), ("runs", 1)], None, id="its batch has only begun"),
-        pytest.param([("start", 60), ("batch", 60, 1), ("idle", 0.5)], None, id="it has nothing to read"),
-        pytest.param([("start", 60), ("batch", 60, 1)], 7e8, id="its next trigger is not due"),
-        pytest.param([("start", 1), ("batch", 0.9, 0.4)], None, id="it is new"),
-        pytest.param([("start", 1)], None, id="it is new, and has no batch"),
-    ],
+@cases(
+    "events, interval",
+    ("it failed before", [("start", 60), ("batch", 60, 1), ("failed", 50)], None),
+    ("it was restarted", [("start", 60), ("end", 50), ("start", 49), ("batch", 0.5, 0.4)], None),
+    ("between two batches", [("start", 60), ("batch", 60, 1), ("batch", 0.5, 0.4)], None),
+    ("its batch has only begun", [("start", 60), ("batch", 60, 1), ("runs", 1)], None),
+    ("it has nothing to read", [("start", 60), ("batch", 60, 1), ("idle", 0.5)], None),
+    ("its next trigger is not due", [("start", 60), ("batch", 60, 1)], 7e8),
+    ("it is new", [("start", 1), ("batch", 0.9, 0.4)], None),
+    ("it is new, and has no batch", [("start", 1)], None),
 )
 def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(history, events, interval):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     held = neighbour(beside(view, heard_of(view, *events, interval=interval)))
-
     assert held is not None and held.query == JOB
 
 
 def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(history, monkeypatch):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     asked = []
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: asked.append(at) or True)
 
@@ -352,7 +317,7 @@ def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(h
 
 
 def test_they_are_not_asked_at_all_where_a_slot_was_free(history, monkeypatch):
-    view = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 6}), active=2)
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
     free = looked_at(view, active=1).hosts[6:7]
     view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: pytest.fail("asked"))

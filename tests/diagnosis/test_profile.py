@@ -14,6 +14,7 @@ from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_contention import slowed
 from tests.diagnosis.test_neighbours import SLOW
 from tests.drills.saved import NAMES, recording
+from tests.tables import cases
 
 QUICK, HEAVY = [stage(seconds=[0.4, 0.4], wall=0.5)], [stage(seconds=[3.0, 3.0], wall=3.2)]
 
@@ -25,18 +26,16 @@ def numbers(splits):
 def late(history, known, count=20, **more):
     """Batches of 4 s, of which those in `known` have tasks."""
     stages = [HEAVY if n in known else None for n in range(count)]
-    told = {"seconds": [4] * count, "phases": [{"add_batch": 3.6}] * count, "stages": stages}
+    told = {"seconds": [4] * count, "phases": {"add_batch": 3.6}, "stages": stages}
     return history(**{"warm": 0, "cores": 2} | told | more)
 
 
-@pytest.mark.parametrize(
-    ("known", "chosen"),
-    [
-        pytest.param(range(20), [15, 16, 17, 18, 19], id="the newest five"),
-        pytest.param((3, 6, 12), [3, 6, 12], id="those whose tasks were read"),
-        pytest.param((6,), [15, 16, 17, 18, 19], id="one with tasks says nothing of the others"),
-        pytest.param((), [15, 16, 17, 18, 19], id="no tasks"),
-    ],
+@cases(
+    "known, chosen",
+    ("the newest five", range(20), [15, 16, 17, 18, 19]),
+    ("those whose tasks were read", (3, 6, 12), [3, 6, 12]),
+    ("one with tasks says nothing of the others", (6,), [15, 16, 17, 18, 19]),
+    ("no tasks", (), [15, 16, 17, 18, 19]),
 )
 def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, known, chosen):
     found = profile(late(history, known))
@@ -46,18 +45,15 @@ def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, kn
     assert ("tasks_unknown" in found.parts) is not found.knows_tasks
 
 
-@pytest.mark.parametrize(
-    ("rows", "seconds", "chosen"),
-    [
-        pytest.param([0, 90, 1800], [0.9, 8, 30], [2], id="the first with rows pays for warm-up"),
-        pytest.param([90, 900, 1800], [0.9, 8, 30], [1, 2], id="that was the first of the run"),
-        pytest.param([0, 90, 90], [0.9, 4, 4], [1, 2], id="one alone says too little"),
-        pytest.param([0, 90], [0.9, 30], [1], id="there is no other"),
-    ],
+@cases(
+    "rows, seconds, chosen",
+    ("the first with rows pays for warm-up", [0, 90, 1800], [0.9, 8, 30], [2]),
+    ("that was the first of the run", [90, 900, 1800], [0.9, 8, 30], [1, 2]),
+    ("one alone says too little", [0, 90, 90], [0.9, 4, 4], [1, 2]),
+    ("there is no other", [0, 90], [0.9, 30], [1]),
 )
 def test_a_first_batch_with_rows_counts_only_where_there_are_no_others(history, rows, seconds, chosen):
-    found = profile(history(warm=0, rows=rows, seconds=seconds, stages=[HEAVY] * len(rows), cores=2))
-
+    found = profile(history(warm=0, rows=rows, seconds=seconds, stages=HEAVY, cores=2))
     assert found is not None and numbers(found.splits) == chosen
 
 
@@ -72,46 +68,35 @@ def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
 def test_one_late_batch_is_told_by_its_tasks_where_no_other_is_late(history):
     view = history(seconds=[0.5] * 15 + [30.0], stages=[QUICK] * 15 + [HEAVY], cores=2)
     found = profile(view)
-
     assert found is not None and (numbers(found.splits), found.knows_tasks) == ([21], True)
 
 
 def test_batches_without_rows_do_not_count_where_nothing_is_owed(history):
     found = profile(history(warm=0, seconds=[1.0, 0.2] * 6, rows=[100, 0] * 6))
-
     assert found is not None and found.duration == 1.0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        pytest.param([], False, id="no batch"),
-        pytest.param([4.0], False, id="only the first, which warms up"),
-        pytest.param([48.0], True, id="only the first, and a very long one"),
-    ],
+@cases(
+    "seconds, told",
+    ("no batch", [], False),
+    ("only the first, which warms up", [4.0], False),
+    ("only the first, and a very long one", [48.0], True),
 )
 def test_before_there_is_a_settled_batch_only_a_very_long_one_is_told(history, seconds, told):
     assert (profile(history(warm=0, seconds=seconds)) is not None) is told
 
 
 def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
-    found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=[HEAVY] * 8, cores=2))
+    found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=HEAVY, cores=2))
 
     assert found is not None and found.usual_duration == 1.0
     assert numbers(found.usual_splits) == [9, 10, 11, 12, 13]
     assert all(part.usual is not None for part in found.parts.values())
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param({"warm": 0}, id="late from birth"),
-        pytest.param({"warm": 14, "warm_stages": None}, id="its tasks were not read"),
-    ],
-)
+@cases("case", ("late from birth", {"warm": 0}), ("its tasks were not read", {"warm": 14, "warm_stages": None}))
 def test_without_a_healthy_past_nothing_is_usual(history, case):
-    found = profile(history(seconds=[4] * 8, stages=[HEAVY] * 8, cores=2, **case))
-
+    found = profile(history(seconds=[4] * 8, stages=HEAVY, cores=2, **case))
     assert found is not None and not found.has_past
     assert {part.usual for part in found.parts.values()} == {None}
 
@@ -184,7 +169,7 @@ def test_tasks_that_wait_lose_to_others_at_most_what_computing_was_stretched_by(
 
 def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(history):
     begins_late = stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9)
-    view = history(**SLOW | {"stages": [[begins_late]] * 4, "phases": [{"add_batch": 4.7}] * 4, "cores": 2})
+    view = history(**SLOW | {"stages": [begins_late], "phases": {"add_batch": 4.7}, "cores": 2})
     found = profile(beside(looked_at(view), neighbour(view, 21)))
 
     assert found is not None
@@ -212,13 +197,11 @@ def test_the_parts_of_every_recorded_profile_add_up_to_its_batch(name):
             assert all(part.now >= -1e-9 for part in found.parts.values())
 
 
-@pytest.mark.parametrize(
-    ("before", "few", "cpu"),
-    [
-        pytest.param([(100, 0.2)] * 40, 0.2, 0.6, id="as few rows took a moment: what is more is work on them"),
-        pytest.param([(100_000, 0.8)] * 40, 0.8, 0.0, id="many rows took as long: it does not depend on their number"),
-        pytest.param([], 0.8, 0.0, id="no past"),
-    ],
+@cases(
+    "before, few, cpu",
+    ("as few rows took a moment: what is more is work on them", [(100, 0.2)] * 40, 0.2, 0.6),
+    ("many rows took as long: it does not depend on their number", [(100_000, 0.8)] * 40, 0.8, 0.0),
+    ("no past", [], 0.8, 0.0),
 )
 def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, before, few, cpu):
     batches = [*before, *[(100, 0.8)] * 12]

@@ -71,7 +71,6 @@ def test_a_container_that_is_often_held_back_and_keeps_up_is_left_alone():
     """The same with 2,500 rows a second and 0.9 cores: held back in a quarter of the periods, a batch takes a tenth of
     its interval."""
     verdicts = list(every_verdict(RECORDED / "cpu-limit-unharmed.jsonl"))
-
     assert len(verdicts) > 50
     assert {finding.rule for verdict in verdicts for finding in verdict.findings} == set()
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis import report
 from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
+from tests.tables import cases
 
 NOW = 1_790_000_000.0
 SKEW = Finding(
@@ -91,7 +90,6 @@ def test_what_did_no_harm_is_not_told_of_a_query_that_was_harmed():
 def test_other_incidents_are_told_in_full():
     found = report.document([replace(WELL, query="q")], NOW, "a recording")
     found["incidents"] = [incident("info", "with the run"), incident("warning", "by itself")]
-
     assert report.text(found).count("do first") == 2 and "harmless" not in report.text(found)
 
 
@@ -111,7 +109,6 @@ def test_all_of_it_is_shown_where_it_is_asked_for():
 
 def test_what_began_on_another_day_has_its_date():
     document = report.document([replace(SICK, root_causes=(replace(SKEW, since=NOW - 86_400),))], NOW, "a recording")
-
     assert "since:     2026-09-20 14:13:20 UTC (24 h); confidence high" in report.text(document)
 
 
@@ -139,13 +136,11 @@ def test_lines_are_broken_between_words_at_the_width_of_a_terminal():
 
 def test_lines_that_fit_stay_as_they_are():
     document = report.document([WELL, SICK], NOW, "a recording")
-
     assert report.text(document, columns=200) == report.text(document)
 
 
 def test_a_word_that_is_wider_than_the_terminal_stays_whole():
     document = report.document([Verdict("q" * 60, NOW, "healthy", 100)], NOW, "a recording")
-
     assert "q" * 60 in report.text(document, columns=40)
 
 
@@ -175,13 +170,11 @@ def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():
     assert note not in shown(False, replace(WELL, figures={}))  # no batch yet
 
 
-@pytest.mark.parametrize(
-    ("severity", "known", "said"),
-    [
-        pytest.param("info", False, True, id="it would be worse if the batch were known to be late"),
-        pytest.param("info", True, False, id="no harm"),
-        pytest.param("critical", False, False, id="harm without it"),
-    ],
+@cases(
+    "severity, known, said",
+    ("it would be worse if the batch were known to be late", "info", False, True),
+    ("no harm", "info", True, False),
+    ("harm without it", "critical", False, False),
 )
 def test_a_finding_that_is_only_info_without_the_trigger_interval_says_so(severity, known, said):
     document = report.document([replace(SICK, figures={"batch_seconds": 14.0})], NOW, "an event log")

@@ -25,13 +25,11 @@ def test_a_symptom_without_a_cause_says_where_the_time_goes(history):
 def test_a_symptom_never_points_to_a_cause_that_nobody_names(history):
     lefts = [2000 * n for n in range(12)]
     verdict = Diagnoser()(history(warm=0, seconds=[1.9] * 12, rows=900, backlog=lefts, cores=None))
-
     assert contradictions(verdict) == []
 
 
 def test_a_query_that_outlasts_its_interval_a_little_is_pressured_and_told_why(history):
     verdict = Diagnoser()(history(warm=0, seconds=[2.68] * 30, cores=None))
-
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("pressured", ["trigger-overrun"])
     assert verdict.health < 100
 

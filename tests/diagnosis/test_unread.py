@@ -8,6 +8,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.unread import unread
 from tests.diagnosis.landing import every, reads
+from tests.tables import cases
 
 
 def at_random(seconds: float, seed: int = 1) -> list[float]:
@@ -26,19 +27,16 @@ def test_files_that_arrive_faster_than_the_cap_allows_wait_longer_and_longer():
     assert wait.last == pytest.approx(19 * 0.75)
 
 
-@pytest.mark.parametrize(
+@cases(
     "view",
-    [
-        pytest.param(lambda: reads(every(0.25, 300), cap=5, batches=30), id="several files a batch"),
-        pytest.param(lambda: reads(every(1.25), option="maxfilespertrigger"), id="Spark's options have no case"),
-        pytest.param(lambda: reads(at_random(0.7), batches=60), id="files at random, three times the cap"),
-        pytest.param(lambda: reads(every(1.25), seconds=1.9), id="no room in the interval"),
-        pytest.param(lambda: reads([*every(0.1, 5, -900.0), *every(1.0)], batches=30), id="after a few older files"),
-    ],
+    ("several files a batch", lambda: reads(every(0.25, 300), cap=5, batches=30)),
+    ("Spark's options have no case", lambda: reads(every(1.25), option="maxfilespertrigger")),
+    ("files at random, three times the cap", lambda: reads(at_random(0.7), batches=60)),
+    ("no room in the interval", lambda: reads(every(1.25), seconds=1.9)),
+    ("after a few older files", lambda: reads([*every(0.1, 5, -900.0), *every(1.0)], batches=30)),
 )
 def test_the_query_then_falls_behind(view):
     grown = growth.growth(view())
-
     assert grown.form == "files"
     assert grown.last > grown.first
 

@@ -1,14 +1,13 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.checkpoint_slow import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
+from tests.tables import cases
 
 SLOW = {"add_batch": 0.8, "wal_commit": 1.6, "commit_offsets": 1.5}
 
 
 def test_writing_offsets_before_and_after_a_batch_is_told_together(history):
-    [finding] = check(CAUSE, history(warm=0, seconds=[4] * 10, phases=[SLOW] * 10))
+    [finding] = check(CAUSE, history(warm=0, seconds=[4] * 10, phases=SLOW))
 
     assert finding.summary == "3.1 s of a batch of 4.0 s pass writing the checkpoint"
     assert (finding.component.kind, finding.component.detail) == ("query", "checkpoint")
@@ -16,26 +15,21 @@ def test_writing_offsets_before_and_after_a_batch_is_told_together(history):
 
 
 def test_it_is_the_root_of_batches_that_outlast_their_interval(history):
-    [root] = Diagnoser()(history(warm=0, seconds=[4] * 20, phases=[SLOW] * 20)).root_causes
-
+    [root] = Diagnoser()(history(warm=0, seconds=[4] * 20, phases=SLOW)).root_causes
     assert (root.rule, root.explains) == ("checkpoint-slow", ("trigger-overrun",))
 
 
-@pytest.mark.parametrize(
+@cases(
     "phases",
-    [
-        pytest.param({"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}, id="the sink is slow"),
-        pytest.param({"add_batch": 0.3, "latest_offset": 3.2}, id="the source is slow"),
-        pytest.param({"add_batch": 3.0, "wal_commit": 0.3, "commit_offsets": 0.3}, id="a smaller part"),
-    ],
+    ("the sink is slow", {"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}),
+    ("the source is slow", {"add_batch": 0.3, "latest_offset": 3.2}),
+    ("a smaller part", {"add_batch": 3.0, "wal_commit": 0.3, "commit_offsets": 0.3}),
 )
 def test_others_are_not(history, phases):
-    view = history(warm=0, seconds=[4] * 10, phases=[phases] * 10)
-
+    view = history(warm=0, seconds=[4] * 10, phases=phases)
     assert list(check(CAUSE, view)) == []
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    view = history(seconds=[4] * 10, phases=[{"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1}] * 10)
-
+    view = history(seconds=[4] * 10, phases={"add_batch": 3.6, "wal_commit": 0.1, "commit_offsets": 0.1})
     assert ruled_out(CAUSE, view) == "0.20 s of 4.0 s (5%)"

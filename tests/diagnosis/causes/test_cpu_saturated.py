@@ -1,11 +1,10 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.cpu_saturated import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
 from tests.diagnosis.test_contention import STARVED, pressed, slowed
+from tests.tables import cases
 
 
 def test_what_the_other_processes_cost_a_batch_is_told(history):
@@ -30,43 +29,38 @@ def test_a_cpu_limit_that_is_used_up_is_to_be_raised_by_what_it_holds_back(histo
 def test_more_rows_that_a_cpu_limit_leaves_no_time_for_are_no_reason_to_divide_them(history):
     more = slowed(history, count=20, rows=[1000] * 14 + [6000] * 20)
     view = looked_at(more, busy=0.05, cpus=64, driver_jvm=0.5, limit=0.5, held_back=1.4)
-
     assert Diagnoser()(view).root_causes[0].rule == "cpu-saturated"
 
 
 def test_it_is_the_root_of_all_that_takes_longer(history):
     verdict = Diagnoser()(looked_at(slowed(history, count=20), driver_jvm=0.5))
-
     assert [root.rule for root in verdict.root_causes] == ["cpu-saturated"]
 
 
-@pytest.mark.parametrize(
-    ("case", "machine", "first"),
-    [
-        pytest.param({}, {"driver_jvm": 1.9}, None, id="the application itself uses the cores"),
-        pytest.param(
-            {"now": {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}},
-            {"driver_jvm": 0.5},
-            "slow-source",
-            id="a broker that answers slowly, on a busy machine",
-        ),
-        pytest.param(
-            {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[4.4, 0.2], records=[950, 50])},
-            {"driver_jvm": 0.5},
-            "key-skew",
-            id="one task that has most of the rows, on a busy machine",
-        ),
-        pytest.param(
-            {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[0.3, 0.2])},
-            {"driver_jvm": 0.5},
-            "slow-sink",
-            id="a slow sink, on a busy machine",
-        ),
-    ],
+@cases(
+    "case, machine, first",
+    ("the application itself uses the cores", {}, {"driver_jvm": 1.9}, None),
+    (
+        "a broker that answers slowly, on a busy machine",
+        {"now": {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}},
+        {"driver_jvm": 0.5},
+        "slow-source",
+    ),
+    (
+        "one task that has most of the rows, on a busy machine",
+        {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[4.4, 0.2], records=[950, 50])},
+        {"driver_jvm": 0.5},
+        "key-skew",
+    ),
+    (
+        "a slow sink, on a busy machine",
+        {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[0.3, 0.2])},
+        {"driver_jvm": 0.5},
+        "slow-sink",
+    ),
 )
 def test_others_are_not(history, case, machine, first):
     view = looked_at(slowed(history, **{"count": 20} | case), **machine)
-
     assert list(check(CAUSE, view)) == []
     assert first is None or Diagnoser()(view).root_causes[0].rule == first
 
@@ -75,7 +69,6 @@ def test_a_function_that_sleeps_is_not_laid_at_their_door(history):
     """Its workers wait while others use the machine: planning is as quick as ever."""
     asleep = stage("udf", seconds=[4.4, 4.3], cpu=0.0)
     view = looked_at(slowed(history, {"add_batch": 4.6, "query_planning": 0.2}, asleep, python=8.5), driver_jvm=0.1)
-
     assert list(check(CAUSE, view)) == []
 
 

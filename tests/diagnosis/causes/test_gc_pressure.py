@@ -8,15 +8,16 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Executor, Host
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
-STATE = {"operators": [{"memory_bytes": 300 * 2**20}] * 8}
+STATE = {"operators": {"memory_bytes": 300 * 2**20}}
 MIB = 2**20
 
 
 def late(history, share, **more):
     """Batches of 4 s whose tasks collect garbage for so much of their time."""
-    told = {"seconds": [4] * 8, "stages": [[stage(seconds=[3.4, 3.4], gc=share, cpu=0.4)]] * 8, "cores": 2}
-    return history(**told | {"phases": [{"add_batch": 3.8}] * 8} | more)
+    told = {"seconds": [4] * 8, "stages": [stage(seconds=[3.4, 3.4], gc=share, cpu=0.4)], "cores": 2}
+    return history(**told | {"phases": {"add_batch": 3.8}} | more)
 
 
 def watched(view: QueryView, share: float, name: str = "driver", heap: int = 600 * MIB) -> QueryView:
@@ -54,33 +55,27 @@ def test_in_local_mode_the_driver_is_stopped_too(history):
 
 def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history):
     [finding] = check(CAUSE, watched(late(history, 0.5, **STATE), 0.4))
-
     assert {each.name: each.value for each in finding.evidence}["state_share_of_heap"] == pytest.approx(0.5, abs=0.01)
     assert "RocksDB" in finding.remedies[1].action
 
 
-@pytest.mark.parametrize(
+@cases(
     "state",
-    [
-        pytest.param({"memory_bytes": 300 * MIB, "custom": {"rocksdbPutCount": 1.0}}, id="outside the heap"),
-        pytest.param({"memory_bytes": 5 * MIB}, id="small"),
-    ],
+    ("outside the heap", {"memory_bytes": 300 * MIB, "custom": {"rocksdbPutCount": 1.0}}),
+    ("small", {"memory_bytes": 5 * MIB}),
 )
 def test_other_state_is_not_blamed(history, state):
-    [finding] = check(CAUSE, watched(late(history, 0.5, operators=[state] * 8), 0.4))
-
+    [finding] = check(CAUSE, watched(late(history, 0.5, operators=state), 0.4))
     assert "state_share_of_heap" not in {each.name for each in finding.evidence}
     assert not any("RocksDB" in each.action for each in finding.remedies)
 
 
-@pytest.mark.parametrize(
-    ("share", "case"),
-    [
-        pytest.param(0.05, {}, id="little collection in late batches"),
-        pytest.param(0.5, {"stages": None}, id="no tasks known"),
-        pytest.param(0.5, {"interval": 10.0}, id="the query has the time"),
-        pytest.param(0.5, {"stages": [[stage(seconds=[0.6, 0.6], gc=0.5)]] * 8}, id="late for another reason"),
-    ],
+@cases(
+    "share, case",
+    ("little collection in late batches", 0.05, {}),
+    ("no tasks known", 0.5, {"stages": None}),
+    ("the query has the time", 0.5, {"interval": 10.0}),
+    ("late for another reason", 0.5, {"stages": [stage(seconds=[0.6, 0.6], gc=0.5)]}),
 )
 def test_others_are_not(history, share, case):
     assert list(check(CAUSE, late(history, share, **case))) == []
@@ -108,13 +103,11 @@ def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:
     }
 
 
-@pytest.mark.parametrize(
-    ("case", "first"),
-    [
-        pytest.param({}, "unbounded-state", id="state that grows without a bound is the root of it"),
-        pytest.param({"watermark": True}, "gc-pressure", id="state that may yet be bounded is not"),
-        pytest.param({"gc": 0.0}, "slow-sink", id="without collection late batches have another cause"),
-    ],
+@cases(
+    "case, first",
+    ("state that grows without a bound is the root of it", {}, "unbounded-state"),
+    ("state that may yet be bounded is not", {"watermark": True}, "gc-pressure"),
+    ("without collection late batches have another cause", {"gc": 0.0}, "slow-sink"),
 )
 def test_state_is_blamed_for_collection_only(history, case, first):
     view = watched(history(**growing(40, **case)), 0.0 if case.get("gc") == 0.0 else 0.4)

@@ -6,6 +6,7 @@ from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.memory_spill import CAUSE
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 MIB = 2**20
 
@@ -18,12 +19,11 @@ def spilling(size: int, seconds: float = 3.0, gc: float = 0.0) -> list:
 
 
 def late(history, ran, **more):
-    return history(**{"seconds": [4] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 3.8}] * 8, "cores": 2} | more)
+    return history(**{"seconds": [4] * 8, "stages": ran, "phases": {"add_batch": 3.8}, "cores": 2} | more)
 
 
 def test_stages_that_spill_are_told_with_their_size_and_time(history):
     [finding] = check(CAUSE, late(history, spilling(200 * MIB)))
-
     assert finding.summary == "tasks spill 210 MB per batch; 3.0 s of a batch of 4.0 s pass in stages that do"
     assert finding.component.name == "save"
 
@@ -31,7 +31,6 @@ def test_stages_that_spill_are_told_with_their_size_and_time(history):
 def test_more_partitions_are_advised_only_without_state(history):
     [stateless] = check(CAUSE, late(history, spilling(200 * MIB)))
     [stateful] = check(CAUSE, late(history, spilling(200 * MIB), plan={"stateful": True}))
-
     assert [len(each.remedies) for each in (stateless, stateful)] == [3, 2]
 
 
@@ -56,27 +55,23 @@ def test_a_cache_that_holds_the_memory_is_named(history):
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_a_small_cache_is_not(history, share):
     [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB)), share))
-
     assert "persisted" not in finding.summary
     assert not [step for step in finding.remedies if "persist" in step.action]
 
 
 def test_nothing_is_said_of_a_cache_where_the_memory_is_unknown(history):
     [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB)), 0.9, most=0))
-
     assert "persisted" not in finding.summary
 
 
-@pytest.mark.parametrize(
-    ("stages", "more"),
-    [
-        pytest.param(spilling(0), {}, id="nothing spilled"),
-        pytest.param(spilling(MIB), {}, id="a little"),
-        pytest.param(spilling(200 * MIB, 0.6), {}, id="another stage takes the time"),
-        pytest.param(spilling(200 * MIB, gc=0.8), {}, id="the collector takes it"),
-        pytest.param([], {"stages": None}, id="tasks unknown"),
-        pytest.param(spilling(200 * MIB), {"interval": 10.0}, id="the query has the time"),
-    ],
+@cases(
+    "stages, more",
+    ("nothing spilled", spilling(0), {}),
+    ("a little", spilling(MIB), {}),
+    ("another stage takes the time", spilling(200 * MIB, 0.6), {}),
+    ("the collector takes it", spilling(200 * MIB, gc=0.8), {}),
+    ("tasks unknown", [], {"stages": None}),
+    ("the query has the time", spilling(200 * MIB), {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []

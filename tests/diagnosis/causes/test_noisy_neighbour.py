@@ -8,13 +8,14 @@ from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
+from tests.tables import cases
 
 TAKES_LONG = stage("save", seconds=[0.5, 0.4], wall=3.5)
 BEGINS_LATE = stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9)
 
 
 def slow(history, own=TAKES_LONG, **more):
-    told = {"stages": [[own]] * 4, "phases": [{"add_batch": 4.7}] * 4, "cores": 2}
+    told = {"stages": [own], "phases": {"add_batch": 4.7}, "cores": 2}
     return looked_at(history(**SLOW | told | more), busy=1.0)
 
 
@@ -32,12 +33,10 @@ def test_the_query_that_takes_the_cores_is_named_with_what_that_costs_this_one(h
     assert {each.name for each in finding.evidence} >= {"neighbour_cores", "own_cores", "usual_neighbour_cores"}
 
 
-@pytest.mark.parametrize(
-    ("times", "first"),
-    [
-        pytest.param(4, "limit what hog reads in a batch (maxOffsetsPerTrigger)", id="four times the rows"),
-        pytest.param(1, "see what the tasks of hog compute", id="as many rows a second"),
-    ],
+@cases(
+    "times, first",
+    ("four times the rows", 4, "limit what hog reads in a batch (maxOffsetsPerTrigger)"),
+    ("as many rows a second", 1, "see what the tasks of hog compute"),
 )
 def test_a_neighbour_is_limited_only_where_it_reads_more(history, times, first):
     view = slow(history)
@@ -54,12 +53,11 @@ def test_a_neighbour_is_limited_only_where_it_reads_more(history, times, first):
 def test_what_the_neighbour_does_to_it_is_not_laid_at_its_own_door(history, own):
     view = slow(history, own)
     verdict = Diagnoser()(beside(view, neighbour(view, 21)))
-
     assert [root.rule for root in verdict.root_causes] == ["noisy-neighbour"]
 
 
 def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
-    view = history(**FROM_BIRTH, phases=[{"add_batch": 9.8}] * 6)
+    view = history(**FROM_BIRTH, phases={"add_batch": 9.8})
     asleep = neighbour(view, 999, heavy=stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01))
     [finding] = check(CAUSE, looked_at(beside(view, asleep), busy=0.2, active=2))
 
@@ -69,7 +67,7 @@ def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
 def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_cost(history):
     """A query that writes in a function waits for slots nearly all of each batch."""
     waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
-    told = {"stages": [[waits]] * 6, "phases": [{"add_batch": 9.8}] * 6, "plan": {"sink": "ForeachBatchSink"}}
+    told = {"stages": [waits], "phases": {"add_batch": 9.8}, "plan": {"sink": "ForeachBatchSink"}}
     verdict = Diagnoser()(looked_at(history(**FROM_BIRTH | told), active=2))
     [root] = verdict.root_causes
 
@@ -85,27 +83,23 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
 
 def test_with_a_free_slot_the_same_batches_are_not_laid_at_the_door_of_a_job(history):
     waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
-    told = {"stages": [[waits]] * 6, "phases": [{"add_batch": 9.8}] * 6, "plan": {"sink": "ForeachBatchSink"}}
-
+    told = {"stages": [waits], "phases": {"add_batch": 9.8}, "plan": {"sink": "ForeachBatchSink"}}
     assert list(check(CAUSE, looked_at(history(**FROM_BIRTH | told), active=1))) == []
 
 
 def test_alone_in_its_driver_a_query_has_none(history):
     view = slow(history)
-
     assert list(check(CAUSE, view)) == []
     assert list(check(CAUSE, beside(view, neighbour(view, None)))) == []
 
 
-@pytest.mark.parametrize(
-    ("task_seconds", "step"),
-    [
-        pytest.param([0.4, 0.4], "put both queries into fair scheduling pools", id="many short tasks"),
-        pytest.param([4.8, 4.8], "run hog as an application of its own", id="a task outlasts the interval"),
-    ],
+@cases(
+    "task_seconds, step",
+    ("many short tasks", [0.4, 0.4], "put both queries into fair scheduling pools"),
+    ("a task outlasts the interval", [4.8, 4.8], "run hog as an application of its own"),
 )
 def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_seconds, step):
-    view = history(**FROM_BIRTH, phases=[{"add_batch": 9.8}] * 6)
+    view = history(**FROM_BIRTH, phases={"add_batch": 9.8})
     heavy = stage("udf", seconds=task_seconds * round(9.6 / sum(task_seconds)), wall=4.9, cpu=0.01)
     [finding] = check(CAUSE, looked_at(beside(view, neighbour(view, 999, heavy=heavy)), busy=0.2, active=2))
 

@@ -1,17 +1,14 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.python_bound import CAUSE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
+from tests.tables import cases
 
 UDF = [stage("udf", seconds=[4.5, 4.5], cpu=0.1)]
 
 
 def slow(history, **more):
-    return history(
-        **{"seconds": [5] * 8, "stages": [UDF] * 8, "phases": [{"add_batch": 4.9}] * 8, "python": 8.1} | more
-    )
+    return history(**{"seconds": [5] * 8, "stages": UDF, "phases": {"add_batch": 4.9}, "python": 8.1} | more)
 
 
 def test_workers_that_take_the_time_of_the_tasks_are_named(history):
@@ -25,22 +22,17 @@ def test_workers_that_take_the_time_of_the_tasks_are_named(history):
 def test_a_function_that_became_slower_is_told_against_its_past(history):
     quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
     [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick, python=8.1))
-
     assert finding.summary.endswith("; usually 0.60 s")
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"python": None}, id="no Python"),
-        pytest.param({"python": 3.0}, id="less than half of the batch in Python"),
-        pytest.param({"stages": [[stage(seconds=[0.5, 0.5], cpu=0.1)]] * 8, "python": 0.9}, id="not in its tasks"),
-        pytest.param(
-            {"stages": [[stage("udf", seconds=[4.5, 4.5], cpu=0.8)]] * 8}, id="the JVM computes, Python waits for rows"
-        ),
-        pytest.param({"stages": None}, id="tasks unknown"),
-        pytest.param({"interval": 10.0}, id="the query has the time"),
-    ],
+    ("no Python", {"python": None}),
+    ("less than half of the batch in Python", {"python": 3.0}),
+    ("not in its tasks", {"stages": [stage(seconds=[0.5, 0.5], cpu=0.1)], "python": 0.9}),
+    ("the JVM computes, Python waits for rows", {"stages": [stage("udf", seconds=[4.5, 4.5], cpu=0.8)]}),
+    ("tasks unknown", {"stages": None}),
+    ("the query has the time", {"interval": 10.0}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, slow(history, **case))) == []
@@ -51,14 +43,12 @@ def test_it_is_ruled_out_by_what_it_takes(history):
     assert ruled_out(CAUSE, slow(history, python=None)) is None
 
 
-@pytest.mark.parametrize(
-    ("busy", "workers", "step"),
-    [
-        pytest.param(0.6, 0.2, "find out what the function waits for", id="they wait"),
-        pytest.param(0.9, 1.8, "see at which line the function is", id="they compute"),
-        pytest.param(1.0, 0.8, "see at which line the function is", id="others have the cores that they want"),
-        pytest.param(None, 0.0, "see at which line the function is", id="nothing tells"),
-    ],
+@cases(
+    "busy, workers, step",
+    ("they wait", 0.6, 0.2, "find out what the function waits for"),
+    ("they compute", 0.9, 1.8, "see at which line the function is"),
+    ("others have the cores that they want", 1.0, 0.8, "see at which line the function is"),
+    ("nothing tells", None, 0.0, "see at which line the function is"),
 )
 def test_workers_are_said_to_wait_only_where_cores_are_free(history, busy, workers, step):
     view = slow(history)

@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.rocksdb_stall import CAUSE
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 TASKS = [stage(seconds=[3.5, 3.5], cpu=0.1)]
 
@@ -12,8 +13,8 @@ def stalled(history, *seconds, **more):
     state = [
         {"rows": 1000, "update_seconds": 6.0, "custom": {"rocksdbWriterStallLatencyMs": each * 1e9}} for each in seconds
     ]
-    told = {"seconds": [4] * len(state), "operators": state, "stages": [TASKS] * len(state)}
-    return history(**{"phases": [{"add_batch": 3.8}] * len(state), "cores": 2, "interval": 1.0} | told | more)
+    told = {"seconds": [4] * len(state), "operators": state, "stages": TASKS}
+    return history(**{"phases": {"add_batch": 3.8}, "cores": 2, "interval": 1.0} | told | more)
 
 
 def test_writers_that_stand_still_are_found(history):
@@ -27,16 +28,14 @@ def test_writers_that_stand_still_are_found(history):
 def writing(history, mib_by_store, settings):
     state = {"rows": 1000, "update_seconds": 6.0, "shuffle_partitions": 2}
     custom = {"rocksdbWriterStallLatencyMs": 4e9, "rocksdbTotalBytesWritten": 2 * mib_by_store * 2**20}
-    return stalled(history, operators=[{**state, "custom": custom}] * 8, seconds=[4] * 8, stages=[TASKS] * 8,
-                   phases=[{"add_batch": 3.8}] * 8, plan={"stateful": True, "state_settings": settings})  # fmt: skip
+    return stalled(history, operators={**state, "custom": custom}, seconds=[4] * 8, stages=TASKS,
+                   phases={"add_batch": 3.8}, plan={"stateful": True, "state_settings": settings})  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("mib_by_store", "settings", "number"),
-    [
-        pytest.param(70, {"rocksdb.writeBufferSizeMB": "1", "rocksdb.maxWriteBufferNumber": "2"}, ("1", 64), id="set"),
-        pytest.param(300, {"rocksdb.writeBufferSizeMB": "-1"}, ("64", 256), id="RocksDB's default"),
-    ],
+@cases(
+    "mib_by_store, settings, number",
+    ("set", 70, {"rocksdb.writeBufferSizeMB": "1", "rocksdb.maxWriteBufferNumber": "2"}, ("1", 64)),
+    ("RocksDB's default", 300, {"rocksdb.writeBufferSizeMB": "-1"}, ("64", 256)),
 )
 def test_buffers_that_a_batch_overflows_are_named_with_their_number(history, mib_by_store, settings, number):
     [finding] = check(CAUSE, writing(history, mib_by_store, settings))
@@ -49,37 +48,31 @@ def test_buffers_that_a_batch_overflows_are_named_with_their_number(history, mib
     assert step.settings == (("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", enough),)
 
 
-@pytest.mark.parametrize(
-    ("mib_by_store", "settings"),
-    [
-        pytest.param(1, {"rocksdb.writeBufferSizeMB": "1"}, id="they hold it"),
-        pytest.param(70, {}, id="the default holds it"),
-        pytest.param(300, {"rocksdb.boundedMemoryUsage": "true"}, id="all stores share one memory"),
-        pytest.param(300, None, id="the settings are not known"),
-    ],
+@cases(
+    "mib_by_store, settings",
+    ("they hold it", 1, {"rocksdb.writeBufferSizeMB": "1"}),
+    ("the default holds it", 70, {}),
+    ("all stores share one memory", 300, {"rocksdb.boundedMemoryUsage": "true"}),
+    ("the settings are not known", 300, None),
 )
 def test_otherwise_the_disk_comes_first(history, mib_by_store, settings):
     [finding] = check(CAUSE, writing(history, mib_by_store, settings))
-
     assert "iostat" in finding.remedies[0].action
 
 
 def test_a_tenth_of_a_batch_is_worth_a_word_where_it_grew(history):
     [finding] = check(CAUSE, stalled(history, *[1.2] * 8))
-
     assert finding.saving_seconds == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "more"),
-    [
-        pytest.param([0.0] * 8, {}, id="no stall"),
-        pytest.param([4.0, 0.0, 0.0, 0.0] * 2, {}, id="now and then"),
-        pytest.param([0.1] * 8, {}, id="a hundredth of the batch"),
-        pytest.param([4.0] * 8, {"stages": None}, id="tasks unknown"),
-        pytest.param([4.0] * 8, {"interval": 10.0}, id="the query has the time"),
-        pytest.param([4.0] * 8, {"operators": [{"rows": 1000}] * 8}, id="another state store"),
-    ],
+@cases(
+    "seconds, more",
+    ("no stall", [0.0] * 8, {}),
+    ("now and then", [4.0, 0.0, 0.0, 0.0] * 2, {}),
+    ("a hundredth of the batch", [0.1] * 8, {}),
+    ("tasks unknown", [4.0] * 8, {"stages": None}),
+    ("the query has the time", [4.0] * 8, {"interval": 10.0}),
+    ("another state store", [4.0] * 8, {"operators": {"rows": 1000}}),
 )
 def test_others_are_not(history, seconds, more):
     assert list(check(CAUSE, stalled(history, *seconds, **more))) == []

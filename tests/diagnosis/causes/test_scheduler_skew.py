@@ -1,8 +1,7 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.scheduler_skew import CAUSE
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 TWO = {"driver": 0, "1": 1, "2": 1}
 
@@ -16,9 +15,7 @@ def on(first: int, second: int, seconds: float = 1.0, slower: float = 1.0) -> li
 
 
 def late(history, ran, cores=TWO, **more):
-    return history(
-        **{"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": cores} | more
-    )
+    return history(**{"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": cores} | more)
 
 
 def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history):
@@ -36,22 +33,19 @@ def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history)
 
 def test_a_query_without_state_need_not_wait_for_the_data(history):
     [finding] = check(CAUSE, late(history, on(4, 0)))
-
     assert finding.remedies[1].action == "set spark.locality.wait to 0s"
 
 
-@pytest.mark.parametrize(
-    ("stages", "cores"),
-    [
-        pytest.param(on(2, 2), TWO, id="an even split"),
-        pytest.param(on(3, 1), TWO, id="three to one is chance"),
-        pytest.param(on(4, 0), {"1": 1}, id="one executor"),
-        pytest.param(on(4, 0), 2, id="local mode"),
-        pytest.param(on(4, 0), {"1": 4, "2": 0}, id="all of the cores"),
-        pytest.param(on(1, 0), TWO, id="one task cannot be spread"),
-        pytest.param(on(4, 0, 0.2), TWO, id="it costs little"),
-        pytest.param(on(4, 0), None, id="cores unknown"),
-    ],
+@cases(
+    "stages, cores",
+    ("an even split", on(2, 2), TWO),
+    ("three to one is chance", on(3, 1), TWO),
+    ("one executor", on(4, 0), {"1": 1}),
+    ("local mode", on(4, 0), 2),
+    ("all of the cores", on(4, 0), {"1": 4, "2": 0}),
+    ("one task cannot be spread", on(1, 0), TWO),
+    ("it costs little", on(4, 0, 0.2), TWO),
+    ("cores unknown", on(4, 0), None),
 )
 def test_others_are_not(history, stages, cores):
     assert list(check(CAUSE, late(history, stages, cores))) == []

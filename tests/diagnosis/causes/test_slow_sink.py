@@ -9,6 +9,7 @@ from ledgerops.model.records import DriverCode
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
+from tests.tables import cases
 
 QUICK = stage("save", seconds=[0.4, 0.4], began=0.5)
 WRITES = stage("save", seconds=[4, 4], wall=4.1, cpu=0.05)
@@ -17,16 +18,14 @@ PHASES = {"add_batch": 4.8, "query_planning": 0.1}
 
 
 def slow(history, ran, **more):
-    return history(**{"seconds": [5] * 8, "phases": [PHASES] * 8, "stages": [ran] * 8} | more)
+    return history(**{"seconds": [5] * 8, "phases": PHASES, "stages": ran} | more)
 
 
-@pytest.mark.parametrize(
-    ("stages", "seconds"),
-    [
-        pytest.param([QUICK], 4.0, id="after the last task: foreachBatch, a commit"),
-        pytest.param([QUICK, WRITES], 4.2, id="the stage that writes waits"),
-        pytest.param([WRITES], 4.5, id="the only stage waits"),
-    ],
+@cases(
+    "stages, seconds",
+    ("after the last task: foreachBatch, a commit", [QUICK], 4.0),
+    ("the stage that writes waits", [QUICK, WRITES], 4.2),
+    ("the only stage waits", [WRITES], 4.5),
 )
 def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
     [finding] = check(CAUSE, looked_at(slow(history, stages), busy=0.6))
@@ -36,12 +35,10 @@ def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
     assert (finding.component.kind, finding.component.name) == ("sink", "Parquet")
 
 
-@pytest.mark.parametrize(
-    ("stages", "more"),
-    [
-        pytest.param(BETWEEN, {}, id="between two stages"),
-        pytest.param([stage("save", seconds=[0.4, 0.4], began=4.1)], {}, id="before the first task"),
-    ],
+@cases(
+    "stages, more",
+    ("between two stages", BETWEEN, {}),
+    ("before the first task", [stage("save", seconds=[0.4, 0.4], began=4.1)], {}),
 )
 def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(history, stages, more):
     """What was there from the first batch may be planning."""
@@ -55,9 +52,7 @@ def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(histo
 LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
 
 
-@pytest.mark.parametrize(
-    "cores", [pytest.param(0.2, id="hardly anything"), pytest.param(0.5, id="a part of it is the tasks'")]
-)
+@cases("cores", ("hardly anything", 0.2), ("a part of it is the tasks'", 0.5))
 def test_a_function_that_waits_from_birth_is_the_sink_s(history, cores):
     """All that the driver computes besides tasks is too little for planning that long."""
     view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=cores)
@@ -76,59 +71,48 @@ def test_what_tasks_compute_elsewhere_is_none_of_the_driver_s(history):
     assert list(check(CAUSE, QueryView(view.history, view.now, far, view.others))) == []
 
 
-@pytest.mark.parametrize(
-    ("sink", "cores"),
-    [
-        pytest.param("ForeachBatchSink", {"driver_jvm": 1.0}, id="the driver plans"),
-        pytest.param("ForeachBatchSink", {"driver_jvm": 0.1, "driver_python": 0.9}, id="the function computes"),
-        pytest.param("DeltaSink[/out]", {"driver_jvm": 0.1}, id="another sink has no function"),
-    ],
+@cases(
+    "sink, cores",
+    ("the driver plans", "ForeachBatchSink", {"driver_jvm": 1.0}),
+    ("the function computes", "ForeachBatchSink", {"driver_jvm": 0.1, "driver_python": 0.9}),
+    ("another sink has no function", "DeltaSink[/out]", {"driver_jvm": 0.1}),
 )
 def test_what_may_be_planning_is_not(history, sink, cores):
     view = looked_at(slow(history, LATE, plan={"sink": sink}), busy=0.6, **cores)
-
     assert list(check(CAUSE, view)) == []
 
 
-@pytest.mark.parametrize(
-    ("planning", "told"),
-    [
-        pytest.param(0.2, True, id="planning takes far less"),
-        pytest.param(1.5, False, id="the function may plan for as long"),
-        pytest.param(None, False, id="nothing tells"),
-    ],
+@cases(
+    "planning, told",
+    ("planning takes far less", 0.2, True),
+    ("the function may plan for as long", 1.5, False),
+    ("nothing tells", None, False),
 )
 def test_without_a_sample_of_the_driver_the_planning_of_the_query_tells_whether_it_waits(history, planning, told):
     phases = {"add_batch": 4.8} | ({} if planning is None else {"query_planning": planning})
-    late = slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None, phases=[phases] * 8)
-
+    late = slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None, phases=phases)
     assert bool(list(check(CAUSE, late))) is told
 
 
 @pytest.mark.parametrize(("workers", "told"), [(0.1, True), (0.7, False)], ids=["idle workers", "workers compute"])
 def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_workers_use(history, workers, told):
-    view = history(
-        seconds=[5] * 8, warm=14, phases=[{"add_batch": 4.8}] * 8, stages=None, plan={"sink": "ForeachBatchSink"}
-    )
+    view = history(seconds=[5] * 8, warm=14, phases={"add_batch": 4.8}, stages=None, plan={"sink": "ForeachBatchSink"})
     found = list(check(CAUSE, looked_at(view, busy=0.5, python_workers=workers)))
 
     assert bool(found) is told
     assert all("pass in the sink; what its tasks do is not known" in each.summary for each in found)
 
 
-@pytest.mark.parametrize(
-    ("sink", "first"),
-    [
-        pytest.param("ForeachWriterTable", "time one write at the target of the sink", id="foreach"),
-        pytest.param("KafkaTable", "check the request latency of the broker that is written to", id="Kafka"),
-        pytest.param("DeltaSink[/out]", "time one commit to the table, and look for other writers of it", id="a table"),
-        pytest.param("FileSink[/out]", "time one write at the target of the sink", id="files"),
-        pytest.param("FileSink[/kafka/delta]", "time one write at the target of the sink", id="whatever the path"),
-    ],
+@cases(
+    "sink, first",
+    ("foreach", "ForeachWriterTable", "time one write at the target of the sink"),
+    ("Kafka", "KafkaTable", "check the request latency of the broker that is written to"),
+    ("a table", "DeltaSink[/out]", "time one commit to the table, and look for other writers of it"),
+    ("files", "FileSink[/out]", "time one write at the target of the sink"),
+    ("whatever the path", "FileSink[/kafka/delta]", "time one write at the target of the sink"),
 )
 def test_the_first_step_fits_the_sink(history, sink, first):
     [finding] = check(CAUSE, slow(history, [QUICK], plan={"sink": sink}))
-
     assert finding.remedies[0].action == first
     assert finding.component.name == sink.partition("[")[0]
 
@@ -140,15 +124,13 @@ FUNCTION, SINK = "the function of foreachBatch", "the sink"
 AT = "(mostly at app.py:22 in dedup)"
 
 
-@pytest.mark.parametrize(
-    ("ran", "cores", "line", "where", "actions"),
-    [
-        pytest.param(QUICK, 0.9, True, f"{FUNCTION} {AT}", [LOOK], id="it computes at a line"),
-        pytest.param(QUICK, 0.9, False, FUNCTION, [SEE], id="it computes"),
-        pytest.param(QUICK, 0.1, True, f"{SINK} {AT}", [TIME, LARGER], id="it waits"),
-        pytest.param(QUICK, None, False, FUNCTION, [SEE], id="an event log does not tell"),
-        pytest.param(WRITES, 0.1, False, SINK, [TIME, LARGER], id="tasks wait"),
-    ],
+@cases(
+    "ran, cores, line, where, actions",
+    ("it computes at a line", QUICK, 0.9, True, f"{FUNCTION} {AT}", [LOOK]),
+    ("it computes", QUICK, 0.9, False, FUNCTION, [SEE]),
+    ("it waits", QUICK, 0.1, True, f"{SINK} {AT}", [TIME, LARGER]),
+    ("an event log does not tell", QUICK, None, False, FUNCTION, [SEE]),
+    ("tasks wait", WRITES, 0.1, False, SINK, [TIME, LARGER]),
 )
 def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where, actions):
     view = slow(history, [ran], plan={"sink": "ForeachBatchSink"})
@@ -161,14 +143,12 @@ def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where
     assert [each.action for each in finding.remedies] == actions
 
 
-@pytest.mark.parametrize(
-    ("ran", "busy", "told"),
-    [
-        pytest.param(WRITES, 0.6, " while no task computes", id="cores are free"),
-        pytest.param(WRITES, 0.95, ", or its tasks wait for a core", id="cores are full"),
-        pytest.param(WRITES, None, ", or its tasks wait for a core", id="an event log does not tell"),
-        pytest.param(QUICK, None, " while no task computes", id="no task runs"),
-    ],
+@cases(
+    "ran, busy, told",
+    ("cores are free", WRITES, 0.6, " while no task computes"),
+    ("cores are full", WRITES, 0.95, ", or its tasks wait for a core"),
+    ("an event log does not tell", WRITES, None, ", or its tasks wait for a core"),
+    ("no task runs", QUICK, None, " while no task computes"),
 )
 def test_tasks_that_write_wait_for_the_sink_only_where_cores_are_free(history, ran, busy, told):
     view = slow(history, [ran])
@@ -180,34 +160,25 @@ def test_tasks_that_write_wait_for_the_sink_only_where_cores_are_free(history, r
 READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
 
 
-@pytest.mark.parametrize(
-    ("case", "found"),
-    [
-        pytest.param({}, False, id="it may be the source"),
-        pytest.param({"plan": {"sink": "ForeachWriterTable"}}, True, id="rows are given to a writer one by one"),
-        pytest.param({"source": "RateStreamV2[rowsPerSecond=5]"}, True, id="a source that makes its rows"),
-        pytest.param(
-            {"source": "RateStreamV2[]", "plan": {"sink": "NoopTable"}}, False, id="a sink that keeps nothing"
-        ),
-    ],
+@cases(
+    "case, found",
+    ("it may be the source", {}, False),
+    ("rows are given to a writer one by one", {"plan": {"sink": "ForeachWriterTable"}}, True),
+    ("a source that makes its rows", {"source": "RateStreamV2[rowsPerSecond=5]"}, True),
+    ("a sink that keeps nothing", {"source": "RateStreamV2[]", "plan": {"sink": "NoopTable"}}, False),
 )
 def test_of_tasks_that_read_and_write_the_kind_of_both_tells_for_which_they_wait(history, case, found):
     assert bool(list(check(CAUSE, slow(history, READS_AND_WRITES, **case)))) is found
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"stages": [[stage(seconds=[4.4, 4.4], began=0.1)]] * 8}, id="tasks compute"),
-        pytest.param({"stages": [[WRITES]] * 8, "plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing"),
-        pytest.param({"plan": {"sink": "NoopTable"}}, id="a sink that keeps nothing, and time in the driver"),
-        pytest.param({"stages": None}, id="tasks unknown"),
-        pytest.param({"seconds": [1, 1, 5, 1] * 2}, id="one slow write in four"),
-        pytest.param(
-            {"stages": [[QUICK, stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)]] * 8},
-            id="one task waits for itself",
-        ),
-    ],
+    ("tasks compute", {"stages": [stage(seconds=[4.4, 4.4], began=0.1)]}),
+    ("a sink that keeps nothing", {"stages": [WRITES], "plan": {"sink": "NoopTable"}}),
+    ("a sink that keeps nothing, and time in the driver", {"plan": {"sink": "NoopTable"}}),
+    ("tasks unknown", {"stages": None}),
+    ("one slow write in four", {"seconds": [1, 1, 5, 1] * 2}),
+    ("one task waits for itself", {"stages": [QUICK, stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)]}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, slow(history, [QUICK], **case))) == []

@@ -6,6 +6,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Heads
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import TOPIC, stage
+from tests.tables import cases
 
 ASKS = {"latest_offset": 3.0, "get_batch": 0.5, "add_batch": 1.0}
 READS = stage("scan", seconds=(0.6, 0.6), shuffle=False)
@@ -14,12 +15,12 @@ WRITES = stage("save", seconds=(0.1, 0.1), began=3.7)
 
 
 def asking(history, **more):
-    return history(**{"warm": 0, "seconds": [5] * 12, "phases": [ASKS] * 12} | more)
+    return history(**{"warm": 0, "seconds": [5] * 12, "phases": ASKS} | more)
 
 
 def waiting(history, past=14, now=(WAITS, WRITES), **more):
     told = {"warm": past, "warm_stages": [READS, stage("save", seconds=(0.1, 0.1), began=0.7)], "seconds": [5] * 8}
-    return history(**told | {"stages": [list(now)] * 8} | more)
+    return history(**told | {"stages": list(now)} | more)
 
 
 def answers(view, now=0.3):
@@ -32,7 +33,6 @@ def answers(view, now=0.3):
 
 def test_asking_the_source_is_told_without_a_past(history):
     [finding] = check(CAUSE, asking(history))
-
     assert finding.summary == "3.5 s of a batch of 5.0 s pass waiting for the source"
     assert (finding.component.kind, finding.component.name) == ("source", TOPIC)
 
@@ -40,7 +40,6 @@ def test_asking_the_source_is_told_without_a_past(history):
 def test_tasks_that_read_and_wait_are_the_source_s_where_that_grew(history):
     """Tasks that always waited may be those of a source that makes its rows slowly by intent."""
     [finding] = check(CAUSE, waiting(history))
-
     assert finding.saving_seconds == pytest.approx(3.3, abs=0.2)
     assert list(check(CAUSE, waiting(history, past=0))) == []
 
@@ -53,36 +52,30 @@ def test_of_tasks_that_read_and_write_a_second_witness_tells_that_it_is_the_sour
     assert {each.name: each.value for each in finding.evidence}["broker_answer_seconds"] == 0.3
 
 
-@pytest.mark.parametrize(
-    ("source", "first"),
-    [
-        pytest.param("KafkaV2[Subscribe[a]]", "check the broker's request latency, its quotas", id="Kafka"),
-        pytest.param("FileStreamSource[file:/in]", "count the files in the folder of the source", id="files"),
-        pytest.param("DeltaSource[file:/in]", "count the versions and files that the table has gained", id="a table"),
-        pytest.param("MySource", "time one request to the source", id="one of the user's own"),
-    ],
+@cases(
+    "source, first",
+    ("Kafka", "KafkaV2[Subscribe[a]]", "check the broker's request latency, its quotas"),
+    ("files", "FileStreamSource[file:/in]", "count the files in the folder of the source"),
+    ("a table", "DeltaSource[file:/in]", "count the versions and files that the table has gained"),
+    ("one of the user's own", "MySource", "time one request to the source"),
 )
 def test_the_first_step_fits_the_source(history, source, first):
     [finding] = check(CAUSE, asking(history, source=source))
-
     assert finding.remedies[0].action.startswith(first)
 
 
 def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
-    [root] = Diagnoser()(asking(history, seconds=[5] * 20, phases=[ASKS] * 20)).root_causes
-
+    [root] = Diagnoser()(asking(history, seconds=[5] * 20, phases=ASKS)).root_causes
     assert (root.rule, root.explains) == ("slow-source", ("trigger-overrun",))
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"interval": 20.0}, id="the query has the time"),
-        pytest.param({"phases": [{"latest_offset": 0.9, "add_batch": 4.0}] * 12}, id="less than a third"),
-        pytest.param({"phases": [{"add_batch": 4.8}] * 12}, id="it is asked quickly"),
-        pytest.param({"seconds": [5]}, id="one batch so far"),
-        pytest.param({"idle": True}, id="idle"),
-    ],
+    ("the query has the time", {"interval": 20.0}),
+    ("less than a third", {"phases": {"latest_offset": 0.9, "add_batch": 4.0}}),
+    ("it is asked quickly", {"phases": {"add_batch": 4.8}}),
+    ("one batch so far", {"seconds": [5]}),
+    ("idle", {"idle": True}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, asking(history, **case))) == []
@@ -97,4 +90,4 @@ def test_tasks_that_compute_do_not_wait_for_the_source(history):
 
 
 def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, asking(history, phases=[{"latest_offset": 0.1}] * 12)) == "0.10 s of 5.0 s (2%)"
+    assert ruled_out(CAUSE, asking(history, phases={"latest_offset": 0.1})) == "0.10 s of 5.0 s (2%)"

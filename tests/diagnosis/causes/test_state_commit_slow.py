@@ -1,15 +1,14 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.state_commit_slow import CAUSE
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 TASKS = [stage(seconds=[4.4, 4.4], cpu=0.1)]
 
 
 def saving(history, commit, warm=0, **more):
     state = {"rows": 1000, "commit_seconds": commit} | more.pop("state", {})
-    told = {"seconds": [5] * 8, "stages": [TASKS] * 8, "operators": [state] * 8, "phases": [{"add_batch": 4.6}] * 8}
+    told = {"seconds": [5] * 8, "stages": TASKS, "operators": state, "phases": {"add_batch": 4.6}}
     return history(**{"warm": warm, "warm_stages": [stage(seconds=[0.5, 0.5])], "cores": 2} | told | more)
 
 
@@ -23,21 +22,16 @@ def test_saving_the_state_is_told_in_wall_time(history):
 
 def test_rocksdb_is_advised_to_save_changes_only(history):
     [finding] = check(CAUSE, saving(history, 7.6, state={"custom": {"rocksdbPutCount": 7.0}}))
-
     assert "changelogCheckpointing" in finding.remedies[1].action
 
 
-@pytest.mark.parametrize(
-    ("commit", "more"),
-    [
-        pytest.param(2.0, {}, id="a smaller part"),
-        pytest.param(7.6, {"stages": None}, id="tasks unknown"),
-        pytest.param(7.6, {"interval": 10.0}, id="the query has the time"),
-        pytest.param(0.0, {"operators": None}, id="no state"),
-        pytest.param(
-            7.6, {"stages": [[stage(seconds=[4.4, 4.4], gc=0.8)]] * 8}, id="everything waits for the collector"
-        ),
-    ],
+@cases(
+    "commit, more",
+    ("a smaller part", 2.0, {}),
+    ("tasks unknown", 7.6, {"stages": None}),
+    ("the query has the time", 7.6, {"interval": 10.0}),
+    ("no state", 0.0, {"operators": None}),
+    ("everything waits for the collector", 7.6, {"stages": [stage(seconds=[4.4, 4.4], gc=0.8)]}),
 )
 def test_others_are_not(history, commit, more):
     assert list(check(CAUSE, saving(history, commit, **more))) == []

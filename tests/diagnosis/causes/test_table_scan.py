@@ -4,14 +4,15 @@ from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.table_scan import CAUSE
 from ledgerops.diagnosis.rules import RULES
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 INPUT = stage(records=[50, 50], seconds=[0.2, 0.2])
 TABLE = stage(records=[500_000, 500_000], seconds=[3.5, 3.5], began=0.3, shuffle=False)
-SLOW = {"seconds": [4.0] * 8, "rows": 100, "phases": [{"add_batch": 3.9}] * 8}
+SLOW = {"seconds": [4.0] * 8, "rows": 100, "phases": {"add_batch": 3.9}}
 
 
 def test_a_table_that_each_batch_reads_is_told_with_its_rows(history):
-    [finding] = check(CAUSE, history(**SLOW, stages=[[INPUT, TABLE]] * 8, warm=0))
+    [finding] = check(CAUSE, history(**SLOW, stages=[INPUT, TABLE], warm=0))
 
     assert finding.summary == (
         "3.5 s of a batch of 4.0 s are work on 1,000,000 rows that it reads beside the 100 of its sources"
@@ -22,47 +23,37 @@ def test_a_table_that_each_batch_reads_is_told_with_its_rows(history):
 
 @pytest.mark.parametrize(("rows", "named"), [(100, "table-scan"), (1_000_000, "input-overload")])
 def test_it_is_the_table_or_more_input_than_the_query_can_process(history, rows, named):
-    view = history(
-        **SLOW | {"seconds": [4.0] * 20, "rows": rows, "phases": [{"add_batch": 3.9}] * 20}, stages=[[TABLE]] * 20
-    )
+    view = history(**SLOW | {"seconds": [4.0] * 20, "rows": rows, "phases": {"add_batch": 3.9}}, stages=[TABLE])
 
     assert [
         rule.slug for rule in RULES if rule.slug in ("table-scan", "input-overload") and list(rule.check(view))
     ] == [named]
 
 
-@pytest.mark.parametrize(
-    ("plan", "first"),
-    [
-        pytest.param({}, "see in the Spark UI, page SQL, which scan", id="any sink"),
-        pytest.param({"sink": "foreachBatch"}, "look for reads of a table in the function", id="a function"),
-    ],
+@cases(
+    "plan, first",
+    ("any sink", {}, "see in the Spark UI, page SQL, which scan"),
+    ("a function", {"sink": "foreachBatch"}, "look for reads of a table in the function"),
 )
 def test_where_to_look_depends_on_the_sink(history, plan, first):
-    [finding] = check(CAUSE, history(**SLOW, stages=[[INPUT, TABLE]] * 8, warm=0, plan=plan))
-
+    [finding] = check(CAUSE, history(**SLOW, stages=[INPUT, TABLE], warm=0, plan=plan))
     assert finding.remedies[0].action.startswith(first)
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"stages": [[TABLE]] * 8, "rows": 1_000_000}, id="the rows are the input's"),
-        pytest.param({"stages": [[INPUT, TABLE]] * 8, "warm_seconds": 4.0, "interval": 10.0}, id="in time"),
-        pytest.param(
-            {
-                "stages": [
-                    [
-                        stage(records=[50, 50], seconds=[3.5, 3.5]),
-                        stage(records=[900, 900], shuffle=False, seconds=[0.3, 0.3]),
-                    ]
-                ]
-                * 8
-            },
-            id="it takes little",
-        ),
-        pytest.param({}, id="no tasks known"),
-    ],
+    ("the rows are the input's", {"stages": [TABLE], "rows": 1_000_000}),
+    ("in time", {"stages": [INPUT, TABLE], "warm_seconds": 4.0, "interval": 10.0}),
+    (
+        "it takes little",
+        {
+            "stages": [
+                stage(records=[50, 50], seconds=[3.5, 3.5]),
+                stage(records=[900, 900], shuffle=False, seconds=[0.3, 0.3]),
+            ]
+        },
+    ),
+    ("no tasks known", {}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []
@@ -92,5 +83,4 @@ def test_a_table_that_grew_and_is_broadcast_is_told_with_the_time_of_the_driver(
 
 def test_a_driver_that_got_slow_after_a_scan_of_the_usual_table_is_no_scan(history):
     now, usual = read_and_broadcast(2000, 0.1, 5.0), read_and_broadcast(2000, 0.1, 0.3)
-
     assert list(check(CAUSE, history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8))) == []

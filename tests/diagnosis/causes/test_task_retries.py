@@ -1,8 +1,7 @@
-import pytest
-
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.task_retries import CAUSE
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 EXCEPTION = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/srv/app.py", line 12, in score
@@ -16,7 +15,7 @@ def failing(seconds=4.0, tasks=1, failure=EXCEPTION, ran=0.4):
 
 
 def late(history, ran, **more):
-    told = {"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": 2}
+    told = {"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": 2}
     return history(**told | more)
 
 
@@ -33,20 +32,17 @@ def test_what_failed_attempts_take_is_told_with_the_exception_and_its_place(hist
 
 def test_without_a_text_of_the_exception_it_says_so(history):
     [finding] = check(CAUSE, late(history, failing(failure=None)))
-
     assert finding.summary.endswith("run again (5 tasks in 5 batches): no exception is known")
 
 
-@pytest.mark.parametrize(
-    ("stages", "more"),
-    [
-        pytest.param(failing(seconds=0.0, tasks=0), {}, id="no task fails: it is their start"),
-        pytest.param(failing(seconds=0.6, tasks=9), {}, id="they fail at once"),
-        pytest.param(failing(ran=4.4), {}, id="while other tasks go on"),
-        pytest.param(failing(), {"interval": 10.0}, id="the query has the time"),
-        pytest.param(failing(), {"cores": None}, id="cores unknown"),
-    ],
-)  # fmt: skip
+@cases(
+    "stages, more",
+    ("no task fails: it is their start", failing(seconds=0.0, tasks=0), {}),
+    ("they fail at once", failing(seconds=0.6, tasks=9), {}),
+    ("while other tasks go on", failing(ran=4.4), {}),
+    ("the query has the time", failing(), {"interval": 10.0}),
+    ("cores unknown", failing(), {"cores": None}),
+)
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []
 

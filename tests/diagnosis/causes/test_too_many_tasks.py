@@ -4,6 +4,7 @@ from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.too_many_tasks import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 
 def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
@@ -11,7 +12,7 @@ def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
 
 
 def late(history, ran, **more):
-    return history(**{"seconds": [5] * 8, "stages": [ran] * 8, "phases": [{"add_batch": 4.6}] * 8, "cores": 2} | more)
+    return history(**{"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": 2} | more)
 
 
 def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
@@ -25,24 +26,17 @@ def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
 ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the query again"
 
 
-@pytest.mark.parametrize(
-    ("shuffle", "plan", "first"),
-    [
-        pytest.param(True, {}, ANY_LATER_START, id="a shuffle"),
-        pytest.param(
-            True,
-            {"stateful": True},
-            "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
-            id="state",
-        ),
-        pytest.param(
-            True,
-            {"stateful": True, "temporary_checkpoint": True},
-            ANY_LATER_START,
-            id="state that no later start finds",
-        ),
-        pytest.param(False, {}, "read the source in at most 6 partitions", id="the source"),
-    ],
+@cases(
+    "shuffle, plan, first",
+    ("a shuffle", True, {}, ANY_LATER_START),
+    (
+        "state",
+        True,
+        {"stateful": True},
+        "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
+    ),
+    ("state that no later start finds", True, {"stateful": True, "temporary_checkpoint": True}, ANY_LATER_START),
+    ("the source", False, {}, "read the source in at most 6 partitions"),
 )
 def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first):
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), plan=plan))
@@ -53,18 +47,15 @@ def test_the_first_step_fits_whose_tasks_they_are(history, shuffle, plan, first)
     assert finding.component.name == ("shuffle" if shuffle else "tasks of the source")
 
 
-@pytest.mark.parametrize(
-    ("rows", "shuffle", "place"),
-    [
-        pytest.param(100, False, "tasks beside the source", id="rows of earlier batches, as a union keeps them"),
-        pytest.param(1000, False, "tasks of the source", id="the rows of the batch"),
-        pytest.param(0, False, "tasks of the source", id="Spark counted no rows"),
-        pytest.param(100, True, "shuffle", id="more rows behind a shuffle, as windows make them"),
-    ],
+@cases(
+    "rows, shuffle, place",
+    ("rows of earlier batches, as a union keeps them", 100, False, "tasks beside the source"),
+    ("the rows of the batch", 1000, False, "tasks of the source"),
+    ("Spark counted no rows", 0, False, "tasks of the source"),
+    ("more rows behind a shuffle, as windows make them", 100, True, "shuffle"),
 )
 def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(history, rows, shuffle, place):
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), rows=[rows] * 8))
-
     assert finding.component.name == place
     assert finding.remedies[0].action.startswith("look for what each batch reads again") is ("beside" in place)
 
@@ -77,36 +68,29 @@ def test_a_number_that_is_not_the_setting_s_is_that_of_a_repartition_in_the_quer
     assert step.settings == (("repartition", 6),)
 
 
-@pytest.mark.parametrize(
-    ("plan", "state"),
-    [
-        pytest.param({"shuffle_partitions": 200}, None, id="the setting's"),
-        pytest.param({"shuffle_partitions": 4, "stateful": True}, 200, id="the checkpoint's"),
-        pytest.param({}, None, id="the setting is not known"),
-    ],
+@cases(
+    "plan, state",
+    ("the setting's", {"shuffle_partitions": 200}, None),
+    ("the checkpoint's", {"shuffle_partitions": 4, "stateful": True}, 200),
+    ("the setting is not known", {}, None),
 )
 def test_another_number_is_not_looked_for_in_the_code(history, plan, state):
     operators = [{"name": "dedupe", "shuffle_partitions": state}] * 8 if state else None
     [finding] = check(CAUSE, late(history, tiny(200), plan=plan, operators=operators))
-
     assert not [step for step in finding.remedies if "repartition(" in step.action]
 
 
-@pytest.mark.parametrize(
-    ("plan", "source", "count", "delta"),
-    [
-        pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 50, True, id="Delta is the sink"),
-        pytest.param({}, "DeltaSource[/in]", 50, True, id="Delta is the source"),
-        pytest.param({"sink": "ForeachBatchSink", "delta": True}, "KafkaV2[Subscribe[t]]", 50, True, id="it may MERGE"),
-        pytest.param({"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 10_000, True, id="it lists files"),
-        pytest.param({"delta": True}, "KafkaV2[Subscribe[t]]", 50, False, id="it has no function that could"),
-        pytest.param({"sink": "DeltaSink[/out]"}, "DeltaSource[/in]", 200, False, id="the query's own number"),
-        pytest.param(
-            {"sink": "DeltaSink[/out]", "shuffle_partitions": 50}, "DeltaSource[/in]", 50, False, id="the query set 50"
-        ),
-        pytest.param({}, "KafkaV2[Subscribe[t]]", 50, False, id="no table"),
-        pytest.param({}, "KafkaV2[Subscribe[t]]", 10_000, False, id="no table, many more"),
-    ],
+@cases(
+    "plan, source, count, delta",
+    ("Delta is the sink", {"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 50, True),
+    ("Delta is the source", {}, "DeltaSource[/in]", 50, True),
+    ("it may MERGE", {"sink": "ForeachBatchSink", "delta": True}, "KafkaV2[Subscribe[t]]", 50, True),
+    ("it lists files", {"sink": "DeltaSink[/out]"}, "KafkaV2[Subscribe[t]]", 10_000, True),
+    ("it has no function that could", {"delta": True}, "KafkaV2[Subscribe[t]]", 50, False),
+    ("the query's own number", {"sink": "DeltaSink[/out]"}, "DeltaSource[/in]", 200, False),
+    ("the query set 50", {"sink": "DeltaSink[/out]", "shuffle_partitions": 50}, "DeltaSource[/in]", 50, False),
+    ("no table", {}, "KafkaV2[Subscribe[t]]", 50, False),
+    ("no table, many more", {}, "KafkaV2[Subscribe[t]]", 10_000, False),
 )
 def test_delta_s_own_tasks_are_told_from_the_query_s(history, plan, source, count, delta):
     [finding] = check(CAUSE, late(history, tiny(count), plan=plan, source=source))
@@ -123,21 +107,18 @@ def test_delta_s_own_tasks_are_told_from_the_query_s(history, plan, source, coun
 def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):
     """Each takes long, and on its rows it does not spend that time: it loads and saves a state store."""
     [finding] = check(CAUSE, late(history, tiny(seconds=0.9, records=2, wall=4.4)))
-
     assert finding.share is not None and finding.share > 0.8
 
 
-@pytest.mark.parametrize(
-    ("stages", "more"),
-    [
-        pytest.param(tiny(), {"cores": None}, id="cores unknown"),
-        pytest.param(tiny(), {"cores": 64}, id="three tasks a core"),
-        pytest.param(tiny(wall=0.6), {}, id="something else takes the batch"),
-        pytest.param(tiny(records=5000.0), {}, id="they have work to do"),
-        pytest.param(tiny(count=20, seconds=0.4), {}, id="each takes long"),
-        pytest.param([], {"stages": None}, id="tasks unknown"),
-        pytest.param(tiny(), {"interval": 10.0}, id="the query has the time"),
-    ],
+@cases(
+    "stages, more",
+    ("cores unknown", tiny(), {"cores": None}),
+    ("three tasks a core", tiny(), {"cores": 64}),
+    ("something else takes the batch", tiny(wall=0.6), {}),
+    ("they have work to do", tiny(records=5000.0), {}),
+    ("each takes long", tiny(count=20, seconds=0.4), {}),
+    ("tasks unknown", [], {"stages": None}),
+    ("the query has the time", tiny(), {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []
@@ -161,7 +142,7 @@ def test_two_hundred_partitions_of_python_state_are_no_reason_to_look_for_a_func
         rows=[0 if n % 2 else 8433 for n in range(6)],
         stages=[[each] for each in work],
         phases=[{"add_batch": each - 0.5, "query_planning": 0.3} for each in took],
-        operators=[state] * 6,
+        operators=state,
         python=140.0,
         plan={"stateful": True, "shuffle_partitions": 200},
         cores=2,

@@ -89,7 +89,6 @@ def test_no_rule_and_no_cause_knows_another():
 def test_each_part_of_a_batch_has_one_owner_at_most_and_exists():
     for kind in ("parts", "born", "grown"):
         owned = [part for cause in CAUSES for part in getattr(cause, kind)]
-
         assert set(owned) <= set(PARTS) and len(owned) == len(set(owned))
 
 
@@ -114,11 +113,9 @@ def test_each_threshold_is_defined_once():
 
 def test_thresholds_are_few():
     count = sum(len(thresholds(path)) for path in modules("**"))
-
     assert count <= MAX_THRESHOLDS, f"{count} thresholds"
 
 
 def test_a_rule_is_short():
     lines = {path.name: len(path.read_text().splitlines()) for path in ALONE}
-
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}

@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.checkpoint_full import RULE
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 FRAME = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.write(HDFSMetadataLog.scala:208)"
 FULL = f"java.io.IOException: No space left on device\n{FRAME}\n=== Streaming Query ==="
@@ -34,7 +35,6 @@ def test_a_storage_that_refuses_is_named(history, told):
 )
 def test_the_first_step_is_for_why_it_was_refused(history, told, step):
     [finding] = RULE.check(history(exception=f"java.io.IOException: {told}\n{FRAME}"))
-
     assert finding.remedies[0].action.startswith(step)
 
 
@@ -48,7 +48,6 @@ def test_it_says_what_the_file_system_said(history):
 
 def test_it_is_the_root_of_the_failure(history):
     [root] = Diagnoser()(history(exception=FULL, error_class="STREAM_FAILED")).root_causes
-
     assert (root.rule, root.explains) == ("checkpoint-full", ("query-failed",))
 
 
@@ -60,20 +59,16 @@ def test_it_is_still_told_while_the_query_starts_again(history):
     assert list(RULE.check(QueryView(view.history, view.now + 300))) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="healthy"),
-        pytest.param({"stopped": True}, id="stopped"),
-        pytest.param(
-            {"exception": f"java.lang.ArithmeticException: / by zero\n{FRAME}"}, id="failed of something else"
-        ),
-        pytest.param(
-            {"exception": "java.io.IOException: No space left on device\n\tat org.apache.spark.shuffle.A.write(A:1)"},
-            id="the sink or the shuffle had no space",
-        ),
-        pytest.param({"exception": "java.io.IOException: Connection reset\n" + FRAME}, id="a storage that was away"),
-    ],
+    ("healthy", {}),
+    ("stopped", {"stopped": True}),
+    ("failed of something else", {"exception": f"java.lang.ArithmeticException: / by zero\n{FRAME}"}),
+    (
+        "the sink or the shuffle had no space",
+        {"exception": "java.io.IOException: No space left on device\n\tat org.apache.spark.shuffle.A.write(A:1)"},
+    ),
+    ("a storage that was away", {"exception": "java.io.IOException: Connection reset\n" + FRAME}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

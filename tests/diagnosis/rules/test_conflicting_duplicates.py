@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.conflicting_duplicates import RULE
 from tests.diagnosis.conftest import observed_by_name
+from tests.tables import cases
 
 
 def conflicts(rows, *ids):
@@ -35,17 +36,15 @@ def test_one_of_a_million_is_found_without_a_sample_too(history):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "observed",
-    [
-        pytest.param([], id="no batch"),
-        pytest.param([{}], id="a job that does not look"),
-        pytest.param([conflicts(0), conflicts(0)], id="exact copies only"),
-        pytest.param([{"ledgerops_conflicts": {"conflicts": None, "ids": None}}], id="counts are null"),
-        pytest.param([{"conflicts": {"conflicts": 5}}], id="somebody else's observation"),
-        pytest.param([conflicts(5, "a1"), *[conflicts(0)] * 20], id="conflicts of long ago"),
-        pytest.param([{"ledgerops": {"rows": 100, "hot_keys": [{"item": "a", "count": 90}]}}], id="a hot key"),
-    ],
+    ("no batch", []),
+    ("a job that does not look", [{}]),
+    ("exact copies only", [conflicts(0), conflicts(0)]),
+    ("counts are null", [{"ledgerops_conflicts": {"conflicts": None, "ids": None}}]),
+    ("somebody else's observation", [{"conflicts": {"conflicts": 5}}]),
+    ("conflicts of long ago", [conflicts(5, "a1"), *[conflicts(0)] * 20]),
+    ("a hot key", [{"ledgerops": {"rows": 100, "hot_keys": [{"item": "a", "count": 90}]}}]),
 )
 def test_others_are_not(history, observed):
     assert list(RULE.check(after(history, *observed))) == []
@@ -61,5 +60,4 @@ def test_a_query_that_looks_and_finds_none_is_ruled_out(history):
 @pytest.mark.parametrize("ids", [7, "a1", {"item": "a1"}, [None, 3, {"item": 4}]])
 def test_a_sample_that_is_none_costs_no_count(history, ids):
     [finding] = RULE.check(after(history, {"ledgerops_conflicts": {"conflicts": 4, "ids": ids}}))
-
     assert finding.evidence[0].value == 4

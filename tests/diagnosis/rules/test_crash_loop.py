@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.crash_loop import RULE
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
@@ -49,40 +48,34 @@ def test_a_batch_that_fails_again_and_again_is_found(history):
 
 def test_it_is_found_in_other_batches_too(history):
     [finding] = RULE.check(loop(history, done=4, each_run=True))
-
     assert "each time" not in finding.summary and finding.summary.startswith("the query failed 3 times")
 
 
 def test_it_stays_while_the_query_is_down_and_explains_its_failure(history):
     [root] = Diagnoser()(loop(history, running=False)).root_causes
-
     assert (root.rule, root.explains) == ("crash-loop", ("query-failed",))
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"every": 400.0}, id="three in thirteen minutes"),
-        pytest.param({"done": 2}, id="a run that has not got far"),
-        pytest.param({"now": 50.0}, id="a run of less than a minute"),
-        pytest.param({"every": 60.0, "now": 150.0}, id="a run that is not much longer than the others"),
-    ],
+    ("three in thirteen minutes", {"every": 400.0}),
+    ("a run that has not got far", {"done": 2}),
+    ("a run of less than a minute", {"now": 50.0}),
+    ("a run that is not much longer than the others", {"every": 60.0, "now": 150.0}),
 )
 def test_it_is_not_over_yet(history, case):
     assert len(list(RULE.check(loop(history, **case)))) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"every": 60.0, "now": 300.0}, id="a run that is far longer than the others"),
-        pytest.param({"deaths": 2}, id="two failures"),
-        pytest.param({"deaths": 5, "stopped": True}, id="restarts without a failure: deployments"),
-        pytest.param({"deaths": 4, "every": 600.0}, id="a failure every ten minutes"),
-        pytest.param({"now": 120.0}, id="the run has outlived it"),
-        pytest.param({"done": 4}, id="a run has got over the batch"),
-        pytest.param({"deaths": 0}, id="no failure"),
-    ],
+    ("a run that is far longer than the others", {"every": 60.0, "now": 300.0}),
+    ("two failures", {"deaths": 2}),
+    ("restarts without a failure: deployments", {"deaths": 5, "stopped": True}),
+    ("a failure every ten minutes", {"deaths": 4, "every": 600.0}),
+    ("the run has outlived it", {"now": 120.0}),
+    ("a run has got over the batch", {"done": 4}),
+    ("no failure", {"deaths": 0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
@@ -91,7 +84,6 @@ def test_others_are_not(history, case):
 def test_a_loop_that_somebody_stopped_is_over(history):
     view = loop(history)
     view.history.end(view.now + 1, view.history.run_id, None, None)
-
     assert list(RULE.check(QueryView(view.history, view.now + 1))) == []
 
 
@@ -106,13 +98,11 @@ ValueError: invalid literal for int() with base 10: '12,5O'
 """
 
 
-@pytest.mark.parametrize(
-    ("exception", "end"),
-    [
-        pytest.param(RAISED, "with base 10: '...'; at /srv/app.py:13 in to_cents", id="a line of code"),
-        pytest.param("IOException: bad file:/in/a.json", "): IOException: bad file:/in/a.json", id="told already"),
-        pytest.param(STACK, "): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row", id="none named"),
-    ],
+@cases(
+    "exception, end",
+    ("a line of code", RAISED, "with base 10: '...'; at /srv/app.py:13 in to_cents"),
+    ("told already", "IOException: bad file:/in/a.json", "): IOException: bad file:/in/a.json"),
+    ("none named", STACK, "): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"),
 )
 def test_it_says_where_the_newest_failure_was_raised_if_that_is_known(history, exception, end):
     view = loop(history)

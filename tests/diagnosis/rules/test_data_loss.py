@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.data_loss import RULE
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
+from tests.tables import cases
 
 LOST = (
     "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] Some data "
@@ -31,47 +30,38 @@ def test_several_partitions_are_added_up(history):
     )
 
 
-@pytest.mark.parametrize(
-    ("exception", "summary"),
-    [
-        pytest.param(
-            LOST,
-            "1,000 offsets of partition 3 of transactions were deleted before the query had read them",
-            id="Spark 4",
-        ),
-        pytest.param(
-            "Partition bank.tx-0's offset was changed from 10 to 25, some data may have been missed. ",
-            "15 offsets of partition 0 of bank.tx were deleted before the query had read them",
-            id="Spark 3.5",
-        ),
-        pytest.param(
-            "Partition bank.tx-0's offset was changed from 10 to 11, some data may have been missed. ",
-            "1 offset of partition 0 of bank.tx was deleted before the query had read it",
-            id="a single offset",
-        ),
-        pytest.param(
-            "Cannot fetch records in offset range, see failOnDataLoss",
-            "the source has deleted offsets that the query had not read",
-            id="without a number",
-        ),
-    ],
+@cases(
+    "exception, summary",
+    ("Spark 4", LOST, "1,000 offsets of partition 3 of transactions were deleted before the query had read them"),
+    (
+        "Spark 3.5",
+        "Partition bank.tx-0's offset was changed from 10 to 25, some data may have been missed. ",
+        "15 offsets of partition 0 of bank.tx were deleted before the query had read them",
+    ),
+    (
+        "a single offset",
+        "Partition bank.tx-0's offset was changed from 10 to 11, some data may have been missed. ",
+        "1 offset of partition 0 of bank.tx was deleted before the query had read it",
+    ),
+    (
+        "without a number",
+        "Cannot fetch records in offset range, see failOnDataLoss",
+        "the source has deleted offsets that the query had not read",
+    ),
 )
 def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
     [finding] = RULE.check(history(exception=exception))
-
     assert finding.summary == f"{summary}; the query failed because of it"
 
 
 def test_it_is_the_root_of_the_failure(history):
     verdict = Diagnoser()(history(exception=LOST, error_class="STREAM_FAILED"))
-
     [root] = verdict.root_causes
     assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
 
 
 def test_it_is_told_long_after_the_query_failed_of_it(history):
     view = history(exception=LOST)
-
     assert "data-loss" in [finding.rule for finding in Diagnoser()(QueryView(view.history, view.now + 5000)).findings]
 
 
@@ -84,27 +74,20 @@ def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
     assert "data-loss" not in [finding.rule for finding in judge(QueryView(later.history, lost.now + 900)).findings]
 
 
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        pytest.param({}, None, id="nobody asks the broker"),
-        pytest.param({}, {"latest": [6000], "earliest": [0]}, id="healthy"),
-        pytest.param({"idle": True}, {"latest": [6000], "earliest": [6000]}, id="idle, and all was deleted after it"),
-        pytest.param({"running": 500}, {"latest": [90_000], "earliest": [6000]}, id="behind, but nothing is lost"),
-        pytest.param({"warm": 0}, {"latest": [6000], "earliest": [5000]}, id="no batch yet: from the earliest offset"),
-        pytest.param({"exception": "java.lang.ArithmeticException: / by zero"}, None, id="failed of something else"),
-        pytest.param({"stopped": True}, None, id="stopped"),
-        pytest.param({}, {"latest": [6000], "error": "Connection refused", "silent_for": 30.0}, id="no answer"),
-        pytest.param(
-            {"warm": 0, "seconds": [9.0], "backlog": [5000]},
-            {"latest": [9000], "earliest": [500]},
-            id="a first backlog",
-        ),
-    ],
+@cases(
+    "case, said",
+    ("nobody asks the broker", {}, None),
+    ("healthy", {}, {"latest": [6000], "earliest": [0]}),
+    ("idle, and all was deleted after it", {"idle": True}, {"latest": [6000], "earliest": [6000]}),
+    ("behind, but nothing is lost", {"running": 500}, {"latest": [90_000], "earliest": [6000]}),
+    ("no batch yet: from the earliest offset", {"warm": 0}, {"latest": [6000], "earliest": [5000]}),
+    ("failed of something else", {"exception": "java.lang.ArithmeticException: / by zero"}, None),
+    ("stopped", {"stopped": True}, None),
+    ("no answer", {}, {"latest": [6000], "error": "Connection refused", "silent_for": 30.0}),
+    ("a first backlog", {"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"latest": [9000], "earliest": [500]}),
 )
 def test_others_are_not(history, case, said):
     view = history(**case)
-
     assert list(RULE.check(asked(view, **said) if said else view)) == []
 
 
@@ -135,7 +118,6 @@ def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
 def test_the_first_batch_after_a_pause_is_judged_by_the_brokers_word(history):
     view = passed_over(history(seconds=[1.0], rows=9000, warm=0), rows=1000)
     [finding] = RULE.check(asked(view, [9000], [8000], later=1))
-
     assert finding.evidence[0].value == 8000
 
 
@@ -155,28 +137,23 @@ def transactional(view, share=0.5):
     return QueryView(view.history, view.now)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        pytest.param(lambda view: passed_over(view, 400), ([9500], [0]), id="few rows, but the topic has all offsets"),
-        pytest.param(transactional, None, id="a topic with transactions: markers take offsets"),
-        pytest.param(transactional, ([9500], [8200]), id="such a topic, from which read rows were just deleted"),
-        pytest.param(lambda view: passed_over(view, 995), ([9500], [8900]), id="next to nothing is missing"),
-        pytest.param(lambda view: passed_over(view, 1000), ([9500], [8900]), id="rows deleted after they were read"),
-        pytest.param(lambda view: passed_over(view, 2000), ([9500], [8900]), id="a topic that is read twice"),
-        pytest.param(
-            lambda view: passed_over(view, 400, batch=-4), ([9500], [5900]), id="long before the broker was asked"
-        ),
-        pytest.param(
-            lambda view: passed_over(passed_over(view, 300, batch=-4), 400),
-            ([9500], [8500]),
-            id="batches of which the sink takes as many rows as it likes",
-        ),
-    ],
+@cases(
+    "change, said",
+    ("few rows, but the topic has all offsets", lambda view: passed_over(view, 400), ([9500], [0])),
+    ("a topic with transactions: markers take offsets", transactional, None),
+    ("such a topic, from which read rows were just deleted", transactional, ([9500], [8200])),
+    ("next to nothing is missing", lambda view: passed_over(view, 995), ([9500], [8900])),
+    ("rows deleted after they were read", lambda view: passed_over(view, 1000), ([9500], [8900])),
+    ("a topic that is read twice", lambda view: passed_over(view, 2000), ([9500], [8900])),
+    ("long before the broker was asked", lambda view: passed_over(view, 400, batch=-4), ([9500], [5900])),
+    (
+        "batches of which the sink takes as many rows as it likes",
+        lambda view: passed_over(passed_over(view, 300, batch=-4), 400),
+        ([9500], [8500]),
+    ),
 )
 def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
     view = change(history(seconds=[1.0] * 1, warm=8))
-
     assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
 
 

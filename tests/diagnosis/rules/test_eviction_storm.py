@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.eviction_storm import RULE
+from tests.tables import cases
 
 
 def removing(*told: tuple[int, float]) -> list[dict]:
@@ -19,30 +20,16 @@ def test_a_batch_that_removes_many_rows_at_once_is_found(history):
     assert finding.share == pytest.approx(7.5 / 9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"seconds": [1] * 6 + [9]}, id="no state"),
-        pytest.param(
-            {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (90_000, 2.0))}, id="the batch is long otherwise"
-        ),
-        pytest.param(
-            {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (50, 15.0))}, id="few rows, slowly: a busy machine"
-        ),
-        pytest.param(
-            {"seconds": [1] * 6 + [9], "operators": removing(*[(90_000, 1.0)] * 6, (90_000, 15.0))},
-            id="as many as always",
-        ),
-        pytest.param(
-            {"seconds": [1] * 6 + [3], "operators": removing(*QUIET, (90_000, 5.0))}, id="a window that closes in time"
-        ),
-        pytest.param(
-            {"seconds": [1] * 3 + [9] + [1] * 3, "operators": removing(*QUIET[:3], (90_000, 15.0), *QUIET[:3])},
-            id="it is over",
-        ),
-        pytest.param({"warm": 0, "seconds": [9], "operators": removing((90_000, 15.0))}, id="the first batch"),
-    ],
+    ("no batch yet", {"warm": 0}),
+    ("no state", {"seconds": [1] * 6 + [9]}),
+    ("the batch is long otherwise", {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (90_000, 2.0))}),
+    ("few rows, slowly: a busy machine", {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (50, 15.0))}),
+    ("as many as always", {"seconds": [1] * 6 + [9], "operators": removing(*[(90_000, 1.0)] * 6, (90_000, 15.0))}),
+    ("a window that closes in time", {"seconds": [1] * 6 + [3], "operators": removing(*QUIET, (90_000, 5.0))}),
+    ("it is over", {"seconds": [1] * 3 + [9] + [1] * 3, "operators": removing(*QUIET[:3], (90_000, 15.0), *QUIET[:3])}),
+    ("the first batch", {"warm": 0, "seconds": [9], "operators": removing((90_000, 15.0))}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -50,5 +37,4 @@ def test_others_are_not(history, case):
 
 def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[5] * 4, operators=removing(*QUIET[:3], (10, 1.0)))
-
     assert RULE.ruled_out(view) == "removing state rows took at most 0.50 s in each of the latest 3 batches"

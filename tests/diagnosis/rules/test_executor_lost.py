@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.executor_lost import RULE
 from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 KILLED = "Container killed by YARN, exit code 137"
 
@@ -21,14 +20,12 @@ def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
 
 def test_an_executor_that_died_is_found_with_its_reason(history):
     [finding] = RULE.check(lost(history(seconds=[5] * 6)))
-
     assert finding.summary == "1 executor was lost in the last 5 min (3): Container killed by YARN, exit code 137"
     assert finding.remedies[0].action == "raise spark.executor.memoryOverhead at the next start"
 
 
 def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history):
     [finding] = RULE.check(lost(history(seconds=[5] * 6), "heartbeat timed out", names=("1", "2")))
-
     assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
     assert finding.remedies[0].action.startswith("check the machine of the executor")
 
@@ -44,10 +41,7 @@ def test_the_machine_to_check_is_named(history):
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "severity"),
-    [pytest.param(5.0, "warning", id="batches are late"), pytest.param(1.0, "info", id="nothing suffers")],
-)
+@cases("seconds, severity", ("batches are late", 5.0, "warning"), ("nothing suffers", 1.0, "info"))
 def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     verdict = Diagnoser()(lost(history(seconds=[seconds] * 8)))
 
@@ -56,15 +50,13 @@ def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     ]
 
 
-@pytest.mark.parametrize(
-    ("reason", "ago"),
-    [
-        pytest.param("Executor 3 was removed due to being idle", 20.0, id="released because it was idle"),
-        pytest.param("Executor killed by driver.", 20.0, id="released by the driver"),
-        pytest.param("Executor decommission finished", 20.0, id="decommissioned"),
-        pytest.param(KILLED, 400.0, id="long ago"),
-        pytest.param(KILLED, -5.0, id="after this moment"),
-    ],
+@cases(
+    "reason, ago",
+    ("released because it was idle", "Executor 3 was removed due to being idle", 20.0),
+    ("released by the driver", "Executor killed by driver.", 20.0),
+    ("decommissioned", "Executor decommission finished", 20.0),
+    ("long ago", KILLED, 400.0),
+    ("after this moment", KILLED, -5.0),
 )
 def test_others_are_not(history, reason, ago):
     assert list(RULE.check(lost(history(seconds=[5] * 6), reason, ago))) == []

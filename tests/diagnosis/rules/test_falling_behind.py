@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.falling_behind import RULE
+from tests.tables import cases
 
 
 def test_growing_backlog_is_found(history):
@@ -29,35 +30,32 @@ def test_one_batch_with_far_more_rows_is_enough_when_it_is_long(history):
 
 def test_the_batch_that_runs_now_counts(history):
     [finding] = RULE.check(history(seconds=[4, 8], rows=[2000, 4000], running=10))
-
     assert finding.began is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"seconds": [2] * 3, "backlog": [1000, 9000, 20000]}, id="too few batches to tell"),
-        pytest.param({"seconds": [1.5] * 12, "backlog": [900] * 12}, id="large but steady"),
-        pytest.param({"seconds": [2] * 8, "backlog": [0, 9000, 8000, 6000, 4000, 2000, 500, 0]}, id="a burst"),
-        pytest.param({"seconds": [1] * 12, "backlog": [0, 400, 0] * 4}, id="a saw-tooth"),
-        pytest.param({"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}, id="growing, but far below a second"),
-        pytest.param({"seconds": [9], "rows": [1000]}, id="one slow batch"),
-        pytest.param({"seconds": [60], "rows": [1000]}, id="one batch held up for a minute"),
-        pytest.param({"seconds": [4, 60], "rows": [1000, 2000]}, id="a slow one and one that is held up"),
-        pytest.param({"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}, id="batches that settle above the interval"),
-        pytest.param({"seconds": [1], "idle": True}, id="idle"),
-        pytest.param({"seconds": [20, 70], "interval": 60.0}, id="one batch over a long interval"),
-        pytest.param(
-            {
-                "seconds": [30 + 4 * n for n in range(7)],
-                "backlog": [15_000 + 2_000 * n for n in range(7)],
-                "interval": 60.0,
-                "rows": 30_000,
-            },
-            id="more is left of each interval, and all of it is read in the next one",
-        ),
-    ],
+    ("no batch yet", {"warm": 0}),
+    ("too few batches to tell", {"seconds": [2] * 3, "backlog": [1000, 9000, 20000]}),
+    ("large but steady", {"seconds": [1.5] * 12, "backlog": [900] * 12}),
+    ("a burst", {"seconds": [2] * 8, "backlog": [0, 9000, 8000, 6000, 4000, 2000, 500, 0]}),
+    ("a saw-tooth", {"seconds": [1] * 12, "backlog": [0, 400, 0] * 4}),
+    ("growing, but far below a second", {"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}),
+    ("one slow batch", {"seconds": [9], "rows": [1000]}),
+    ("one batch held up for a minute", {"seconds": [60], "rows": [1000]}),
+    ("a slow one and one that is held up", {"seconds": [4, 60], "rows": [1000, 2000]}),
+    ("batches that settle above the interval", {"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}),
+    ("idle", {"seconds": [1], "idle": True}),
+    ("one batch over a long interval", {"seconds": [20, 70], "interval": 60.0}),
+    (
+        "more is left of each interval, and all of it is read in the next one",
+        {
+            "seconds": [30 + 4 * n for n in range(7)],
+            "backlog": [15_000 + 2_000 * n for n in range(7)],
+            "interval": 60.0,
+            "rows": 30_000,
+        },
+    ),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -66,7 +64,6 @@ def test_others_are_not(history, case):
 def test_rows_that_came_while_a_batch_waited_for_its_source_did_not_pile_up(history):
     """After an outage of the broker it has read all that came until it was answered."""
     case = {"seconds": [21.5], "rows": [11_000]}
-
     assert list(RULE.check(history(**case)))
     assert list(RULE.check(history(**case, phases=[{"latest_offset": 20.5, "add_batch": 0.8}]))) == []
 
@@ -74,7 +71,6 @@ def test_rows_that_came_while_a_batch_waited_for_its_source_did_not_pile_up(hist
 def test_results_are_late_since_the_batch_before_asked_for_its_offsets(history):
     case = {"seconds": [8, 20], "rows": [4000, 12_000]}
     [finding] = RULE.check(history(**case, phases=[{"latest_offset": 1.5, "add_batch": 6.0}, {"add_batch": 19.0}]))
-
     assert {each.name: each.value for each in finding.evidence}["result_delay_seconds"] == pytest.approx(26.5)
 
 
@@ -92,7 +88,6 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, b
     """A row takes 29 ms and 40 come a second, so that no batch is ever long enough. The first says when the rows of the
     second began to come."""
     [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5, batches)))
-
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
 
 
@@ -101,34 +96,31 @@ FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
 
 def test_two_long_batches_that_grow_after_the_first_are_enough(history):
     [finding] = RULE.check(history(seconds=[15, 19, 24], **FROM_BIRTH))
-
     assert finding.summary.startswith("each of the last 2 batches took longer than its rows took to arrive, up to 24 s")
 
 
 ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param(back_to_back(8.0, 0.029, 0.5, batches=3), id="two after the first say too little"),
-        pytest.param({"seconds": [15, 18, 22], **FROM_BIRTH}, id="two that are hardly longer"),
-        pytest.param({"seconds": [15, 16, 24], **FROM_BIRTH}, id="one that is longer"),
-        pytest.param({"seconds": [6, 8, 11], **FROM_BIRTH}, id="two that are not long"),
-        pytest.param({"seconds": [15, 19, 24], "interval": 0.0, **FROM_BIRTH}, id="without an interval"),
-        pytest.param(back_to_back(6.0, 0.02, 3.0), id="they settle at 15 s"),
-        pytest.param(back_to_back(8.0, 0.02, 4.0, batches=4), id="four that settle at 20 s"),
-        pytest.param(back_to_back(1.0, 0.029, 0.2), id="too short to tell after three"),
-        pytest.param(back_to_back(20.0, 0.02, 1.0), id="they get shorter"),
-        pytest.param(
-            {"seconds": [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57], **ONE_OF_TWICE_THE_ROWS},
-            id="short, and results are a second late",
-        ),
-        pytest.param(
-            {"seconds": [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3], **ONE_OF_TWICE_THE_ROWS},
-            id="long, but no longer than before",
-        ),
-    ],
+    ("two after the first say too little", back_to_back(8.0, 0.029, 0.5, batches=3)),
+    ("two that are hardly longer", {"seconds": [15, 18, 22], **FROM_BIRTH}),
+    ("one that is longer", {"seconds": [15, 16, 24], **FROM_BIRTH}),
+    ("two that are not long", {"seconds": [6, 8, 11], **FROM_BIRTH}),
+    ("without an interval", {"seconds": [15, 19, 24], "interval": 0.0, **FROM_BIRTH}),
+    ("they settle at 15 s", back_to_back(6.0, 0.02, 3.0)),
+    ("four that settle at 20 s", back_to_back(8.0, 0.02, 4.0, batches=4)),
+    ("too short to tell after three", back_to_back(1.0, 0.029, 0.2)),
+    ("they get shorter", back_to_back(20.0, 0.02, 1.0)),
+    (
+        "short, and results are a second late",
+        {"seconds": [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57], **ONE_OF_TWICE_THE_ROWS},
+    ),
+    (
+        "long, but no longer than before",
+        {"seconds": [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3], **ONE_OF_TWICE_THE_ROWS},
+    ),
 )
 def test_batches_that_settle_or_are_short_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

@@ -7,6 +7,7 @@ from ledgerops.model.records import BatchFiles, FilesRead, Running
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
+from tests.tables import cases
 
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
@@ -14,7 +15,7 @@ LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 WINDOWS = {
     "warm": 0,
     "seconds": [1] * 40,
-    "operators": [{}] * 40,
+    "operators": {},
     "plan": {"watermarks": {"event_time": 10.0}, "output_mode": "append"},
 }
 
@@ -36,13 +37,11 @@ def marked(view, behind):
 
 def test_rows_that_wait_too_long_are_found(history):
     [finding] = RULE.check(history(**OVERLOAD))
-
     assert finding.summary == "the oldest unread row has waited 72 s; the limit is 64 s"
 
 
 def test_a_batch_that_runs_too_long_is_found(history):
     [finding] = RULE.check(history(seconds=[1] * 40, running=100))
-
     assert finding.summary == "results are late by 1 min 41 s; the limit is 64 s"
 
 
@@ -62,26 +61,22 @@ def test_rows_that_come_minutes_apart_have_not_waited_for_each_other(history, pl
     """As Spark tells it: a batch when there is something to read, and a word of being idle in between."""
     view = history(seconds=[1.5] * 40, plan=plan)
     sparse = retold(view, lambda n, batch: {"started": batch.started + 90.0 * n})
-
     assert list(RULE.check(QueryView(sparse.history, sparse.history.batches[-1].ended + 1))) == []
 
 
 def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
     view = history(seconds=[70] * 6, interval=None, plan={"trigger": None})
     hourly = retold(view, lambda n, batch: {"started": batch.started + (3600.0 + 10.0 * n) * n})
-
     assert list(RULE.check(QueryView(hourly.history, hourly.history.batches[-1].ended + 1))) == []
 
 
 def test_rows_that_got_old_are_found(history):
     [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
-
     assert finding.summary == "half of the rows have an event time older than 90 s; the limit is 64 s"
 
 
 def test_a_watermark_that_falls_behind_is_found(history):
     [finding] = RULE.check(marked(history(**LIVE), [12.0] * 30 + [100.0]))
-
     assert finding.summary == "the watermark delays results by 90 s; the limit is 64 s"
 
 
@@ -113,16 +108,14 @@ def test_the_input_that_holds_live_rows_back_is_named_where_the_age_of_its_files
 
 
 def test_live_rows_without_a_result_that_waits_for_the_watermark_are_not_held_back(history):
-    joined, distinct = ({"operators": [{"name": name}] * 40} for name in ("symmetricHashJoin", "dedupe"))
+    joined, distinct = ({"operators": {"name": name}} for name in ("symmetricHashJoin", "dedupe"))
     updated = {"plan": WINDOWS["plan"] | {"output_mode": "update"}}
-
     assert [list(RULE.check(beside_live_rows(history, **case))) for case in (joined, distinct, updated)] == [[], [], []]
 
 
 def test_a_watermark_that_stands_is_another_matter_since_an_input_is_silent(history):
     view = beside_live_rows(history)
     stands = view.history.batches[-1].watermark
-
     assert list(RULE.check(retold(view, lambda n, batch: {"watermark": stands}))) == []
 
 
@@ -144,7 +137,6 @@ def test_a_watermark_that_follows_the_rows_of_long_batches_at_once_is_not_held_b
 
 def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
     roots = Diagnoser()(history(**OVERLOAD)).root_causes
-
     assert [root.rule for root in roots] == ["input-overload"]
     assert "freshness-breach" in roots[0].explains
 
@@ -153,7 +145,6 @@ def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
 def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_batch, found):
     falls = [34_500 - each_batch * n for n in range(1, 10)]
     view = history(seconds=[2] * 79, backlog=[*(500 * n for n in range(70)), *falls], rows=500)
-
     assert len(list(RULE.check(view))) == found
 
 
@@ -166,23 +157,19 @@ def test_the_objective_is_the_users(history):
     assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("freshness_objective_seconds", 24.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"seconds": [1] * 40}, id="healthy"),
-        pytest.param({"seconds": [1] * 40, "idle": True, "quiet_for": 300}, id="idle"),
-        pytest.param({"seconds": [1] * 40, "quiet_for": 300, "rows": 0}, id="nothing to read"),
-        pytest.param({**OVERLOAD, "plan": {"trigger": "available_now"}}, id="a run that ends by itself"),
-        pytest.param({"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}, id="not yet"),
-        pytest.param(
-            {"warm": 0, "seconds": [2] * 60, "backlog": [90_000 - 1000 * n for n in range(60)]}, id="catching up"
-        ),
-        pytest.param({"seconds": [20] * 12, "interval": 60.0}, id="a trigger of a minute"),
-        pytest.param({"seconds": [1] * 30 + [50]}, id="one long pause"),
-        pytest.param({"warm": 0, "seconds": [90], "running": 20}, id="a long first batch and what comes after it"),
-        pytest.param({"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}, id="timers"),
-    ],
+    ("no batch yet", {"warm": 0}),
+    ("healthy", {"seconds": [1] * 40}),
+    ("idle", {"seconds": [1] * 40, "idle": True, "quiet_for": 300}),
+    ("nothing to read", {"seconds": [1] * 40, "quiet_for": 300, "rows": 0}),
+    ("a run that ends by itself", {**OVERLOAD, "plan": {"trigger": "available_now"}}),
+    ("not yet", {"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}),
+    ("catching up", {"warm": 0, "seconds": [2] * 60, "backlog": [90_000 - 1000 * n for n in range(60)]}),
+    ("a trigger of a minute", {"seconds": [20] * 12, "interval": 60.0}),
+    ("one long pause", {"seconds": [1] * 30 + [50]}),
+    ("a long first batch and what comes after it", {"warm": 0, "seconds": [90], "running": 20}),
+    ("timers", {"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -190,13 +177,11 @@ def test_others_are_not(history, case):
 
 def test_a_replay_of_old_rows_is_not(history):
     years = [9e7 + 3.0 * n for n in range(40)]
-
     assert list(RULE.check(aged(marked(history(**LIVE), years), years))) == []
 
 
 def test_a_lateness_of_a_day_is_what_was_wanted(history):
     view = history(seconds=[1] * 40, plan={"watermarks": {"event_time": 86400.0}})
-
     assert list(RULE.check(marked(view, [86402.0]))) == []
 
 

@@ -9,6 +9,7 @@ from ledgerops.diagnosis.harm import owed
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.retelling import retold
+from tests.tables import cases
 
 CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
 HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
@@ -51,7 +52,6 @@ def test_without_heads_a_capped_query_does_not_say_what_arrives(history):
 
 def test_without_heads_a_query_that_became_slower_is_not_overloaded(history):
     slower = {"seconds": [4, 8, 16], "rows": [1000, 2000, 4000], "warm": 14, "warm_seconds": 0.5}
-
     assert list(RULE.check(without_heads(history(**slower)))) == []
 
 
@@ -61,18 +61,15 @@ def test_a_query_that_has_room_for_more_rows_is_not_overloaded(history):
 
 def test_the_forecast_says_so_when_results_are_too_late_already(history):
     [finding] = RULE.check(history(seconds=[2] * 70, backlog=[500 * n for n in range(1, 71)], rows=500))
-
     assert finding.summary.endswith("; results are already too late")
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"seconds": [1] * 8}, id="keeps up"),
-        pytest.param({"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}, id="catching up"),
-        pytest.param({"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}, id="the same load takes longer"),
-    ],
+    ("no batch yet", {"warm": 0}),
+    ("keeps up", {"seconds": [1] * 8}),
+    ("catching up", {"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}),
+    ("the same load takes longer", {"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -103,27 +100,23 @@ def test_it_is_ruled_out_with_its_numbers(history):
 
 def test_a_little_more_than_is_processed_is_said_to_be_noise(history):
     said = RULE.ruled_out(history(warm=14, seconds=[2] * 8, backlog=[70 * n for n in range(8)]))
-
     assert said == "535 rows/s arrive and 500 rows/s are processed: more by no more than the noise of a few batches"
 
 
-WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": [{"add_batch": 2.9}] * 20, "cores": 2}
+WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": {"add_batch": 2.9}, "cores": 2}
 
 
 def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(history):
     computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK))
-
     assert finding.summary.startswith("the work on 1,000 rows takes ")
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "dearer"),
-    [
-        pytest.param(1000, 1000, True, id="as many rows take nine times as long"),
-        pytest.param(500, 1000, True, id="twice as many do not explain that"),
-        pytest.param(100, 1000, False, id="ten times as many do"),
-    ],
+@cases(
+    "before, now, dearer",
+    ("as many rows take nine times as long", 1000, 1000, True),
+    ("twice as many do not explain that", 500, 1000, True),
+    ("ten times as many do", 100, 1000, False),
 )
 def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(history, before, now, dearer):
     quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[2.7, 2.7], wall=2.7)
@@ -141,12 +134,10 @@ def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(
     assert any(step.startswith("compare the newest rows") for step in steps) is dearer
 
 
-@pytest.mark.parametrize(
-    ("rows", "speaks"),
-    [
-        pytest.param([5000, 5800, 6700, 7700], True, id="ten times the rows a second, of which a fifth is left over"),
-        pytest.param([500, 580, 670, 770], False, id="no more a second than before: batches are longer"),
-    ],
+@cases(
+    "rows, speaks",
+    ("ten times the rows a second, of which a fifth is left over", [5000, 5800, 6700, 7700], True),
+    ("no more a second than before: batches are longer", [500, 580, 670, 770], False),
 )
 def test_more_rows_than_a_batch_can_do_are_found_before_the_batches_have_grown_much(history, rows, speaks):
     """A fifth more than is processed comes, which makes each batch a sixth longer than the one before."""
@@ -167,33 +158,27 @@ def test_more_rows_than_a_batch_can_do_are_found_before_the_batches_have_grown_m
     assert any("more rows arrive in an interval" in summary for summary in found) is speaks
 
 
-@pytest.mark.parametrize(
-    ("made", "first"),
-    [
-        pytest.param(300, "compare the length of the window with its slide: the plan makes 300", id="windows"),
-        pytest.param(3, "ask the producer", id="some grouping sets"),
-    ],
+@cases(
+    "made, first",
+    ("windows", 300, "compare the length of the window with its slide: the plan makes 300"),
+    ("some grouping sets", 3, "ask the producer"),
 )
 def test_where_the_plan_makes_many_rows_of_each_its_windows_are_looked_at_first(history, made, first):
     computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK, plan={"rows_made": made}))
-
     assert finding.remedies[0].action.startswith(first)
 
 
 def test_a_single_task_is_reported_in_the_singular(history):
-    [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
-
+    [finding] = RULE.check(history(stages=[stage(records=[1000], seconds=[2.7], wall=2.7)], **WORK))
     assert finding.remedies[1].why == "the longest stage has 1 task for 2 cores"
 
 
-@pytest.mark.parametrize(
-    ("cores", "tasks", "action", "settings"),
-    [
-        pytest.param(1, 4, "give the application 2 cores", {"cores": 2}, id="tasks wait for cores"),
-        pytest.param(2, 2, "divide the rows among 3 tasks", {"repartition": 3, "cores": 3}, id="each task has a core"),
-        pytest.param(8, 2, "divide the rows among 3 tasks", {"repartition": 3}, id="cores are idle"),
-    ],
+@cases(
+    "cores, tasks, action, settings",
+    ("tasks wait for cores", 1, 4, "give the application 2 cores", {"cores": 2}),
+    ("each task has a core", 2, 2, "divide the rows among 3 tasks", {"repartition": 3, "cores": 3}),
+    ("cores are idle", 8, 2, "divide the rows among 3 tasks", {"repartition": 3}),
 )
 def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, tasks, action, settings):
     """Batches of 3 s that read what arrives in 3 s: as much work at once as now, and room."""
@@ -204,17 +189,14 @@ def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history,
     assert dict(finding.remedies[1].settings) == settings
 
 
-@pytest.mark.parametrize(
-    ("tasks", "step"),
-    [
-        pytest.param(1, "see why cores have no task", id="one task on two cores"),
-        pytest.param(2, "ask the producer", id="each core has one"),
-    ],
+@cases(
+    "tasks, step",
+    ("one task on two cores", 1, "see why cores have no task"),
+    ("each core has one", 2, "ask the producer"),
 )
 def test_cores_without_a_task_are_used_before_the_producer_is_asked(history, tasks, step):
     ran = [[stage(records=[1000 // tasks] * tasks, seconds=[2.7] * tasks, wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=ran, **WORK | {"cores": 2}))
-
     assert finding.remedies[0].action.startswith(step)
 
 
@@ -227,7 +209,7 @@ def test_no_tasks_are_advised_where_the_function_of_foreach_batch_works_in_the_d
     ]
 
 
-@pytest.mark.parametrize(("cpu", "asks"), [pytest.param(0.02, False, id="waits"), pytest.param(0.95, True, id="works")])
+@cases("cpu, asks", ("waits", 0.02, False), ("works", 0.95, True))
 def test_no_cores_are_advised_for_tasks_that_wait(history, cpu, asks):
     ran = [[stage(records=[500, 500], seconds=[2.7, 2.7], wall=2.7, cpu=cpu)]] * 20
     remedy = more_tasks(history(stages=ran, **WORK), 3.0)
@@ -236,13 +218,11 @@ def test_no_cores_are_advised_for_tasks_that_wait(history, cpu, asks):
     assert dict(remedy.settings) == {"repartition": 3, "cores": 3}
 
 
-@pytest.mark.parametrize(
-    ("planning", "tasks"),
-    [
-        pytest.param(0.0, 3, id="rows have the whole interval"),
-        pytest.param(0.4, 4, id="planning takes a fifth of it"),
-        pytest.param(1.9, 6, id="planning takes nearly all: more tasks are no cure"),
-    ],
+@cases(
+    "planning, tasks",
+    ("rows have the whole interval", 0.0, 3),
+    ("planning takes a fifth of it", 0.4, 4),
+    ("planning takes nearly all: more tasks are no cure", 1.9, 6),
 )
 def test_the_rows_must_fit_into_what_the_fixed_cost_leaves_of_the_interval(history, planning, tasks):
     """Two tasks, rows that arrive as fast as they are processed, and an interval of two seconds."""
@@ -272,24 +252,18 @@ def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_a
     assert dict(divide.settings)["cores"] == 6, divide.action
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param(WORK | {"seconds": [3.0] * 6}, id="it has only begun"),
-        pytest.param(WORK | {"interval": 4.0}, id="batches are in time"),
-        pytest.param(WORK | {"seconds": [3.0] * 19 + [1.0]}, id="it recovers"),
-    ],
+    ("it has only begun", WORK | {"seconds": [3.0] * 6}),
+    ("batches are in time", WORK | {"interval": 4.0}),
+    ("it recovers", WORK | {"seconds": [3.0] * 19 + [1.0]}),
 )
 def test_work_on_rows_is_no_cause_where(history, case):
-    count = len(case["seconds"])
-    computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * count
-    view = history(**(case | {"phases": case["phases"][:count], "stages": computes}))
-
-    assert list(RULE.check(view)) == []
+    assert list(RULE.check(history(**case, stages=[stage(seconds=[2.7, 2.7], wall=2.7)]))) == []
 
 
 def test_time_outside_the_tasks_is_not_work_on_rows(history):
-    assert list(RULE.check(history(stages=[[stage(seconds=[0.2, 0.2], wall=0.2)]] * 20, **WORK))) == []
+    assert list(RULE.check(history(stages=[stage(seconds=[0.2, 0.2], wall=0.2)], **WORK))) == []
 
 
 def test_a_huge_batch_that_still_runs_says_nothing_of_its_rows(history):

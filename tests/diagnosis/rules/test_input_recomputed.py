@@ -9,6 +9,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.build import T0, spark_json
 from tests.build import history as remembered
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 
 def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sink="ForeachBatchSink"):
@@ -40,7 +41,6 @@ def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_cou
 
 def test_a_union_that_reads_a_source_twice_is_found():
     [finding] = RULE.check(view([3000] * 3, sink="FileSink"))
-
     assert finding.summary == "each batch reads its rows of transactions 3 times"
     assert finding.remedies[0].action.startswith("look for several scans")
 
@@ -48,9 +48,7 @@ def test_a_union_that_reads_a_source_twice_is_found():
 def read_by(history, *records, rows=3000, count=8, source="RateStreamV2[rowsPerSecond=5]"):
     """Batches of a query on one source, with a stage for each of `records` that reads so many rows."""
     stages = [stage(records=[each / 2] * 2, shuffle=False, began=0.1 * n) for n, each in enumerate(records)]
-    return history(
-        rows=rows, seconds=[1] * count, stages=[stages] * count, source=source, plan={"sink": "ForeachBatchSink"}
-    )
+    return history(rows=rows, seconds=[1] * count, stages=stages, source=source, plan={"sink": "ForeachBatchSink"})
 
 
 def test_of_kafka_the_offsets_tell_it_whatever_the_stages(history):
@@ -73,32 +71,28 @@ def test_of_a_source_without_offsets_the_stages_that_read_tell_it(history):
     )
 
 
-@pytest.mark.parametrize(
-    ("records", "more"),
-    [
-        pytest.param([3000], {}, id="one stage"),
-        pytest.param([1000, 2000], {}, id="two stages that read other rows"),
-        pytest.param([1000, 1000], {}, id="less than Spark counted"),
-        pytest.param([3000, 3000], {}, id="a table with as many rows"),
-        pytest.param([1000, 1000, 1000], {"count": 1}, id="one batch"),
-    ],
+@cases(
+    "records, more",
+    ("one stage", [3000], {}),
+    ("two stages that read other rows", [1000, 2000], {}),
+    ("less than Spark counted", [1000, 1000], {}),
+    ("a table with as many rows", [3000, 3000], {}),
+    ("one batch", [1000, 1000, 1000], {"count": 1}),
 )
 def test_stages_that_read_other_rows_tell_nothing(history, records, more):
     assert list(RULE.check(read_by(history, *records, **more))) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"rows": [1000, 1000, 1000]}, id="read once"),
-        pytest.param({"rows": [400, 500, 300]}, id="a compacted topic"),
-        pytest.param({"rows": [1400, 1600, 1500]}, id="no whole factor"),
-        pytest.param({"rows": [2000, 1000, 2000]}, id="not each batch"),
-        pytest.param({"rows": [2000, 2000]}, id="too few batches"),
-        pytest.param({"rows": [0, 0, 0]}, id="no rows"),
-        pytest.param({"rows": [5000] * 3, "offsets": 1, "description": "FileStreamSource[file:/in]"}, id="files"),
-        pytest.param({"rows": [5000] * 3, "offsets": 1, "description": "RateStreamV2[rowsPerSecond=5000]"}, id="rate"),
-    ],
+    ("read once", {"rows": [1000, 1000, 1000]}),
+    ("a compacted topic", {"rows": [400, 500, 300]}),
+    ("no whole factor", {"rows": [1400, 1600, 1500]}),
+    ("not each batch", {"rows": [2000, 1000, 2000]}),
+    ("too few batches", {"rows": [2000, 2000]}),
+    ("no rows", {"rows": [0, 0, 0]}),
+    ("files", {"rows": [5000] * 3, "offsets": 1, "description": "FileStreamSource[file:/in]"}),
+    ("rate", {"rows": [5000] * 3, "offsets": 1, "description": "RateStreamV2[rowsPerSecond=5000]"}),
 )
 def test_others_are_not(case):
     seen = view(**case)
@@ -108,13 +102,11 @@ def test_others_are_not(case):
         assert [batch.rows for batch in seen.batches] == case["rows"]
 
 
-@pytest.mark.parametrize(
-    ("partitions", "size", "found"),
-    [
-        pytest.param(1, 0, 0, id="one action that reads partition after partition, as limit does"),
-        pytest.param(1, 700, 1, id="of one partition, as many bytes"),
-        pytest.param(4, 0, 1, id="of several partitions"),
-    ],
+@cases(
+    "partitions, size, found",
+    ("one action that reads partition after partition, as limit does", 1, 0, 0),
+    ("of one partition, as many bytes", 1, 700, 1),
+    ("of several partitions", 4, 0, 1),
 )
 def test_stages_of_one_task_each_may_have_read_different_partitions(history, partitions, size, found):
     reads = stage(records=[1500 / partitions] * partitions, seconds=[0.1] * partitions, shuffle=False)
@@ -149,13 +141,11 @@ def test_what_repeated_reads_take_of_a_batch_that_is_late_is_told_and_persist_co
     assert finding.at_most == "critical"
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"reads": (0.2, 4.5)}, id="a quick count before a slow write"),
-        pytest.param({"reads": (0.1, 0.1, 0.1), "took": 0.4}, id="batches in time"),
-        pytest.param({"reads": (1.0, 1.2, 1.1, 1.5), "warm": 30, "warm_stages": [stage()]}, id="in time until now"),
-    ],
+    ("a quick count before a slow write", {"reads": (0.2, 4.5)}),
+    ("batches in time", {"reads": (0.1, 0.1, 0.1), "took": 0.4}),
+    ("in time until now", {"reads": (1.0, 1.2, 1.1, 1.5), "warm": 30, "warm_stages": [stage()]}),
 )
 def test_repeated_reads_that_are_not_what_makes_batches_late_are_only_worth_knowing(history, case):
     case = dict(case)
@@ -176,12 +166,10 @@ def test_reads_at_the_same_time_save_nothing(history):
     assert [each.saving_seconds for each in RULE.check(QueryView(seen.history, seen.now, seen.hosts))] == [None]
 
 
-@pytest.mark.parametrize(
-    ("interval", "first", "explained"),
-    [
-        pytest.param(3.0, "input-recomputed", True, id="one reading would be in time"),
-        pytest.param(0.5, "python-bound", False, id="the function is too slow for one, too"),
-    ],
+@cases(
+    "interval, first, explained",
+    ("one reading would be in time", 3.0, "input-recomputed", True),
+    ("the function is too slow for one, too", 0.5, "python-bound", False),
 )
 def test_they_are_the_root_cause_where_reading_once_ends_the_harm(history, interval, first, explained):
     seen = late(history, *[1.2] * 4, interval=interval, python=9.0, plan={"python": True})

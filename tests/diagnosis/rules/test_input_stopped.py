@@ -1,12 +1,11 @@
 from collections.abc import Callable
 
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.input_stopped import RULE
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
+from tests.tables import cases
 
 Flows = Callable[[float], bool]
 
@@ -72,7 +71,6 @@ def test_an_idle_query_is_told_when_the_inputs_of_others_go_on():
 
 def test_it_clears_when_rows_come_again():
     again = run(410, debits=ever, credits=lambda at: at <= 300 or at >= 400)
-
     assert list(RULE.check(view(again))) == []
 
 
@@ -80,21 +78,19 @@ def every(gap: float, length: float = 2.0) -> Flows:
     return lambda at: at % gap < length
 
 
-@pytest.mark.parametrize(
+@cases(
     "past",
-    [
-        pytest.param(run(400, debits=ever, credits=ever), id="both flow"),
-        pytest.param(run(400, debits=until(300), credits=until(300)), id="both stop: night, or an idle system"),
-        pytest.param(run(350, debits=ever, credits=until(300)), id="silent for less than a minute"),
-        pytest.param(run(600, debits=ever, credits=until(30)), id="reference data that were loaded at the start"),
-        pytest.param(run(600, step=1.0, debits=ever, credits=until(30)), id="many small loads at the start"),
-        pytest.param(run(600, debits=ever, credits=lambda at: at <= 240 and at % 20 == 0), id="came a dozen times"),
-        pytest.param(run(600, debits=ever, credits=lambda at: at == 0), id="never flowed"),
-        pytest.param(run(900, debits=ever, credits=every(240.0)), id="an irregular input in its pause"),
-        pytest.param(run(590, debits=ever, credits=lambda at: at < 200 or 320 < at < 420), id="a pause as before"),
-        pytest.param(run(3000, step=60.0, debits=ever, credits=until(2400)), id="long triggers, few looks"),
-        pytest.param(run(0, debits=ever), id="no batch yet"),
-    ],
+    ("both flow", run(400, debits=ever, credits=ever)),
+    ("both stop: night, or an idle system", run(400, debits=until(300), credits=until(300))),
+    ("silent for less than a minute", run(350, debits=ever, credits=until(300))),
+    ("reference data that were loaded at the start", run(600, debits=ever, credits=until(30))),
+    ("many small loads at the start", run(600, step=1.0, debits=ever, credits=until(30))),
+    ("came a dozen times", run(600, debits=ever, credits=lambda at: at <= 240 and at % 20 == 0)),
+    ("never flowed", run(600, debits=ever, credits=lambda at: at == 0)),
+    ("an irregular input in its pause", run(900, debits=ever, credits=every(240.0))),
+    ("a pause as before", run(590, debits=ever, credits=lambda at: at < 200 or 320 < at < 420)),
+    ("long triggers, few looks", run(3000, step=60.0, debits=ever, credits=until(2400))),
+    ("no batch yet", run(0, debits=ever)),
 )
 def test_others_are_not(past):
     assert list(RULE.check(view(past))) == []
@@ -111,24 +107,20 @@ def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "past",
-    [
-        pytest.param(run(300, transactions=every(20.0)), id="a dozen times"),
-        pytest.param(run(900, transactions=every(20.0)), id="often, with pauses of many seconds"),
-        pytest.param(run(25, step=1.0, transactions=ever), id="one load of some seconds"),
-    ],
+    ("a dozen times", run(300, transactions=every(20.0))),
+    ("often, with pauses of many seconds", run(900, transactions=every(20.0))),
+    ("one load of some seconds", run(25, step=1.0, transactions=ever)),
 )
 def test_an_irregular_input_is_left_alone_without_others_that_flow(past):
     silent = past
     silent.idle(T0 + 1800)
-
     assert list(RULE.check(QueryView(silent, T0 + 1800))) == []
 
 
 def test_a_query_that_is_stuck_does_not_know_its_inputs():
     stuck, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
-
     assert list(RULE.check(QueryView(stuck, T0 + 400, others=[busy]))) == []
 
 
@@ -165,7 +157,6 @@ def test_a_folder_that_gets_no_more_files_is_worth_knowing():
 
 def test_a_long_first_batch_is_no_pause_of_the_folder():
     [finding] = RULE.check(folder(50, first=9.0))
-
     assert finding.summary.endswith("its longest pause was 1.5 s")
 
 

@@ -1,7 +1,6 @@
-import pytest
-
 from ledgerops.diagnosis.rules.ledger_imbalance import RULE
 from tests.diagnosis.conftest import observed_by_name
+from tests.tables import cases
 
 
 def book(rows_in=1000, rows_out=1000, amount_in="5000.00", amount_out="5000.00"):
@@ -29,67 +28,54 @@ def test_rows_that_do_not_come_out_are_found_at_once(history):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("case", "summary"),
-    [
-        pytest.param(
-            book(amount_out="4999.99"),
-            "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
-            id="a cent",
-        ),
-        pytest.param(
-            book(rows_out=1001, amount_out="5001.00"),
-            "1 row with a total of 1.00 left the query without entering it, in the latest batch",
-            id="a row too many",
-        ),
-        pytest.param(
-            book(rows_out=999),
-            "1 row entered the query and did not leave it, in the latest batch",
-            id="a row without money",
-        ),
-        pytest.param(
-            book(rows_out=999, amount_out="5010.00"),
-            (
-                "1 row entered the query and did not leave it, and the amount that left is higher by 10.00, in "
-                "the latest batch"
-            ),
-            id="fewer rows, more money",
-        ),
-        pytest.param(
-            book(amount_in="90071992547409930000.01", amount_out="90071992547409930000.00"),
-            "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
-            id="a cent of a sum that no float holds",
-        ),
-        pytest.param(
-            {**book(rows_in=600), "ledgerops_book_in_late": {"rows": 300, "amount": "0"}},
-            "100 rows left the query without entering it, in the latest batch",
-            id="two entrances",
-        ),
-    ],
+@cases(
+    "case, summary",
+    (
+        "a cent",
+        book(amount_out="4999.99"),
+        "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
+    ),
+    (
+        "a row too many",
+        book(rows_out=1001, amount_out="5001.00"),
+        "1 row with a total of 1.00 left the query without entering it, in the latest batch",
+    ),
+    ("a row without money", book(rows_out=999), "1 row entered the query and did not leave it, in the latest batch"),
+    (
+        "fewer rows, more money",
+        book(rows_out=999, amount_out="5010.00"),
+        "1 row entered the query and did not leave it, and the amount that left is higher by 10.00, in "
+        "the latest batch",
+    ),
+    (
+        "a cent of a sum that no float holds",
+        book(amount_in="90071992547409930000.01", amount_out="90071992547409930000.00"),
+        "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
+    ),
+    (
+        "two entrances",
+        {**book(rows_in=600), "ledgerops_book_in_late": {"rows": 300, "amount": "0"}},
+        "100 rows left the query without entering it, in the latest batch",
+    ),
 )
 def test_what_is_wrong_is_said(history, case, summary):
     [finding] = RULE.check(after(history, case))
-
     assert finding.summary == summary
 
 
-@pytest.mark.parametrize(
+@cases(
     "books",
-    [
-        pytest.param([{}], id="a job without books"),
-        pytest.param([book(), book()], id="balanced"),
-        pytest.param([book(0, 0, "0", "0")], id="a batch without rows"),
-        pytest.param([book(amount_out="5000.0")], id="the same amount in other digits"),
-        pytest.param([{"ledgerops_book_in": {"rows": 5, "amount": "1"}}], id="only one side is booked"),
-        pytest.param([book(amount_out=None)], id="a sum that is too large to be known"),
-        pytest.param([{"ledgerops_book_in": {"rows": None}, "ledgerops_book_out": {"rows": 5}}], id="counts are null"),
-        pytest.param([{"book_in": {"rows": 5}, "book_out": {"rows": 4}}], id="somebody else's observations"),
-        pytest.param([book(amount_in="NaN", amount_out="1")], id="not a number"),
-        pytest.param(
-            [{**book(700), "ledgerops_book_in_b": {"rows": 300, "amount": "0.00"}}], id="two entrances that add up"
-        ),
-        pytest.param([book(rows_out=1), *[book()] * 20], id="an imbalance of long ago"),
-    ],
+    ("a job without books", [{}]),
+    ("balanced", [book(), book()]),
+    ("a batch without rows", [book(0, 0, "0", "0")]),
+    ("the same amount in other digits", [book(amount_out="5000.0")]),
+    ("only one side is booked", [{"ledgerops_book_in": {"rows": 5, "amount": "1"}}]),
+    ("a sum that is too large to be known", [book(amount_out=None)]),
+    ("counts are null", [{"ledgerops_book_in": {"rows": None}, "ledgerops_book_out": {"rows": 5}}]),
+    ("somebody else's observations", [{"book_in": {"rows": 5}, "book_out": {"rows": 4}}]),
+    ("not a number", [book(amount_in="NaN", amount_out="1")]),
+    ("two entrances that add up", [{**book(700), "ledgerops_book_in_b": {"rows": 300, "amount": "0.00"}}]),
+    ("an imbalance of long ago", [book(rows_out=1), *[book()] * 20]),
 )
 def test_others_are_not(history, books):
     assert list(RULE.check(after(history, *books))) == []
@@ -97,6 +83,5 @@ def test_others_are_not(history, books):
 
 def test_a_slow_query_that_loses_nothing_is_ruled_out_with_its_number(history):
     view = observed_by_name(history(seconds=[9] * 4), [book()] * 4)
-
     assert list(RULE.check(view)) == []
     assert RULE.ruled_out(view) == "all 1,000 rows of the newest batch left the query, with the same amount"

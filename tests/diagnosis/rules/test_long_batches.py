@@ -1,13 +1,12 @@
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.long_batches import RULE
+from tests.tables import cases
 
 COMPUTES = {"query_planning": 0.2, "add_batch": 2.2}
 
 
 def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest_part(history):
-    view = history(warm=0, seconds=[2.4] * 12, interval=0.0, phases=[COMPUTES] * 12, cores=None)
+    view = history(warm=0, seconds=[2.4] * 12, interval=0.0, phases=COMPUTES, cores=None)
     verdict = Diagnoser()(view)
     [root] = verdict.root_causes
 
@@ -20,7 +19,6 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
 
 def test_the_only_batch_so_far_is_worth_a_word_when_it_took_long(history):
     [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0))
-
     assert finding.summary == "a batch took 48 s"
 
 
@@ -32,20 +30,16 @@ def test_batches_with_pauses_are_not_said_to_run_back_to_back(history):
     assert list(RULE.check(history(**slower))) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"seconds": []}, id="no batch yet"),
-        pytest.param({"seconds": [12.0], "interval": 0.0}, id="a slow first batch"),
-        pytest.param({"seconds": [48.0, 2.0], "interval": 0.0}, id="a long first batch and a quick second one"),
-        pytest.param({"seconds": [0.8] * 12, "interval": 0.0}, id="batches are short"),
-        pytest.param({"seconds": [2.4] * 12, "interval": 10.0}, id="batches pause"),
-        pytest.param({"seconds": [2.4] * 12, "interval": 2.5}, id="they keep a narrow interval"),
-        pytest.param({"seconds": [2.4] * 12, "interval": 0.0, "idle": True}, id="nothing to read"),
-        pytest.param(
-            {"seconds": [2.4] * 12, "interval": 0.0, "plan": {"trigger": "available_now"}}, id="it ends by itself"
-        ),
-    ],
+    ("no batch yet", {"seconds": []}),
+    ("a slow first batch", {"seconds": [12.0], "interval": 0.0}),
+    ("a long first batch and a quick second one", {"seconds": [48.0, 2.0], "interval": 0.0}),
+    ("batches are short", {"seconds": [0.8] * 12, "interval": 0.0}),
+    ("batches pause", {"seconds": [2.4] * 12, "interval": 10.0}),
+    ("they keep a narrow interval", {"seconds": [2.4] * 12, "interval": 2.5}),
+    ("nothing to read", {"seconds": [2.4] * 12, "interval": 0.0, "idle": True}),
+    ("it ends by itself", {"seconds": [2.4] * 12, "interval": 0.0, "plan": {"trigger": "available_now"}}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(warm=0, **case))) == []

@@ -7,6 +7,7 @@ from ledgerops.diagnosis.rules.many_small_files import RULE
 from ledgerops.model.records import TableCommit, Tables
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
+from tests.tables import cases
 
 DELTA = {"sink": "DeltaSink[/out]"}
 
@@ -40,38 +41,33 @@ def test_one_commit_of_very_many_small_files_says_what_binds_the_write_and_nothi
 
 def test_a_folder_of_plain_files_is_not_compacted(history):
     [finding] = RULE.check(writes(history(plan={"sink": "FileSink[file:/out]"})))
-
     assert [each.action.split()[0] for each in finding.remedies] == ["compare", "repartition"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "commits",
-    [
-        pytest.param({"files": 8}, id="few files: little data needs no more"),
-        pytest.param({"size": 2_000_000}, id="many files of a fair size: much data"),
-        pytest.param({"commits": 2, "files": 50}, id="two commits say nothing yet"),
-        pytest.param({"files": 0}, id="commits without a file"),
-        pytest.param({"commits": 0}, id="the commits are not known"),
-    ],
+    ("few files: little data needs no more", {"files": 8}),
+    ("many files of a fair size: much data", {"size": 2_000_000}),
+    ("two commits say nothing yet", {"commits": 2, "files": 50}),
+    ("commits without a file", {"files": 0}),
+    ("the commits are not known", {"commits": 0}),
 )
 def test_others_are_not(history, commits):
     assert list(RULE.check(writes(history(plan=DELTA), **commits))) == []
 
 
-LATE = {"seconds": [5] * 8, "phases": [{"add_batch": 4.8}] * 8, "plan": DELTA}
+LATE = {"seconds": [5] * 8, "phases": {"add_batch": 4.8}, "plan": DELTA}
 WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
 
 
 def test_a_slow_sink_says_that_files_bound_its_write(history):
     [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS)))
-
     assert finding.summary.endswith("; each batch adds 350 files of 4.1 kB: files bound the write, not rows")
     assert finding.remedies[0].action.startswith("compare the files of a batch with the tasks that write")
 
 
 def test_a_slow_sink_with_few_files_says_nothing_of_them(history):
     [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS), files=2))
-
     assert "files" not in finding.summary
     assert finding.remedies[0].action.startswith("time one commit to the table")
 
@@ -83,5 +79,4 @@ READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=F
 def test_tasks_that_read_and_write_wait_for_the_sink_where_they_write_many_small_files(history, files, found):
     case = LATE | {"source": "DeltaSource[/in]"}
     view = writes(history(**case, stages=READS_AND_WRITES), files=files)
-
     assert bool(list(check(SLOW_SINK, view))) is found

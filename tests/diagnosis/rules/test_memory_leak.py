@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.rules.memory_leak import RULE
 from ledgerops.model.records import Host, Process
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 MIB = 2**20
 AVAILABLE = 2048 * MIB
@@ -50,7 +51,6 @@ def test_a_driver_program_that_keeps_what_it_collects_is_found(history):
 
 def test_a_function_of_the_workers_that_keeps_what_it_computes_is_found(history):
     [finding] = found(history, rising(), "python_workers", processes=3)
-
     assert finding.summary.startswith("the Python workers grow by 524 kB per second to 362 MB")
     assert "from call to call" in finding.remedies[0].action
 
@@ -58,28 +58,23 @@ def test_a_function_of_the_workers_that_keeps_what_it_computes_is_found(history)
 def test_what_is_freed_between_batches_does_not_hide_the_growth(history):
     held = [each + (300.0 if place % 3 else 0.0) for place, each in enumerate(rising(samples=48))]
     [finding] = found(history, held)
-
     assert finding.evidence[1].value == pytest.approx(0.5 * MIB, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("held", "more"),
-    [
-        pytest.param([300.0] * 60, {}, id="it does not grow"),
-        pytest.param(rising(samples=15, step=30.0), {}, id="too early to tell"),
-        pytest.param(rising(samples=4, step=300.0), {"apart": 100.0}, id="too few samples"),
-        pytest.param(rising(samples=60, step=0.3), {"available": 100 * MIB}, id="too little to tell"),
-        pytest.param(rising(step=5.0), {"available": 3 * AVAILABLE}, id="there is room for hours"),
-        pytest.param([*rising(samples=20), *[300.0] * 20], {}, id="it grew at the start, as imports and buffers do"),
-        pytest.param([200 + 400 * (1 - 0.9**n) for n in range(40)], {}, id="a cache that fills"),
-        pytest.param([200 + 12.0 * (n % 12) for n in range(60)], {}, id="it is freed again and again"),
-        pytest.param([*rising(samples=30, step=10.0), *rising(samples=5)], {}, id="it was freed"),
-        pytest.param(
-            rising(step=15.0), {"role": "python_workers", "processes": lambda n: 2 + n // 4}, id="more workers"
-        ),
-        pytest.param(rising(), {"role": "driver_jvm"}, id="a heap has a limit of its own"),
-        pytest.param(rising(), {"available": None}, id="what is left is not known"),
-    ],
+@cases(
+    "held, more",
+    ("it does not grow", [300.0] * 60, {}),
+    ("too early to tell", rising(samples=15, step=30.0), {}),
+    ("too few samples", rising(samples=4, step=300.0), {"apart": 100.0}),
+    ("too little to tell", rising(samples=60, step=0.3), {"available": 100 * MIB}),
+    ("there is room for hours", rising(step=5.0), {"available": 3 * AVAILABLE}),
+    ("it grew at the start, as imports and buffers do", [*rising(samples=20), *[300.0] * 20], {}),
+    ("a cache that fills", [200 + 400 * (1 - 0.9**n) for n in range(40)], {}),
+    ("it is freed again and again", [200 + 12.0 * (n % 12) for n in range(60)], {}),
+    ("it was freed", [*rising(samples=30, step=10.0), *rising(samples=5)], {}),
+    ("more workers", rising(step=15.0), {"role": "python_workers", "processes": lambda n: 2 + n // 4}),
+    ("a heap has a limit of its own", rising(), {"role": "driver_jvm"}),
+    ("what is left is not known", rising(), {"available": None}),
 )
 def test_it_is_silent(history, held, more):
     assert found(history, held, **more) == []

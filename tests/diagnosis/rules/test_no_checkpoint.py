@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.no_checkpoint import RULE
 from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
+from tests.tables import cases
 
 TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
 
@@ -17,7 +18,6 @@ TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
 )
 def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, offsets, effect):
     [finding] = RULE.check(history(plan={**TEMPORARY, "starting_offsets": offsets}))
-
     assert finding.summary == f"the query has no checkpoint location: {effect}"
 
 
@@ -25,14 +25,12 @@ def test_a_folder_whose_name_is_that_of_a_sink_is_none(history):
     assert list(RULE.check(history(plan={"temporary_checkpoint": True, "sink": "FileSink[/data/memory/orders]"})))
 
 
-@pytest.mark.parametrize(
+@cases(
     "plan",
-    [
-        pytest.param({"temporary_checkpoint": False}, id="a folder of its own"),
-        pytest.param({}, id="not known"),
-        pytest.param({"temporary_checkpoint": True, "sink": "MemorySink"}, id="a table in memory"),
-        pytest.param({"temporary_checkpoint": True, "sink": "NoopTable"}, id="no output"),
-    ],
+    ("a folder of its own", {"temporary_checkpoint": False}),
+    ("not known", {}),
+    ("a table in memory", {"temporary_checkpoint": True, "sink": "MemorySink"}),
+    ("no output", {"temporary_checkpoint": True, "sink": "NoopTable"}),
 )
 def test_others_are_not(history, plan):
     assert list(RULE.check(history(plan=plan))) == []
@@ -44,6 +42,5 @@ def test_others_are_not(history, plan):
 )
 def test_the_advice_after_a_failure_does_not_speak_of_a_checkpoint_that_is_gone(history, temporary, expected):
     [finding] = QUERY_FAILED.check(history(exception="boom", plan={"temporary_checkpoint": temporary}))
-
     assert finding.remedies[0].action == "repair what the exception names; all of it is in the driver's log"
     assert finding.remedies[1].action.endswith(expected)

@@ -1,7 +1,6 @@
-import pytest
-
 from ledgerops.diagnosis.rules.observer_degraded import RULE
 from tests.diagnosis.rules.crowd import watched
+from tests.tables import cases
 
 
 def errors(*counts, name="tasks"):
@@ -33,30 +32,26 @@ def test_all_that_is_wrong_is_one_finding(history):
 
 def test_a_worker_that_hardly_keeps_up_is_found(history):
     [finding] = RULE.check(watched(history(), [{"worker_seconds": 4.5 * number} for number in range(6)]))
-
     assert finding.summary == "the data about this query has gaps: the worker is busy 90% of the time"
 
 
 def test_an_observer_that_has_stopped_knows_nothing(history):
     [finding] = RULE.check(watched(history(quiet_for=50), [{}] * 12, quiet_for=50))
-
     assert finding.summary == "this driver has reported nothing for 50 s, so the state of its queries is unknown"
 
 
-@pytest.mark.parametrize(
-    ("looks", "quiet_for"),
-    [
-        pytest.param([], 0, id="a recording of before there were such looks"),
-        pytest.param([{}], 0, id="the first look"),
-        pytest.param([{}] * 12, 0, id="healthy"),
-        pytest.param(errors(0, 1, 2, 2), 0, id="a collector that failed twice while the driver started"),
-        pytest.param(errors(5, 5, 5, 5, 5), 0, id="errors of long ago"),
-        pytest.param(errors(0, 1, 2, 3, 3, 3, 3, 3, 3), 0, id="it works again"),
-        pytest.param(errors(0, 1, 2, 3), 60, id="looks are missing for a minute, and batches are seen"),
-        pytest.param([{"events": 900, "dropped": 9}, {"events": 5, "dropped": 0}, {}], 0, id="another driver began"),
-        pytest.param([{"worker_seconds": 0.0}, {"worker_seconds": 4.9}], 0, id="one busy moment of the worker"),
-        pytest.param([{"queue_size": 0}, {"queue_size": 400}], 0, id="a burst of events"),
-    ],
+@cases(
+    "looks, quiet_for",
+    ("a recording of before there were such looks", [], 0),
+    ("the first look", [{}], 0),
+    ("healthy", [{}] * 12, 0),
+    ("a collector that failed twice while the driver started", errors(0, 1, 2, 2), 0),
+    ("errors of long ago", errors(5, 5, 5, 5, 5), 0),
+    ("it works again", errors(0, 1, 2, 3, 3, 3, 3, 3, 3), 0),
+    ("looks are missing for a minute, and batches are seen", errors(0, 1, 2, 3), 60),
+    ("another driver began", [{"events": 900, "dropped": 9}, {"events": 5, "dropped": 0}, {}], 0),
+    ("one busy moment of the worker", [{"worker_seconds": 0.0}, {"worker_seconds": 4.9}], 0),
+    ("a burst of events", [{"queue_size": 0}, {"queue_size": 400}], 0),
 )
 def test_others_are_not(history, looks, quiet_for):
     assert list(RULE.check(watched(history(), looks, quiet_for))) == []

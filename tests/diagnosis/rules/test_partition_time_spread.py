@@ -1,7 +1,6 @@
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.partition_time_spread import RULE
+from tests.tables import cases
 
 DELAY = {"watermarks": {"event_time": 10.0}}
 DROPS = [{"dropped_rows": 50}] * 20
@@ -27,32 +26,29 @@ def test_a_partition_that_is_read_behind_another_is_found(history):
 
 def test_it_explains_the_late_rows(history):
     roots = Diagnoser()(history(**apart())).root_causes
-
     assert [root.explains for root in roots if root.rule == "partition-time-spread"] == [("rows-dropped", "late-data")]
     assert "late-data" not in [root.rule for root in roots]
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="healthy"),
-        pytest.param(apart(operators=None), id="apart, but nothing is dropped"),
-        pytest.param(apart(operators=[{"dropped_rows": 1}] * 20), id="stragglers"),
-        pytest.param(
-            apart(read=[[50, 0]] * 20, backlog=[[0, 50 * n] for n in range(20)], operators=[{"dropped_rows": 2}] * 20),
-            id="stragglers of few rows",
-        ),
-        pytest.param(
-            apart(seconds=[1.0] * 5, read=[[500, 0]] * 5, backlog=BEHIND[:5], operators=DROPS[:5], plan={}),
-            id="apart by a few batches",
-        ),
-        pytest.param(apart(backlog=[[0, 0]] * 20, read=[[500, 500]] * 20), id="late rows, but partitions are level"),
-        pytest.param(apart(backlog=[500 * n for n in range(20)], read=[[1000]] * 20), id="one partition"),
-        pytest.param(apart(plan={"watermarks": {"event_time": 60.0}}), id="apart by less than the allowed lateness"),
-        pytest.param(apart(interval=20.0, seconds=[1.0] * 2, read=[[500, 0]] * 2, backlog=BEHIND[:2]), id="a trigger"),
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"idle": True}, id="idle"),
-    ],
+    ("healthy", {}),
+    ("apart, but nothing is dropped", apart(operators=None)),
+    ("stragglers", apart(operators={"dropped_rows": 1})),
+    (
+        "stragglers of few rows",
+        apart(read=[[50, 0]] * 20, backlog=[[0, 50 * n] for n in range(20)], operators={"dropped_rows": 2}),
+    ),
+    (
+        "apart by a few batches",
+        apart(seconds=[1.0] * 5, read=[[500, 0]] * 5, backlog=BEHIND[:5], operators=DROPS[:5], plan={}),
+    ),
+    ("late rows, but partitions are level", apart(backlog=[[0, 0]] * 20, read=[[500, 500]] * 20)),
+    ("one partition", apart(backlog=[500 * n for n in range(20)], read=[[1000]] * 20)),
+    ("apart by less than the allowed lateness", apart(plan={"watermarks": {"event_time": 60.0}})),
+    ("a trigger", apart(interval=20.0, seconds=[1.0] * 2, read=[[500, 0]] * 2, backlog=BEHIND[:2])),
+    ("no batch yet", {"warm": 0}),
+    ("idle", {"idle": True}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

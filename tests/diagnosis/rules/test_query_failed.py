@@ -10,6 +10,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.build import batch
 from tests.build import history as remembered
 from tests.diagnosis.contradictions import contradictions
+from tests.tables import cases
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
@@ -24,7 +25,6 @@ def test_an_exception_is_found(history):
 
 def test_a_query_may_fail_before_its_first_batch(history):
     [finding] = RULE.check(history(warm=0, exception=STACK))
-
     assert finding.summary.startswith("the query failed before its first batch (USER_RAISED_EXCEPTION): ")
 
 
@@ -56,7 +56,6 @@ def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
 def test_the_file_that_cannot_be_read_is_named(history):
     message = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
     [finding] = RULE.check(history(exception=message, error_class="FAILED_READ_FILE"))
-
     assert finding.summary == ("the query failed after batch 5 (FAILED_READ_FILE): bad file:///in/p.json.")
 
 
@@ -111,14 +110,12 @@ def test_the_class_of_an_exception_is_told_where_the_text_begins_with_one(except
     assert exception_class(exception) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="at work"),
-        pytest.param({"stopped": True}, id="stopped on purpose"),
-        pytest.param({"stopped": True, "plan": {"trigger": "available_now"}}, id="an available-now run that is done"),
-        pytest.param({"idle": True, "quiet_for": 300}, id="idle"),
-    ],
+    ("at work", {}),
+    ("stopped on purpose", {"stopped": True}),
+    ("an available-now run that is done", {"stopped": True, "plan": {"trigger": "available_now"}}),
+    ("idle", {"idle": True, "quiet_for": 300}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -220,14 +217,12 @@ def test_a_query_that_was_stopped_has_none(history):
     assert list(RULE.check(history(seconds=[1.0] * 4, stopped=True))) == []
 
 
-@pytest.mark.parametrize(
-    ("seconds", "exception", "named"),
-    [
-        pytest.param(2.0, "Job 1 cancelled because SparkContext was shut down", True, id="stopped with it"),
-        pytest.param(600.0, "Job 1 cancelled because SparkContext was shut down", False, id="stopped much later"),
-        pytest.param(2.0, "bad row", False, id="failed, too"),
-        pytest.param(2.0, None, False, id="stopped on purpose"),
-    ],
+@cases(
+    "seconds, exception, named",
+    ("stopped with it", 2.0, "Job 1 cancelled because SparkContext was shut down", True),
+    ("stopped much later", 600.0, "Job 1 cancelled because SparkContext was shut down", False),
+    ("failed, too", 2.0, "bad row", False),
+    ("stopped on purpose", 2.0, None, False),
 )
 def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, seconds, exception, named):
     failed, other = history(exception=STACK), remembered([batch(0)], "b")
@@ -253,37 +248,33 @@ def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
 RESTART = "start the query with the same checkpoint"
 
 
-@pytest.mark.parametrize(
-    ("exception", "actions"),
-    [
-        pytest.param(STACK, [REPAIR.action, RESTART], id="something to repair"),
-        pytest.param(
-            "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.",
-            ["start the query again with the same checkpoint"],
-            id="nothing to repair",
-        ),
-        pytest.param(
-            "[DELTA_SCHEMA_CHANGED] Detected schema change:",
-            [
-                "start the query again with the same checkpoint; a table that it writes takes new columns only with "
-                "mergeSchema"
-            ],
-            id="new columns",
-        ),
-        pytest.param(
-            "SaslAuthenticationException: x",
-            ["renew the credential, then start the query again with the same checkpoint"],
-            id="the start is part of the first step",
-        ),
-    ],
+@cases(
+    "exception, actions",
+    ("something to repair", STACK, [REPAIR.action, RESTART]),
+    (
+        "nothing to repair",
+        "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.",
+        ["start the query again with the same checkpoint"],
+    ),
+    (
+        "new columns",
+        "[DELTA_SCHEMA_CHANGED] Detected schema change:",
+        [
+            "start the query again with the same checkpoint; a table that it writes takes new columns only with "
+            "mergeSchema"
+        ],
+    ),
+    (
+        "the start is part of the first step",
+        "SaslAuthenticationException: x",
+        ["renew the credential, then start the query again with the same checkpoint"],
+    ),
 )
 def test_to_start_the_query_is_told_once(history, exception, actions):
     [finding] = RULE.check(history(exception=exception))
-
     assert [each.action for each in finding.remedies] == actions
 
 
 def test_a_schema_that_changed_is_no_crash_loop(history):
     known = explain("org.apache.spark.sql.catalyst.util.UnknownFieldException: [UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS] x")
-
     assert known is not None and known.name == SCHEMA_EVOLVED

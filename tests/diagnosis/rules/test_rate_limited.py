@@ -4,6 +4,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rate_limited import RULE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.landing import every, reads
+from tests.tables import cases
 
 CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
 GROWS = [3000 + 1000 * n for n in range(12)]
@@ -18,7 +19,7 @@ def planned(planning):
     """Batches of 1.6 s, of which planning takes so much and tasks that compute take the rest."""
     work = [stage(seconds=[1.5 - planning] * 2, began=planning + 0.05)]
     phases = {"query_planning": planning, "add_batch": 1.6 - planning}
-    return held(seconds=[1.6] * 12, phases=[phases] * 12, stages=[work] * 12)
+    return held(seconds=[1.6] * 12, phases=phases, stages=work)
 
 
 @pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "maxRowsPerTrigger"])
@@ -40,17 +41,11 @@ def test_a_single_longer_batch_does_not_hide_it(history):
 FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
 
 
-@pytest.mark.parametrize(
-    ("add_batch", "stages"),
-    [
-        pytest.param(
-            0.55, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.55)], id="tasks take all of it"
-        ),
-        pytest.param(
-            0.6, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.3)], id="a commit after the tasks"
-        ),
-        pytest.param(0.6, None, id="tasks unknown"),
-    ],
+@cases(
+    "add_batch, stages",
+    ("tasks take all of it", 0.55, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.55)]),
+    ("a commit after the tasks", 0.6, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.3)]),
+    ("tasks unknown", 0.6, None),
 )
 def test_a_small_cap_on_batches_that_run_back_to_back_is_the_first_cause_with_a_number(history, add_batch, stages):
     """Five rows in each batch of a second, because `maxOffsetsPerTrigger` allows no more, while fifty arrive."""
@@ -61,7 +56,7 @@ def test_a_small_cap_on_batches_that_run_back_to_back_is_the_first_cause_with_a_
         rows=5,
         backlog=[45 * n for n in range(1, 61)],
         plan={"rate_limits": {"maxOffsetsPerTrigger": "5"}},
-        phases=[FIXED | {"add_batch": add_batch}] * 60,
+        phases=FIXED | {"add_batch": add_batch},
         stages=stages and [stages] * 60,
         cores=2,
     )
@@ -74,7 +69,6 @@ def test_a_small_cap_on_batches_that_run_back_to_back_is_the_first_cause_with_a_
 
 def test_it_is_the_root_of_falling_behind(history):
     verdict = Diagnoser()(history(**held()))
-
     [root] = verdict.root_causes
     assert (root.rule, root.explains) == ("rate-limited", ("falling-behind",))
 
@@ -88,15 +82,13 @@ def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
     assert list(RULE.check(history(**planned(1.2))))
 
 
-@pytest.mark.parametrize(
+@cases(
     "limits",
-    [
-        pytest.param({}, id="an event log tells no option"),
-        pytest.param({"maxFilesPerTrigger": "1000"}, id="a cap that counts files"),
-        pytest.param({"streaming-max-rows-per-micro-batch": "1000"}, id="a cap on rows of a table"),
-        pytest.param({"maxOffsetsPerTrigger": "lots"}, id="a cap that is no number"),
-        pytest.param({"maxOffsetsPerTrigger": "9" * 5000}, id="a cap that nothing can count to"),
-    ],
+    ("an event log tells no option", {}),
+    ("a cap that counts files", {"maxFilesPerTrigger": "1000"}),
+    ("a cap on rows of a table", {"streaming-max-rows-per-micro-batch": "1000"}),
+    ("a cap that is no number", {"maxOffsetsPerTrigger": "lots"}),
+    ("a cap that nothing can count to", {"maxOffsetsPerTrigger": "9" * 5000}),
 )
 def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, limits):
     [finding] = RULE.check(history(**held(plan={"rate_limits": limits})))
@@ -107,29 +99,27 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="healthy"),
-        pytest.param(held(plan={}, rows=[1000, 900] * 6), id="no cap is known, and batches are not of one size"),
-        pytest.param(held(plan={}, seconds=[1.9] * 12), id="no cap is known, and no room in the interval"),
-        pytest.param(held(backlog=[0] * 12), id="nothing is left behind"),
-        pytest.param(held(rows=800), id="batches below the cap"),
-        pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),
-        pytest.param(held(seconds=[0.5, 1.9, 1.9] * 4), id="room, but not always"),
-        pytest.param(planned(0.2), id="little room, and rows are what takes the time"),
-        pytest.param(held(interval=None, plan=CAPPED | {"trigger_interval": 0.0}), id="back to back"),
-        pytest.param(
-            held(
-                rows=5000,
-                backlog=[80_000 - 4000 * n for n in range(12)],
-                plan={"rate_limits": {"maxOffsetsPerTrigger": "5000"}},
-            ),
-            id="a first backlog that is worked off",
+    ("healthy", {}),
+    ("no cap is known, and batches are not of one size", held(plan={}, rows=[1000, 900] * 6)),
+    ("no cap is known, and no room in the interval", held(plan={}, seconds=[1.9] * 12)),
+    ("nothing is left behind", held(backlog=[0] * 12)),
+    ("batches below the cap", held(rows=800)),
+    ("no room in the interval", held(seconds=[1.9] * 12)),
+    ("room, but not always", held(seconds=[0.5, 1.9, 1.9] * 4)),
+    ("little room, and rows are what takes the time", planned(0.2)),
+    ("back to back", held(interval=None, plan=CAPPED | {"trigger_interval": 0.0})),
+    (
+        "a first backlog that is worked off",
+        held(
+            rows=5000,
+            backlog=[80_000 - 4000 * n for n in range(12)],
+            plan={"rate_limits": {"maxOffsetsPerTrigger": "5000"}},
         ),
-        pytest.param({"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}, id="just started"),
-        pytest.param(held(idle=True, backlog=[0] * 12), id="idle"),
-    ],
+    ),
+    ("just started", {"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}),
+    ("idle", held(idle=True, backlog=[0] * 12)),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -153,14 +143,12 @@ def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind(
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "view",
-    [
-        pytest.param(lambda: reads(every(2.0, start=-60.0)), id="files wait, but not longer"),
-        pytest.param(lambda: reads(every(1.25), seconds=1.9), id="no room in the interval"),
-        pytest.param(lambda: reads(every(0.4, 200), seconds=1.0, interval=0.0, batches=40), id="back to back"),
-        pytest.param(lambda: reads(every(1.25), option=None), id="no cap"),
-    ],
+    ("files wait, but not longer", lambda: reads(every(2.0, start=-60.0))),
+    ("no room in the interval", lambda: reads(every(1.25), seconds=1.9)),
+    ("back to back", lambda: reads(every(0.4, 200), seconds=1.0, interval=0.0, batches=40)),
+    ("no cap", lambda: reads(every(1.25), option=None)),
 )
 def test_other_queries_that_read_files_are_not(view):
     assert list(RULE.check(view())) == []

@@ -5,6 +5,7 @@ from ledgerops.diagnosis.rules.retention_risk import RULE
 from ledgerops.model.records import TableRead, Tables
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
+from tests.tables import cases
 
 GROWS = [200 * n for n in range(100)]
 
@@ -33,7 +34,6 @@ def test_what_stands_still_loses_a_second_each_second(history):
 
 def test_the_last_fifth_of_a_long_retention_is_told_long_before_its_end(history):
     [finding] = RULE.check(asked(history(running=85_000), [9000], [0], keeps=100_000.0))
-
     assert finding.evidence[0].value == pytest.approx(15_000, rel=0.01)
 
 
@@ -60,34 +60,31 @@ def test_retention_by_size_shows_in_what_is_deleted(history):
 
 def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(history):
     verdict = Diagnoser()(asked(history(running=600), [9000], [0], keeps=700.0))
-
     assert {root.rule for root in verdict.root_causes} == {"query-stuck", "retention-risk"}
 
 
 WEEK = 7 * 86400.0
 
 
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        pytest.param(behind(), None, id="nobody asks the broker"),
-        pytest.param(behind(), {"keeps": WEEK}, id="behind, but the topic keeps a week"),
-        pytest.param(behind(), {}, id="the topic keeps all"),
-        pytest.param({"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}, id="idle, all is read"),
-        pytest.param({"warm": 0}, {"keeps": 60.0}, id="no batch yet"),
-        pytest.param({"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}, id="a restart: no past"),
-        pytest.param(
-            {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": [200_000 - 2000 * n for n in range(60)]},
-            {"keeps": 130.0, "latest": [262_000]},
-            id="a first backlog that is worked off",
-        ),
-        pytest.param(
-            {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6},
-            {"keeps": 90.0, "latest": [200_000], "later": 50.0},
-            id="the saw-tooth of a long trigger",
-        ),
-        pytest.param(behind(), {"keeps": 20.0, "earliest": [100_000]}, id="lost already: that is another rule"),
-    ],
+@cases(
+    "case, said",
+    ("nobody asks the broker", behind(), None),
+    ("behind, but the topic keeps a week", behind(), {"keeps": WEEK}),
+    ("the topic keeps all", behind(), {}),
+    ("idle, all is read", {"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}),
+    ("no batch yet", {"warm": 0}, {"keeps": 60.0}),
+    ("a restart: no past", {"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}),
+    (
+        "a first backlog that is worked off",
+        {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": [200_000 - 2000 * n for n in range(60)]},
+        {"keeps": 130.0, "latest": [262_000]},
+    ),
+    (
+        "the saw-tooth of a long trigger",
+        {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6},
+        {"keeps": 90.0, "latest": [200_000], "later": 50.0},
+    ),
+    ("lost already: that is another rule", behind(), {"keeps": 20.0, "earliest": [100_000]}),
 )
 def test_others_are_not(history, case, said):
     view = history(**case)
@@ -131,16 +128,14 @@ def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(histo
     )
 
 
-@pytest.mark.parametrize(
-    ("waits", "keeps"),
-    [
-        pytest.param(STANDS, None, id="the table has all its versions"),
-        pytest.param(STANDS, 90_000.0, id="behind, but the table keeps a day"),
-        pytest.param(STANDS[::-1], 100.0, id="a backlog that is worked off"),
-        pytest.param([90.0] * 9, 100.0, id="near the end, and steady: a table that keeps little"),
-        pytest.param([*STANDS[:-1], 0.0], 100.0, id="all is read"),
-        pytest.param(STANDS[-3:], 100.0, id="the samples of a few seconds"),
-    ],
+@cases(
+    "waits, keeps",
+    ("the table has all its versions", STANDS, None),
+    ("behind, but the table keeps a day", STANDS, 90_000.0),
+    ("a backlog that is worked off", STANDS[::-1], 100.0),
+    ("near the end, and steady: a table that keeps little", [90.0] * 9, 100.0),
+    ("all is read", [*STANDS[:-1], 0.0], 100.0),
+    ("the samples of a few seconds", STANDS[-3:], 100.0),
 )
 def test_other_readers_of_tables_are_not(history, waits, keeps):
     assert list(RULE.check(table(history, waits, keeps))) == []

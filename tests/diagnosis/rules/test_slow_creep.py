@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_creep import RULE
+from tests.tables import cases
 
 
 def load(history, shape, batches=60, per_row=0.001, overhead=0.2, **changes):
@@ -19,7 +20,6 @@ def rising(seconds):
 
 def test_a_load_that_rises_to_the_limit_is_found(history):
     [finding] = RULE.check(load(history, rising, batches=54))
-
     assert finding.summary.startswith("arrival rose by ")
     assert "of the trigger interval; at this rate the limit will be reached in about " in finding.summary
 
@@ -27,7 +27,6 @@ def test_a_load_that_rises_to_the_limit_is_found(history):
 def test_the_forecast_is_about_right(history):
     [finding] = RULE.check(load(history, rising, batches=54))
     told = {each.name: each.value for each in finding.evidence}
-
     assert told["seconds_to_capacity"] == pytest.approx((900 - rising(108)) / 4.4, abs=8)
 
 
@@ -42,7 +41,6 @@ def test_a_cap_may_be_what_gets_full(history):
 
 def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):
     [finding] = RULE.check(load(history, lambda seconds: 540.0 + 0.85 * seconds, batches=190))
-
     assert " in 5 min to " in finding.summary
 
 
@@ -50,18 +48,16 @@ def test_it_is_the_only_root_before_anything_is_late(history):
     assert [root.rule for root in Diagnoser()(load(history, rising, batches=54)).root_causes] == ["slow-creep"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "shape",
-    [
-        pytest.param(lambda s: 400.0, id="level"),
-        pytest.param(lambda s: 860.0, id="level and high"),
-        pytest.param(lambda s: 770.0 + 0.7 * s, id="a twentieth more in a minute"),
-        pytest.param(lambda s: 400.0 + 3.0 * s, id="rising, but far below"),
-        pytest.param(lambda s: 890.0 - 4.0 * s, id="falling"),
-        pytest.param(lambda s: 300.0 if s < 90 else 880.0, id="a step"),
-        pytest.param(lambda s: 300.0 if s < 108 else 890.0, id="a burst"),
-        pytest.param(lambda s: 300.0 + 580.0 * (1 - 0.97 ** min(s, 120.0)), id="a rise that levels off"),
-    ],
+    ("level", lambda s: 400.0),
+    ("level and high", lambda s: 860.0),
+    ("a twentieth more in a minute", lambda s: 770.0 + 0.7 * s),
+    ("rising, but far below", lambda s: 400.0 + 3.0 * s),
+    ("falling", lambda s: 890.0 - 4.0 * s),
+    ("a step", lambda s: 300.0 if s < 90 else 880.0),
+    ("a burst", lambda s: 300.0 if s < 108 else 890.0),
+    ("a rise that levels off", lambda s: 300.0 + 580.0 * (1 - 0.97 ** min(s, 120.0))),
 )
 def test_others_are_not(history, shape):
     for batches in (20, 40, 50, 54, 57, 60):

@@ -8,6 +8,7 @@ from ledgerops.model.records import Heads, Running, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.stacks import COMPUTES, POLL, QUERY, SENDS, stacked
+from tests.tables import cases
 
 OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
 KAFKA = "KafkaV2[Subscribe[transactions]]"
@@ -29,7 +30,6 @@ def test_a_broker_that_does_not_answer_is_named(history):
 
 def test_a_query_that_waits_for_offsets_is_found_without_a_collector(history):
     [finding] = RULE.check(history(running=12, message=OFFSETS))
-
     assert finding.summary == "the query has waited 12 s for offsets"
 
 
@@ -45,20 +45,17 @@ def test_both_together_are_one_finding_and_surer(history):
 
 def test_a_broker_that_answers_only_ledgerops_is_told_apart(history):
     [finding] = RULE.check(asked(history(running=20, message=OFFSETS), [6000], [0]))
-
     assert finding.summary == "the query has waited 20 s for offsets, although the broker answers ledgerops"
 
 
 def test_a_query_that_gave_up_names_its_source(history):
     verdict = Diagnoser()(history(exception=TIMEOUT, error_class="STREAM_FAILED"))
-
     [root] = verdict.root_causes
     assert (root.rule, root.explains) == ("source-unreachable", ("query-failed",))
 
 
 def test_it_is_the_root_of_a_stuck_query(history):
     verdict = Diagnoser()(asked(history(running=40, message=OFFSETS), error=REFUSED, silent_for=38))
-
     [root] = verdict.root_causes
     assert (verdict.status, root.rule, root.explains) == ("stuck", "source-unreachable", ("query-stuck",))
 
@@ -74,27 +71,22 @@ def test_it_clears_with_the_first_answer(history):
 def test_it_is_ruled_out_by_an_answer_of_the_last_minute(history, seconds, known):
     view = asked(history(), [6000], [0])
     later = QueryView(view.history, view.now + seconds, view.hosts)
-
     assert (RULE.ruled_out(later) is not None) is known
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="healthy, nobody asks the broker"),
-        pytest.param({"idle": True}, id="idle"),
-        pytest.param({"running": 9, "message": OFFSETS}, id="a short wait"),
-        pytest.param({"running": 300, "message": "Processing new data"}, id="a long batch"),
-        pytest.param(
-            {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}, id="a slow file listing"
-        ),
-        pytest.param(
-            {"seconds": [4] * 3, "phases": [{"latest_offset": 3.5}] * 3, "running": 13, "message": OFFSETS},
-            id="a source that is slow as ever",
-        ),
-        pytest.param({"exception": "java.lang.ArithmeticException: / by zero"}, id="failed of something else"),
-        pytest.param({"stopped": True}, id="stopped"),
-    ],
+    ("healthy, nobody asks the broker", {}),
+    ("idle", {"idle": True}),
+    ("a short wait", {"running": 9, "message": OFFSETS}),
+    ("a long batch", {"running": 300, "message": "Processing new data"}),
+    ("a slow file listing", {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}),
+    (
+        "a source that is slow as ever",
+        {"seconds": [4] * 3, "phases": {"latest_offset": 3.5}, "running": 13, "message": OFFSETS},
+    ),
+    ("failed of something else", {"exception": "java.lang.ArithmeticException: / by zero"}),
+    ("stopped", {"stopped": True}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -108,34 +100,29 @@ def test_a_query_that_goes_on_reading_has_a_broker(history):
     """The collector's own settings are wrong then."""
     reads = asked(history(seconds=[1] * 10), error=REFUSED, silent_for=15)
     rests = asked(history(idle=True, quiet_for=30), error=REFUSED, silent_for=15)
-
     assert [*RULE.check(reads), *RULE.check(rests)] == []
 
 
 def test_a_broker_that_never_answered_ledgerops_may_be_another_one(history):
     view = history(quiet_for=40, interval=60.0)
     view.history.heads.append(Heads(view.now, {}, {}, error=REFUSED, unreachable_since=view.now - 30))
-
     assert list(RULE.check(QueryView(view.history, view.now))) == []
 
 
 def test_an_answer_while_the_first_look_in_vain_was_under_way_does_not_count(history):
     view = asked(history(seconds=[1] * 10, quiet_for=18), error=REFUSED, silent_for=21)
-
     assert [finding.component.name for finding in RULE.check(view)] == ["transactions"]
 
 
 def test_a_collector_that_has_ended_says_nothing_of_now(history):
     view = silent(history, 14)
     later = QueryView(view.history, view.now + 61)
-
     assert list(RULE.check(later)) == []
 
 
 def test_a_query_that_was_stopped_on_purpose_has_no_source_to_miss(history):
     view = silent(history, 14)
     view.history.end(view.now, "run-1", None, None)
-
     assert list(RULE.check(QueryView(view.history, view.now))) == []
 
 
@@ -147,16 +134,14 @@ def test_an_idle_query_whose_broker_dies_is_told(history):
     assert [root.rule for root in Diagnoser()(QueryView(view.history, now)).root_causes] == ["source-unreachable"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "frames", "found"),
-    [
-        pytest.param(14, (POLL, POLL), True, id="two looks show the broker's client"),
-        pytest.param(9, (POLL, POLL), False, id="for less than ten seconds"),
-        pytest.param(14, (POLL,), False, id="one look"),
-        pytest.param(14, (COMPUTES, POLL), False, id="the look before shows that tasks compute"),
-        pytest.param(14, (POLL, f"{POLL} {COMPUTES}"), False, id="one of the tasks computes"),
-        pytest.param(14, (QUERY, QUERY), False, id="they wait for a database"),
-    ],
+@cases(
+    "seconds, frames, found",
+    ("two looks show the broker's client", 14, (POLL, POLL), True),
+    ("for less than ten seconds", 9, (POLL, POLL), False),
+    ("one look", 14, (POLL,), False),
+    ("the look before shows that tasks compute", 14, (COMPUTES, POLL), False),
+    ("one of the tasks computes", 14, (POLL, f"{POLL} {COMPUTES}"), False),
+    ("they wait for a database", 14, (QUERY, QUERY), False),
 )
 def test_tasks_that_wait_in_the_brokers_client_tell_it_without_a_collector(history, seconds, frames, found):
     view = stacked(history(seconds=[1.0] * 6, running=seconds, source=KAFKA), *frames)
@@ -172,14 +157,12 @@ def test_tasks_that_wait_for_a_broker_that_answers_ledgerops_are_not_told(histor
     assert list(RULE.check(view)) == []
 
 
-@pytest.mark.parametrize(
-    ("case", "frame"),
-    [
-        pytest.param({"warm": 0, "seconds": []}, POLL, id="a first batch may read a long backlog"),
-        pytest.param({"plan": {"trigger": "real_time"}}, POLL, id="in real-time mode tasks poll all the time"),
-        pytest.param({"source": "RateStreamV2[rowsPerSecond=5]"}, POLL, id="the source has no broker"),
-        pytest.param({}, SENDS, id="they wait for the broker of a sink"),
-    ],
+@cases(
+    "case, frame",
+    ("a first batch may read a long backlog", {"warm": 0, "seconds": []}, POLL),
+    ("in real-time mode tasks poll all the time", {"plan": {"trigger": "real_time"}}, POLL),
+    ("the source has no broker", {"source": "RateStreamV2[rowsPerSecond=5]"}, POLL),
+    ("they wait for the broker of a sink", {}, SENDS),
 )
 def test_tasks_that_may_wait_for_something_else_are_not_told(history, case, frame):
     view = stacked(history(**{"seconds": [1.0] * 6, "running": 14, "source": KAFKA} | case), frame, frame)
@@ -187,12 +170,10 @@ def test_tasks_that_may_wait_for_something_else_are_not_told(history, case, fram
     assert list(RULE.check(view)) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "frames",
-    [
-        pytest.param(("org.acme.Score.of", POLL), id="the thread computes"),
-        pytest.param(("sun.nio.ch.EPoll.wait", "org.apache.spark.sql.Wait.on", POLL), id="Spark is further in"),
-    ],
+    ("the thread computes", ("org.acme.Score.of", POLL)),
+    ("Spark is further in", ("sun.nio.ch.EPoll.wait", "org.apache.spark.sql.Wait.on", POLL)),
 )
 def test_a_client_is_waited_for_only_where_the_thread_is_still_and_in_it(history, frames):
     view = stacked(history(seconds=[1.0] * 6, running=14, source=KAFKA), POLL, POLL)

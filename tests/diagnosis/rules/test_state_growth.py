@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.rules.state_growth import RULE
 from ledgerops.model.records import Executor, Host
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 MIB = 2**20
 
@@ -33,12 +34,10 @@ def test_a_heap_that_will_be_full_soon_is_found(history):
     assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("plan", "found"),
-    [
-        pytest.param({"without_timeout": ("applyInPandasWithState",)}, 1, id="its watermark removes nothing"),
-        pytest.param({}, 0, id="its timeouts may follow the watermark"),
-    ],
+@cases(
+    "plan, found",
+    ("its watermark removes nothing", {"without_timeout": ("applyInPandasWithState",)}, 1),
+    ("its timeouts may follow the watermark", {}, 0),
 )
 def test_the_state_of_a_function_without_a_timeout_fills_the_heap_whatever_the_watermark(history, plan, found):
     operators = growing(40, row=2000, name="applyInPandasWithState")
@@ -65,64 +64,62 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0, "seconds": [1] * 40}, id="no state"),
-        pytest.param({"warm": 0, "seconds": [1] * 12, "operators": growing(12, row=9000)}, id="too early to tell"),
-        pytest.param({"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=50)}, id="the heap lasts for hours"),
-        pytest.param({"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, removed=3)}, id="it forgets"),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 40,
-                "operators": growing(40, row=2000),
-                "watermark": [1.79e9 + 2 * n for n in range(40)],
-            },
-            id="the first windows fill after a deploy",
-        ),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 40,
-                "operators": [
-                    {"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)
-                ],
-            },
-            id="a bounded set of keys",
-        ),
-        pytest.param(
-            {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0})},
-            id="off the heap, with gigabytes of room",
-        ),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 32,
-                "operators": in_rhythm(18, 14),
-                "watermark": [1.79e9 + 2.0 * n for n in range(32)],
-            },
-            id="the watermark moves on: a longer window",
-        ),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 26,
-                "operators": in_rhythm(26, 0),
-                "watermark": [1.79e9 + 2.0 * n for n in range(26)],
-            },
-            id="a rhythm",
-        ),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 24,
-                "operators": in_rhythm(18, 6),
-                "watermark": [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 6)],
-            },
-            id="a pause of a few batches",
-        ),
-    ],
+    ("no state", {"warm": 0, "seconds": [1] * 40}),
+    ("too early to tell", {"warm": 0, "seconds": [1] * 12, "operators": growing(12, row=9000)}),
+    ("the heap lasts for hours", {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=50)}),
+    ("it forgets", {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, removed=3)}),
+    (
+        "the first windows fill after a deploy",
+        {
+            "warm": 0,
+            "seconds": [1] * 40,
+            "operators": growing(40, row=2000),
+            "watermark": [1.79e9 + 2 * n for n in range(40)],
+        },
+    ),
+    (
+        "a bounded set of keys",
+        {
+            "warm": 0,
+            "seconds": [1] * 40,
+            "operators": [
+                {"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)
+            ],
+        },
+    ),
+    (
+        "off the heap, with gigabytes of room",
+        {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0})},
+    ),
+    (
+        "the watermark moves on: a longer window",
+        {
+            "warm": 0,
+            "seconds": [1] * 32,
+            "operators": in_rhythm(18, 14),
+            "watermark": [1.79e9 + 2.0 * n for n in range(32)],
+        },
+    ),
+    (
+        "a rhythm",
+        {
+            "warm": 0,
+            "seconds": [1] * 26,
+            "operators": in_rhythm(26, 0),
+            "watermark": [1.79e9 + 2.0 * n for n in range(26)],
+        },
+    ),
+    (
+        "a pause of a few batches",
+        {
+            "warm": 0,
+            "seconds": [1] * 24,
+            "operators": in_rhythm(18, 6),
+            "watermark": [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 6)],
+        },
+    ),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(within(history(**case)))) == []
@@ -132,18 +129,17 @@ def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
     small = {"rows": 10, "memory_bytes": 1_000}
     rocks = {"rows": 10, "memory_bytes": 1_000, "custom": {"rocksdbSstFileSize": 5.0}}
 
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) == "the state takes 1.0 kB"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=small)) == "the state takes 0% of the heap"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=rocks)) == "the state is kept off the heap"
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=small, cores=None)) == "the state takes 1.0 kB"
     large = {"rows": 10, "memory_bytes": 20_000_000}
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=[large] * 4, cores=None)) is None
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=large, cores=None)) is None
     assert RULE.ruled_out(history(seconds=[1] * 4)) is None
 
 
 def test_a_heap_of_unknown_size_is_not_filled(history):
     """An event log has the executors without their memory."""
     view = within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000)), heap=300 * MIB)
-
     assert list(RULE.check(view)) == []
 
 
@@ -161,7 +157,11 @@ def on_disk(told: list[dict], cache: float = 0.0) -> list[dict]:
     ]
 
 
-@pytest.mark.parametrize("keys", [pytest.param(40, id="few keys"), pytest.param(5000, id="many keys")])
+@cases(
+    "keys",
+    ("few keys", 40),
+    ("many keys", 5000),
+)
 def test_rows_that_only_get_larger_are_found_however_many_there_are(history, keys):
     [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=lists(40, keys, 2.0))))
 
@@ -180,21 +180,17 @@ def test_files_of_rocksdb_that_get_larger_with_as_many_rows_are_found(history):
     assert "of the disk" in finding.summary
 
 
-@pytest.mark.parametrize(
-    ("operators", "room"),
-    [
-        pytest.param(lists(40, step=0.0, first=400.0), {}, id="large and steady"),
-        pytest.param(lists(40, step=0.1), {}, id="the heap lasts for hours"),
-        pytest.param(lists(40, step=1.0), {"heap": 6000 * MIB}, id="it fills little"),
-        pytest.param(on_disk(lists(40, step=0.0), cache=20.0), {"memory": 900 * MIB}, id="the caches of RocksDB fill"),
-        pytest.param([*lists(20, step=4.0), *lists(20, step=4.0)], {}, id="it was emptied once"),
-        pytest.param([*lists(20, step=4.0), *lists(20, step=0.0, first=80.0)], {}, id="the lists are full"),
-        pytest.param(
-            [{"rows": 10 * (n + 1), "memory_bytes": 2_000_000 * (n + 1)} for n in range(40)], {}, id="more rows"
-        ),
-        pytest.param(lists(40, step=2.0, removed=1), {}, id="it forgets"),
-        pytest.param(lists(40, step=2.0, name="transformWithStateExec"), {}, id="it may have a time to live"),
-    ],
+@cases(
+    "operators, room",
+    ("large and steady", lists(40, step=0.0, first=400.0), {}),
+    ("the heap lasts for hours", lists(40, step=0.1), {}),
+    ("it fills little", lists(40, step=1.0), {"heap": 6000 * MIB}),
+    ("the caches of RocksDB fill", on_disk(lists(40, step=0.0), cache=20.0), {"memory": 900 * MIB}),
+    ("it was emptied once", [*lists(20, step=4.0), *lists(20, step=4.0)], {}),
+    ("the lists are full", [*lists(20, step=4.0), *lists(20, step=0.0, first=80.0)], {}),
+    ("more rows", [{"rows": 10 * (n + 1), "memory_bytes": 2_000_000 * (n + 1)} for n in range(40)], {}),
+    ("it forgets", lists(40, step=2.0, removed=1), {}),
+    ("it may have a time to live", lists(40, step=2.0, name="transformWithStateExec"), {}),
 )
 def test_rows_that_do_not_fill_it_by_getting_larger_are_not(history, operators, room):
     assert list(RULE.check(within(history(warm=0, seconds=[1] * 40, operators=operators), **room))) == []

@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.state_snapshot_lag import RULE
+from tests.tables import cases
 
 
 def uploaded(count: int, *, until: int | None = None, every: int = 10) -> list[dict]:
@@ -24,20 +25,18 @@ def test_snapshots_that_stopped_are_found(history):
     )
 
 
-@pytest.mark.parametrize(
-    ("settings", "first"),
-    [
-        pytest.param(
-            {"maintenanceInterval": "3600s", "minDeltasForSnapshot": "10"},
-            "set spark.sql.streaming.stateStore.maintenanceInterval back to 60s at the next start; it is 3600s",
-            id="the interval",
-        ),
-        pytest.param(
-            {"maintenanceInterval": "60000", "minDeltasForSnapshot": "500"},
-            "set spark.sql.streaming.stateStore.minDeltasForSnapshot back to 10 at the next start; it is 500",
-            id="the changes between two",
-        ),
-    ],
+@cases(
+    "settings, first",
+    (
+        "the interval",
+        {"maintenanceInterval": "3600s", "minDeltasForSnapshot": "10"},
+        "set spark.sql.streaming.stateStore.maintenanceInterval back to 60s at the next start; it is 3600s",
+    ),
+    (
+        "the changes between two",
+        {"maintenanceInterval": "60000", "minDeltasForSnapshot": "500"},
+        "set spark.sql.streaming.stateStore.minDeltasForSnapshot back to 10 at the next start; it is 500",
+    ),
 )
 def test_the_setting_that_delays_them_is_named(history, settings, first):
     [finding] = RULE.check(
@@ -58,30 +57,27 @@ def test_settings_as_they_usually_are_leave_the_log_to_tell(history, settings):
 
 def test_a_store_that_never_had_one_is_found(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 100, operators=uploaded(100, until=0)))
-
     assert [each.value for each in finding.evidence] == [100.0, pytest.approx(199, abs=1)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"warm": 0}, id="no batch yet"),
-        pytest.param({"warm": 0, "seconds": [1] * 140}, id="no state"),
-        pytest.param({"warm": 0, "seconds": [1] * 140, "operators": uploaded(140)}, id="a snapshot every ten"),
-        pytest.param(
-            {"warm": 0, "seconds": [1] * 140, "operators": uploaded(140, every=75)},
-            id="maintenance once a minute, its upload in the next",
-        ),
-        pytest.param({"warm": 0, "seconds": [1] * 80, "operators": uploaded(80, until=0)}, id="a young query"),
-        pytest.param(
-            {"warm": 0, "interval": 0.1, "seconds": [0.1] * 190, "operators": uploaded(190, until=20)},
-            id="many batches in a few seconds",
-        ),
-        pytest.param(
-            {"warm": 0, "interval": 60.0, "seconds": [1] * 40, "operators": uploaded(40, until=0)},
-            id="a long trigger: few batches to replay",
-        ),
-    ],
+    ("no batch yet", {"warm": 0}),
+    ("no state", {"warm": 0, "seconds": [1] * 140}),
+    ("a snapshot every ten", {"warm": 0, "seconds": [1] * 140, "operators": uploaded(140)}),
+    (
+        "maintenance once a minute, its upload in the next",
+        {"warm": 0, "seconds": [1] * 140, "operators": uploaded(140, every=75)},
+    ),
+    ("a young query", {"warm": 0, "seconds": [1] * 80, "operators": uploaded(80, until=0)}),
+    (
+        "many batches in a few seconds",
+        {"warm": 0, "interval": 0.1, "seconds": [0.1] * 190, "operators": uploaded(190, until=20)},
+    ),
+    (
+        "a long trigger: few batches to replay",
+        {"warm": 0, "interval": 60.0, "seconds": [1] * 40, "operators": uploaded(40, until=0)},
+    ),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

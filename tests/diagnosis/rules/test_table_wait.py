@@ -1,12 +1,11 @@
 """A query that reads a table with a cap, as Delta does: what its batches leave is known from the table's history."""
 
-import pytest
-
 from ledgerops.diagnosis.facts.unread import unread
 from ledgerops.diagnosis.rules.falling_behind import RULE as FALLING_BEHIND
 from ledgerops.diagnosis.rules.rate_limited import RULE as RATE_LIMITED
 from ledgerops.model.records import TableRead, Tables
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 SOURCE = "DeltaSource[/lake/orders]"
 CAP = {"rate_limits": {"maxFilesPerTrigger": "3"}}
@@ -48,33 +47,28 @@ def test_a_cap_that_binds_is_named_with_the_number_to_set(history):
     assert finding.remedies[0].action == "raise maxFilesPerTrigger to about 18 and start the query again"
 
 
-@pytest.mark.parametrize(
-    ("waits", "case"),
-    [
-        pytest.param([0.0, 2.0, 4.0, 0.0] * 8, {}, id="it keeps up with a busy table"),
-        pytest.param([60.0] * 32, {}, id="large but steady"),
-        pytest.param(GROWS[::-1], {}, id="an old backlog that is worked off"),
-        pytest.param(GROWS, {"versions": [1] * 32}, id="one old version that is being read"),
-        pytest.param(GROWS[:6], {}, id="too few batches to tell"),
-        pytest.param([None] * 32, {}, id="the first snapshot: its age is not known"),
-        pytest.param(GROWS, {"run_id": "run-0"}, id="of an earlier run"),
-        pytest.param([float(place % 5) for place in range(32)], {}, id="the saw-tooth of commits"),
-    ],
+@cases(
+    "waits, case",
+    ("it keeps up with a busy table", [0.0, 2.0, 4.0, 0.0] * 8, {}),
+    ("large but steady", [60.0] * 32, {}),
+    ("an old backlog that is worked off", GROWS[::-1], {}),
+    ("one old version that is being read", GROWS, {"versions": [1] * 32}),
+    ("too few batches to tell", GROWS[:6], {}),
+    ("the first snapshot: its age is not known", [None] * 32, {}),
+    ("of an earlier run", GROWS, {"run_id": "run-0"}),
+    ("the saw-tooth of commits", [float(place % 5) for place in range(32)], {}),
 )
 def test_others_do_not_fall_behind(history, waits, case):
     view = reads(history, waits, **case)
-
     assert unread(view) is None
     assert [*FALLING_BEHIND.check(view), *RATE_LIMITED.check(view)] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"plan": {}}, id="no cap is set"),
-        pytest.param({"seconds": [1.9] * 32}, id="batches take all the interval"),
-        pytest.param({"interval": 0.0}, id="batches run back to back"),
-    ],
+    ("no cap is set", {"plan": {}}),
+    ("batches take all the interval", {"seconds": [1.9] * 32}),
+    ("batches run back to back", {"interval": 0.0}),
 )
 def test_a_table_that_waits_for_another_reason_is_not_the_cap_s(history, case):
     assert list(RATE_LIMITED.check(reads(history, GROWS, **case))) == []

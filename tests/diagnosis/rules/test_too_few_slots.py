@@ -1,8 +1,7 @@
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis.rules.too_few_slots import RULE
+from tests.tables import cases
 
 REAL_TIME = {"trigger": "real_time", "trigger_interval": 300.0}
 
@@ -28,15 +27,13 @@ def test_continuous_processing_needs_a_core_for_each_task_too(history):
     assert list(RULE.check(looked_at(history, tasks=3, plan={"trigger": "continuous", "trigger_interval": 10.0})))
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"tasks": 2}, id="a core for each task"),
-        pytest.param({"tasks": 4, "done": 2}, id="some tasks have ended"),
-        pytest.param({"tasks": 400, "plan": {}}, id="micro-batches, whose tasks take turns"),
-        pytest.param({"tasks": None}, id="Spark Connect does not say the tasks"),
-        pytest.param({"tasks": 4, "cores": None}, id="the cores are not known"),
-    ],
+    ("a core for each task", {"tasks": 2}),
+    ("some tasks have ended", {"tasks": 4, "done": 2}),
+    ("micro-batches, whose tasks take turns", {"tasks": 400, "plan": {}}),
+    ("Spark Connect does not say the tasks", {"tasks": None}),
+    ("the cores are not known", {"tasks": 4, "cores": None}),
 )
 def test_no_task_waits(history, case):
     assert list(RULE.check(looked_at(history, **case))) == []

@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.unbounded_state import RULE
 from ledgerops.signals.query_view import QueryView
+from tests.tables import cases
 
 
 def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe") -> list[dict]:
@@ -69,7 +70,6 @@ def test_what_an_earlier_run_held_is_no_state_that_shrank(history):
 def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(history):
     marks = [1.79e9 + 7200.0 * n for n in range(30)]
     [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30), watermark=marks))
-
     assert "the watermark removes nothing" in finding.summary
 
 
@@ -123,50 +123,39 @@ def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
     )
 
 
-@pytest.mark.parametrize(
-    ("without", "name"),
-    [
-        pytest.param((), "dedupe", id="the event time is in the keys, or the plan was not read"),
-        pytest.param(("symmetricHashJoin",), "dedupe", id="it does not reach another operator"),
-        pytest.param(("dedupe",), "dedupeWithinWatermark", id="within the watermark"),
-    ],
+@cases(
+    "without, name",
+    ("the event time is in the keys, or the plan was not read", (), "dedupe"),
+    ("it does not reach another operator", ("symmetricHashJoin",), "dedupe"),
+    ("within the watermark", ("dedupe",), "dedupeWithinWatermark"),
 )
 def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, name):
     assert beside_a_watermark(history, WATERMARK | {"without_event_time": without}, name) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"seconds": [1] * 12}, id="no state"),
-        pytest.param({"warm": 0, "seconds": [1] * 12, "operators": growing(12)}, id="too early to tell"),
-        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}, id="it forgets"),
-        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": filling(30)}, id="keys that fill up"),
-        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=0)}, id="a plateau"),
-        pytest.param({"warm": 0, "seconds": [1] * 39, "operators": changing(20, 15, 4)}, id="it stands still again"),
-        pytest.param({"warm": 0, "seconds": [1] * 24, "operators": changing(20, 4)}, id="new keys for a few batches"),
-        pytest.param(
-            {"warm": 0, "seconds": [1] * 30, "operators": drawn(30, keys=100_000)}, id="a hundred thousand keys"
-        ),
-        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=20)}, id="few rows stay"),
-        pytest.param(
-            {
-                "warm": 0,
-                "seconds": [1] * 30,
-                "operators": growing(30),
-                "watermark": [1.79e9 + 2 * n for n in range(30)],
-            },
-            id="the first window is not over",
-        ),
-        pytest.param(
-            {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "plan": {"watermarks": {"event_time": 30.0}}},
-            id="a watermark that is not set yet",
-        ),
-        pytest.param(
-            {"warm": 0, "seconds": [1] * 30, "operators": growing(30, name="transformWithStateInPySparkExec")},
-            id="an operator with its own time to live",
-        ),
-    ],
+    ("no state", {"seconds": [1] * 12}),
+    ("too early to tell", {"warm": 0, "seconds": [1] * 12, "operators": growing(12)}),
+    ("it forgets", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}),
+    ("keys that fill up", {"warm": 0, "seconds": [1] * 30, "operators": filling(30)}),
+    ("a plateau", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=0)}),
+    ("it stands still again", {"warm": 0, "seconds": [1] * 39, "operators": changing(20, 15, 4)}),
+    ("new keys for a few batches", {"warm": 0, "seconds": [1] * 24, "operators": changing(20, 4)}),
+    ("a hundred thousand keys", {"warm": 0, "seconds": [1] * 30, "operators": drawn(30, keys=100_000)}),
+    ("few rows stay", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=20)}),
+    (
+        "the first window is not over",
+        {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "watermark": [1.79e9 + 2 * n for n in range(30)]},
+    ),
+    (
+        "a watermark that is not set yet",
+        {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "plan": {"watermarks": {"event_time": 30.0}}},
+    ),
+    (
+        "an operator with its own time to live",
+        {"warm": 0, "seconds": [1] * 30, "operators": growing(30, name="transformWithStateInPySparkExec")},
+    ),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -201,33 +190,27 @@ def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(hi
     )
 
 
-@pytest.mark.parametrize(
-    ("case", "severity"),
-    [
-        pytest.param({"step": 10, "rows": 10}, "info", id="five new keys a second"),
-        pytest.param({"row": 20_000}, "warning", id="a heap is full in less than a day"),
-        pytest.param({"name": f"{SESSIONS}-2"}, "info", id="the second operator of a kind"),
-        pytest.param(
-            {"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, "info", id="a watermark ends nothing"
-        ),
-    ],
+@cases(
+    "case, severity",
+    ("five new keys a second", {"step": 10, "rows": 10}, "info"),
+    ("a heap is full in less than a day", {"row": 20_000}, "warning"),
+    ("the second operator of a kind", {"name": f"{SESSIONS}-2"}, "info"),
+    ("a watermark ends nothing", {"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, "info"),
 )
 def test_it_is_a_warning_where_the_memory_lasts_for_less_than_a_day(history, case, severity):
     assert [each.severity for each in Diagnoser((RULE,))(sessions(history, **case)).findings] == [severity]
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"plan": {}}, id="a timeout, or a plan that was not read"),
-        pytest.param({"plan": {"without_timeout": ("flatMapGroupsWithState",)}}, id="another operator has none"),
-        pytest.param({"plan": {"watermarks": {"event_time": 10.0}}}, id="a watermark that its timeouts may follow"),
-        pytest.param({"removed": 1}, id="the function removes rows"),
-        pytest.param({"count": 14}, id="too early to tell"),
-        pytest.param({"step": 2, "rows": 2}, id="one new key a second, so far"),
-        pytest.param({"step": 0}, id="no new keys"),
-        pytest.param({"rows": 6000}, id="few rows bring a new key"),
-    ],
+    ("a timeout, or a plan that was not read", {"plan": {}}),
+    ("another operator has none", {"plan": {"without_timeout": ("flatMapGroupsWithState",)}}),
+    ("a watermark that its timeouts may follow", {"plan": {"watermarks": {"event_time": 10.0}}}),
+    ("the function removes rows", {"removed": 1}),
+    ("too early to tell", {"count": 14}),
+    ("one new key a second, so far", {"step": 2, "rows": 2}),
+    ("no new keys", {"step": 0}),
+    ("few rows bring a new key", {"rows": 6000}),
 )
 def test_slow_growth_of_other_functions_is_not_told(history, case):
     assert list(RULE.check(sessions(history, **case))) == []

@@ -4,6 +4,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_jump import RULE
 from tests.diagnosis.rules.retelling import retold
+from tests.tables import cases
 
 DELAY = 10.0
 DROPS = {"name": "dedupe", "dropped_rows": 900}
@@ -43,7 +44,6 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
 
 def test_it_is_found_with_the_first_batch_after_it(history):
     [finding] = RULE.check(live(history, future=3600.0, count=22))
-
     assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
 
 
@@ -65,38 +65,32 @@ def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"future": 50.0}, id="a minute"),
-        pytest.param({"future": 900.0, "width": 100.0}, id="batches that are a ninth as wide"),
-        pytest.param({"future": 3600.0, "goes_on": True}, id="a producer whose clock is ahead"),
-        pytest.param(
-            {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}, id="that was ahead from the first batch on"
-        ),
-        pytest.param({"future": 250.0, "width": 100.0, "drops": 900}, id="batches half as wide, ahead of the clock"),
-    ],
+    ("a minute", {"future": 50.0}),
+    ("batches that are a ninth as wide", {"future": 900.0, "width": 100.0}),
+    ("a producer whose clock is ahead", {"future": 3600.0, "goes_on": True}),
+    ("that was ahead from the first batch on", {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}),
+    ("batches half as wide, ahead of the clock", {"future": 250.0, "width": 100.0, "drops": 900}),
 )
 def test_smaller_jumps_are_found_too(history, case):
     assert len(list(RULE.check(live(history, **case)))) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({}, id="healthy"),
-        pytest.param({"future": 8.0}, id="a row ahead by less than the allowed lateness"),
-        pytest.param({"future": 25.0}, id="clocks that differ"),
-        pytest.param({"future": 250.0, "width": 100.0, "step": 2.0}, id="batches of a replay as wide as that"),
-        pytest.param({"future": 3600.0, "step": 2.0, "goes_on": True}, id="a partition of a replay that is ahead"),
-        pytest.param({"future": 600.0, "behind": 600.0, "goes_on": True}, id="a partition that is up to date"),
-        pytest.param({"shift": 600.0, "drops": 900}, id="all rows are late"),
-        pytest.param({"step": 3600.0, "width": 1800.0}, id="a replay of hours in each batch"),
-        pytest.param({"future": 3600.0, "at": 25}, id="the row has just been read"),
-        pytest.param({"future": 3600.0, "at": 2, "step": 2.0}, id="a replay with nothing to compare with"),
-        pytest.param({"behind": -3600.0, "width": 5.0, "drops": 900}, id="all are dated ahead, and none is behind"),
-        pytest.param({"future": 3600.0, "goes_on": True, "at": 0}, id="bookings: some are ahead, and none is dropped"),
-    ],
+    ("healthy", {}),
+    ("a row ahead by less than the allowed lateness", {"future": 8.0}),
+    ("clocks that differ", {"future": 25.0}),
+    ("batches of a replay as wide as that", {"future": 250.0, "width": 100.0, "step": 2.0}),
+    ("a partition of a replay that is ahead", {"future": 3600.0, "step": 2.0, "goes_on": True}),
+    ("a partition that is up to date", {"future": 600.0, "behind": 600.0, "goes_on": True}),
+    ("all rows are late", {"shift": 600.0, "drops": 900}),
+    ("a replay of hours in each batch", {"step": 3600.0, "width": 1800.0}),
+    ("the row has just been read", {"future": 3600.0, "at": 25}),
+    ("a replay with nothing to compare with", {"future": 3600.0, "at": 2, "step": 2.0}),
+    ("all are dated ahead, and none is behind", {"behind": -3600.0, "width": 5.0, "drops": 900}),
+    ("bookings: some are ahead, and none is dropped", {"future": 3600.0, "goes_on": True, "at": 0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(live(history, **case))) == []
@@ -114,7 +108,6 @@ def test_a_clock_that_gains_little_by_little_is_found(history):
 
 def test_late_rows_are_not_blamed_on_it(history):
     view = live(history, shift=600.0, drops=900)
-
     assert LATE_DATA.ruled_out(view) is None and len(list(LATE_DATA.check(view))) == 1
 
 
@@ -141,13 +134,11 @@ def misread(history, factor, at=20, count=26, share=1.0, drops=0):
     return retold(view, lambda n, batch: dict(zip(names, told[n], strict=True)))
 
 
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [
-        pytest.param(1e3, "in the year 58692: milliseconds read as seconds?", id="milliseconds"),
-        pytest.param(1e6, "in the year 56724813: microseconds read as seconds?", id="microseconds"),
-        pytest.param(1e9, "in the year 56722845167: nanoseconds read as seconds?", id="nanoseconds"),
-    ],
+@cases(
+    "factor, words",
+    ("milliseconds", 1e3, "in the year 58692: milliseconds read as seconds?"),
+    ("microseconds", 1e6, "in the year 56724813: microseconds read as seconds?"),
+    ("nanoseconds", 1e9, "in the year 56722845167: nanoseconds read as seconds?"),
 )
 def test_a_number_of_another_unit_is_named(history, factor, words):
     [finding] = RULE.check(misread(history, factor, share=0.02))
@@ -159,14 +150,12 @@ def test_a_number_of_another_unit_is_named(history, factor, words):
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"at": 0}, id="from the first batch on"),
-        pytest.param({"at": 2}, id="with too few batches before it"),
-        pytest.param({"at": 6, "count": 30}, id="in every batch since"),
-        pytest.param({"at": 20, "count": 22}, id="with the first batch after it"),
-    ],
+    ("from the first batch on", {"at": 0}),
+    ("with too few batches before it", {"at": 2}),
+    ("in every batch since", {"at": 6, "count": 30}),
+    ("with the first batch after it", {"at": 20, "count": 22}),
 )
 def test_it_needs_no_past_and_does_not_end(history, case):
     assert len(list(RULE.check(misread(history, 1e3, **case)))) == 1
@@ -190,13 +179,11 @@ def test_rows_dropped_behind_it_are_not_late(history):
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"factor": 1e3, "at": 25}, id="the row has just been read"),
-        pytest.param({"factor": 1e-3, "at": 0}, id="seconds read as milliseconds are behind, not ahead"),
-        pytest.param({"factor": 1.02, "at": 0}, id="event times of another year, always"),
-    ],
+    ("the row has just been read", {"factor": 1e3, "at": 25}),
+    ("seconds read as milliseconds are behind, not ahead", {"factor": 1e-3, "at": 0}),
+    ("event times of another year, always", {"factor": 1.02, "at": 0}),
 )
 def test_other_times_are_no_jump(history, case):
     assert list(RULE.check(misread(history, **case))) == []

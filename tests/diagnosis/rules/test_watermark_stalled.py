@@ -6,6 +6,7 @@ from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_stalled import RULE
 from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
+from tests.tables import cases
 
 DELAY = 10.0
 
@@ -67,13 +68,11 @@ def test_the_silent_input_of_a_join_is_found(history):
 
 def test_it_is_found_where_the_first_watermark_is_that_of_the_silent_input(history):
     [finding] = RULE.check(joined(history, first_is_silent=True))
-
     assert "watermark_behind_rows_seconds" not in [each.name for each in finding.evidence]
 
 
 def test_an_input_that_seldom_sends_may_fall_silent_too(history):
     [finding] = RULE.check(joined(history, sparse=8, silent=33, count=56))
-
     assert [each.value for each in finding.evidence if each.name == "watermark_usually_still_seconds"] == [16.0]
 
 
@@ -83,37 +82,32 @@ def test_it_is_found_within_five_batches(history):
 
 def test_state_that_grows_meanwhile_is_told(history):
     [finding] = RULE.check(joined(history, state=50))
-
     assert finding.summary.endswith("stops it; state grew from 500 to 950 rows meanwhile")
 
 
 @pytest.mark.parametrize("names", ["all", "with rows"])
 def test_an_input_is_told_apart_by_its_observation(history, names):
     [finding] = RULE.check(joined(history, names=names, one=True))
-
     assert finding.component.name == "accounts"
     assert "accounts, observed 20 s behind the other, stops it" in finding.summary
 
 
 def test_a_source_bears_the_name_of_its_observation_too(history):
     [finding] = RULE.check(joined(history, names="all"))
-
     assert "accounts (observed as accounts), which sent none, stops it" in finding.summary
     assert finding.component.detail == "has the lowest watermark (observed as accounts)"
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"silent": 99}, id="both send"),
-        pytest.param({"silent": 21}, id="silent for three batches"),
-        pytest.param({"silent": 21, "interval": 10.0}, id="silent for three batches of a long interval"),
-        pytest.param({"interval": 0.5, "count": 21}, id="silent for some seconds, in many short batches"),
-        pytest.param({"sparse": 8, "silent": 99, "count": 31}, id="an input that seldom sends"),
-        pytest.param({"sparse": 8, "silent": 33, "count": 46}, id="silent for not much longer than it often is"),
-        pytest.param({"one": True}, id="nothing tells the inputs apart"),
-        pytest.param({"rows": 0}, id="no rows at all"),
-    ],
+    ("both send", {"silent": 99}),
+    ("silent for three batches", {"silent": 21}),
+    ("silent for three batches of a long interval", {"silent": 21, "interval": 10.0}),
+    ("silent for some seconds, in many short batches", {"interval": 0.5, "count": 21}),
+    ("an input that seldom sends", {"sparse": 8, "silent": 99, "count": 31}),
+    ("silent for not much longer than it often is", {"sparse": 8, "silent": 33, "count": 46}),
+    ("nothing tells the inputs apart", {"one": True}),
+    ("no rows at all", {"rows": 0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(joined(history, **case))) == []
@@ -133,7 +127,6 @@ def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
 def test_rows_that_do_not_go_on_in_event_time_stall_nothing(history):
     view = joined(history)
     day = view.history.batches[13].started
-
     assert list(RULE.check(retold(view, lambda n, batch: {"event_time_max": day if n > 13 else batch.started}))) == []
 
 
@@ -154,13 +147,11 @@ def test_an_input_that_never_sent_a_row_is_found(history):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"silent": 0, "count": 8}, id="the query has only begun"),
-        pytest.param({"silent": 0, "rows": 0}, id="no input sends"),
-        pytest.param({"silent": 24}, id="both inputs send"),
-    ],
+    ("the query has only begun", {"silent": 0, "count": 8}),
+    ("no input sends", {"silent": 0, "rows": 0}),
+    ("both inputs send", {"silent": 24}),
 )
 def test_a_watermark_that_need_not_be_there_yet_is_not_missed(history, case):
     assert list(RULE.check(joined(history, **case))) == []
@@ -171,7 +162,7 @@ def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stra
     less up to `stray` seconds; `null`: then it is missing. `rows` may be a function of the batch's number."""
     view = history(
         seconds=[0.5] * (count - 6),
-        operators=[{"rows": 20, "dropped_rows": dropped}] * (count - 6),
+        operators={"rows": 20, "dropped_rows": dropped},
         plan={"watermarks": {"event_time": DELAY}},
         **case,
     )
@@ -209,14 +200,12 @@ def test_a_clock_that_stands_is_found(history):
 
 def test_where_only_older_rows_arrive_it_says_so(history):
     [finding] = RULE.check(clocked(history, stray=0.5))
-
     assert finding.summary.endswith("so no window closes: only older rows arrive")
     assert finding.remedies[0].action.startswith("find the producer that sent the newest rows")
 
 
 def test_where_the_older_rows_are_dropped_it_is_late_data_and_no_clock(history):
     view = clocked(history, stray=600.0, dropped=400)
-
     assert list(RULE.check(view)) == []
     assert {"rows-dropped", "freshness-breach"} <= set(LATE_DATA.explains) and list(LATE_DATA.check(view))
 
@@ -229,40 +218,36 @@ def minute(at):
     return at // 60 * 60.0
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"source": "FileStreamSource"}, id="of files"),
-        pytest.param({"source": "RateStreamV2"}, id="of a rate"),
-        pytest.param({"count": 36}, id="within half a minute"),
-        pytest.param({"when": lambda at: at + 7200.0}, id="in local time that is read as UTC"),
-        pytest.param({"when": lambda at: at - 86_400.0}, id="in a replay at the pace of the clock"),
-        pytest.param({"when": lambda at: START + 60 - (START + 60 - at) * 9}, id="after a backlog of old rows"),
-        pytest.param({"rows": lambda n: 500 * (n % 2 or n == 39)}, id="with rows in every other batch"),
-        pytest.param({"when": minute, "stands": 110, "count": 180}, id="in whole minutes"),
-        pytest.param({"count": 300}, id="for longer than batches are remembered"),
-    ],
+    ("of files", {"source": "FileStreamSource"}),
+    ("of a rate", {"source": "RateStreamV2"}),
+    ("within half a minute", {"count": 36}),
+    ("in local time that is read as UTC", {"when": lambda at: at + 7200.0}),
+    ("in a replay at the pace of the clock", {"when": lambda at: at - 86_400.0}),
+    ("after a backlog of old rows", {"when": lambda at: START + 60 - (START + 60 - at) * 9}),
+    ("with rows in every other batch", {"rows": lambda n: 500 * (n % 2 or n == 39)}),
+    ("in whole minutes", {"when": minute, "stands": 110, "count": 180}),
+    ("for longer than batches are remembered", {"count": 300}),
 )
 def test_it_is_found_of_any_source(history, case):
     assert len(list(RULE.check(clocked(history, **case)))) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "case",
-    [
-        pytest.param({"stands": 0}, id="a replay of a file of one time"),
-        pytest.param({"stands": 0, "when": lambda at: at - 1e7}, id="a replay of a file of one old time"),
-        pytest.param({"stands": 2}, id="a time that moved twice only"),
-        pytest.param({"count": 30}, id="for less than half a minute"),
-        pytest.param({"stands": 99, "when": lambda at: START + (at - START) / 50}, id="slow event time"),
-        pytest.param({"stands": 99}, id="a clock that moves"),
-        pytest.param({"when": lambda at: START - 1e7 + (at - START) * 900}, id="a replay that stays at one time"),
-        pytest.param({"when": minute, "stands": 110, "count": 135}, id="whole minutes, for not much longer than one"),
-        pytest.param({"when": lambda at: at // 3600 * 3600.0, "stands": 99}, id="whole hours"),
-        pytest.param({"rows": lambda n: 500 * (n <= 20)}, id="an idle input, with batches that only clean up"),
-        pytest.param({"idle": True}, id="an idle query"),
-        pytest.param({"rows": lambda n: 500 * (n <= 20 or n == 39)}, id="one batch after a pause"),
-    ],
+    ("a replay of a file of one time", {"stands": 0}),
+    ("a replay of a file of one old time", {"stands": 0, "when": lambda at: at - 1e7}),
+    ("a time that moved twice only", {"stands": 2}),
+    ("for less than half a minute", {"count": 30}),
+    ("slow event time", {"stands": 99, "when": lambda at: START + (at - START) / 50}),
+    ("a clock that moves", {"stands": 99}),
+    ("a replay that stays at one time", {"when": lambda at: START - 1e7 + (at - START) * 900}),
+    ("whole minutes, for not much longer than one", {"when": minute, "stands": 110, "count": 135}),
+    ("whole hours", {"when": lambda at: at // 3600 * 3600.0, "stands": 99}),
+    ("an idle input, with batches that only clean up", {"rows": lambda n: 500 * (n <= 20)}),
+    ("an idle query", {"idle": True}),
+    ("one batch after a pause", {"rows": lambda n: 500 * (n <= 20 or n == 39)}),
 )
 def test_other_clocks_do_not_stand(history, case):
     assert list(RULE.check(clocked(history, **case))) == []
@@ -279,13 +264,11 @@ def test_seconds_read_as_milliseconds_are_named(history):
 
 def test_a_time_that_is_missing_in_all_rows_is_named(history):
     [finding] = RULE.check(clocked(history, when=lambda at: 0.0, count=16))
-
     assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
 
 
 def test_a_time_that_is_missing_from_now_on_is_named(history):
     [finding] = RULE.check(clocked(history, null=True))
-
     assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
     assert [each.value for each in finding.evidence if each.name == "event_time_still_seconds"] == [38.0]
 
