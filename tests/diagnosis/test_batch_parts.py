@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskS
 from ledgerops.runtime.replay import Replay
 from tests.build import T0, batch, operator, source
 from tests.drills.saved import NAMES, recording
-from tests.paths import RECORDED
+from tests.paths import RECORDED, needed_data
 from tests.tables import cases
 
 MICROSECOND = 1e-6
@@ -87,30 +86,25 @@ def test_every_second_is_shared_out_like_the_run_time_of_the_tasks():
     }
 
 
-@cases(
-    "stages, expected",
-    (
-        "before, between and after two stages",
-        [stage(0.5, 1.5, 2.0), stage(2.0, 3.0, 2.0)],
-        {"driver_before": 0.5, "driver_between": 0.5, "after_tasks": 1.0},
-    ),
-    (
-        "stages side by side count once",
-        [stage(0.5, 2.5, 2.0), stage(0.5, 2.5, 2.0)],
-        {"driver_before": 0.5, "after_tasks": 1.5},
-    ),
-    ("a clock that is behind: the stages ended before it began", [stage(-9.0, -5.0, 2.0)], {}),
-    ("a clock that is ahead", [stage(9.0, 10.0, 2.0)], {"driver_before": 3.0}),
-    ("a stage that is longer than add_batch", [stage(-1.0, 9.0, 8.0)], {}),
-    ("a stage of no time", [stage(1.0, 1.0, 0.0)], {"driver_before": 1.0, "after_tasks": 3.0}),
-)
-def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, expected):
-    found = parts(tasks(*stages))
-    driver = {name: seconds for name, seconds in found.items() if name.startswith(("driver", "after"))}
+SIDE_BY_SIDE = [stage(0.5, 2.5, 2.0)] * 2
 
-    assert {name: driver.get(name) for name in expected} == expected
+
+@cases(
+    "stages, before, between, after",
+    ("before, between and after two stages", [stage(0.5, 1.5, 2.0), stage(2.0, 3.0, 2.0)], 0.5, 0.5, 1.0),
+    ("stages side by side count once", SIDE_BY_SIDE, 0.5, 0.0, 1.5),
+    ("a clock that is behind: the stages ended before it began", [stage(-9.0, -5.0, 2.0)], 0.0, 0.0, 0.0),
+    ("a clock that is ahead", [stage(9.0, 10.0, 2.0)], 3.0, 0.0, 0.0),
+    ("a stage that is longer than add_batch", [stage(-1.0, 9.0, 8.0)], 0.0, 0.0, 0.0),
+    ("a stage of no time", [stage(1.0, 1.0, 0.0)], 1.0, 0.0, 3.0),
+)
+def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, before, between, after):
+    found = parts(tasks(*stages))
+    driver = [found.get(name, 0.0) for name in ("driver_before", "driver_between", "after_tasks")]
     busy = stage_time(tasks(*stages))
-    assert busy is not None and sum(driver.values()) == pytest.approx(4.0 - min(4.0, busy.seconds))
+
+    assert driver == [before, between, after]
+    assert busy is not None and sum(driver) == pytest.approx(4.0 - min(4.0, busy.seconds))
 
 
 @cases(
@@ -168,10 +162,12 @@ def uneven(records: list[int], seconds: list[float], wall: float | None = None, 
     return stage(0.0, wall or max(seconds), sum(seconds), cpu_seconds=sum(seconds), **told | changes)  # type: ignore[arg-type]
 
 
-FOUR = Facts({"driver": 4})
+FOUR, TWO_EACH = Facts({"driver": 4}), Facts({"1": 2, "2": 2})
 LONE = [0.4, 0.4, 0.4, 4.0]
-IN_WAVES = {"1": ExecutorShare(6, 3.0, 3000), "2": ExecutorShare(3, 3.0, 1500)}
 ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
+IN_WAVES = {"1": ExecutorShare(6, 3.0, 3000), "2": ExecutorShare(3, 3.0, 1500)}
+ONE_AFTER_ANOTHER = uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES)
+ALL_ON_ONE = uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)})
 
 
 @cases(
@@ -179,24 +175,9 @@ ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
     ("rows, behind a shuffle", uneven([100] * 3 + [1700], LONE), FOUR, {"uneven_keys": 2.7}),
     ("rows of the source", uneven([100] * 3 + [1700], LONE, reads_shuffle=False), FOUR, {"uneven_source": 2.7}),
     ("one task, for as many rows", uneven([500] * 4, LONE), FOUR, {"uneven_task": 3.6}),
-    (
-        "all tasks of one executor",
-        uneven([500] * 4, [1.0, 1.0, 2.2, 2.2], executors=ON_TWO),
-        Facts({"1": 2, "2": 2}),
-        {"uneven_task": 1.2},
-    ),
-    (
-        "all tasks of one executor, one after another",
-        uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES),
-        Facts({"1": 1, "2": 1}),
-        {"uneven_task": 0.75},
-    ),
-    (
-        "one executor that has all tasks",
-        uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)}),
-        Facts({"1": 1, "2": 1}),
-        {"uneven_executors": 2.0},
-    ),
+    ("all of one executor", uneven([500] * 4, [1.0, 1.0, 2.2, 2.2], executors=ON_TWO), TWO_EACH, {"uneven_task": 1.2}),
+    ("all of one executor, one after another", ONE_AFTER_ANOTHER, PAIR, {"uneven_task": 0.75}),
+    ("one executor that has all tasks", ALL_ON_ONE, PAIR, {"uneven_executors": 2.0}),
     ("even", uneven([500] * 4, [3.9, 4.0, 3.8, 3.9]), FOUR, {}),
     ("few rows, by chance", uneven([1, 1, 1, 90], LONE), FOUR, {}),
     ("the only task", uneven([2000], [4.0]), FOUR, {}),
@@ -208,37 +189,23 @@ def test_a_stage_is_uneven_by_what_an_even_one_would_not_take(ran, facts, expect
     assert found == {name: pytest.approx(seconds) for name, seconds in expected.items()}
 
 
+def many(count: int, run: float, each: float, records: int) -> StageSummary:
+    return stage(0.0, 3.0, run, tasks=count, seconds_median=each, seconds_max=each, records=records)
+
+
 @cases(
-    "ran, facts, launch, many",
+    "ran, facts, launch, in_number",
     ("all run at once", stage(0.0, 3.0, 5.0), TWO, 0.5, 0.0),
     ("one waits for a core", stage(0.0, 3.0, 3.2, tasks=3, seconds_max=2.8), TWO, 0.0, 0.0),
-    (
-        "many tiny tasks",
-        stage(0.0, 3.0, 1.0, tasks=100, seconds_median=0.01, seconds_max=0.02, records=100),
-        TWO,
-        0.0,
-        3 * 0.94,
-    ),
-    (
-        "far too many with hardly a row each, whatever they take",
-        stage(0.0, 3.0, 6.0, tasks=200, seconds_median=0.9, seconds_max=0.9, records=400),
-        TWO,
-        0.0,
-        3 * 0.97,
-    ),
-    (
-        "many with work to do",
-        stage(0.0, 3.0, 6.0, tasks=30, seconds_median=0.2, seconds_max=0.2, records=30_000),
-        TWO,
-        0.0,
-        0.0,
-    ),
+    ("many tiny tasks", many(100, 1.0, each=0.01, records=100), TWO, 0.0, 3 * 0.94),
+    ("far too many with hardly a row each, whatever they take", many(200, 6.0, 0.9, 400), TWO, 0.0, 3 * 0.97),
+    ("many with work to do", many(30, 6.0, each=0.2, records=30_000), TWO, 0.0, 0.0),
     ("cores unknown", stage(0.0, 3.0, 5.0), UNKNOWN, 0.0, 0.0),
 )
-def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran, facts, launch, many):
+def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran, facts, launch, in_number):
     found = parts(tasks(ran), facts)
     assert found.get("launch", 0.0) == pytest.approx(launch, abs=0.02)
-    assert found.get("many_tasks", 0.0) == pytest.approx(many)
+    assert found.get("many_tasks", 0.0) == pytest.approx(in_number)
 
 
 @cases(
@@ -255,6 +222,7 @@ def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(fai
 
 
 READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
+MADE = TWO._replace(reading="waiting")
 
 
 @cases(
@@ -264,12 +232,7 @@ READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
     ("both, and the sink is known to wait", [READS], PAIR, {"sink_wait": 4.0}),
     ("between two shuffles", [WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
     ("a sink that keeps nothing", [WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}),
-    (
-        "a source that makes its rows itself",
-        [READS, WRITES],
-        TWO._replace(reading="waiting"),
-        {"waiting": 2.0, "sink_wait": 2.0},
-    ),
+    ("a source that makes its rows itself", [READS, WRITES], MADE, {"waiting": 2.0, "sink_wait": 2.0}),
     ("Python that is not told", [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
     ("computes", [READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
     ("for a hundred rows", [READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
@@ -286,10 +249,8 @@ def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(st
 
 
 def test_where_the_time_of_python_workers_is_told_tasks_wait_for_the_rest():
-    ran, whole = (
-        stage(0.0, 4.0, 4.0, reads_shuffle=False, cpu_seconds=0.0, records=9000),
-        batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),)),
-    )
+    ran = stage(0.0, 4.0, 4.0, reads_shuffle=False, cpu_seconds=0.0, records=9000)
+    whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),))
     told, untold = (parts(tasks(ran, python=each), TWO._replace(python=True), whole) for each in (1.0, None))
 
     assert (told["python"], told["waiting"]) == (0.5, 1.5)
@@ -345,23 +306,15 @@ def test_what_the_driver_does_after_a_scan_belongs_to_the_rows_that_it_got(scan,
 
 
 STATE = {"update_seconds": 3.0, "removal_seconds": 1.0, "commit_seconds": 2.0}
+STALLED, PYTHON_STATE = STATE | {"custom": {STALL: 2e9}}, STATE | {"name": "transformWithStateInPySparkExec"}
+REST = {"state_commit": 1.0, "sink_wait": 1.0}
 
 
 @cases(
     "told, python, expected",
-    ("state", STATE, None, {"state_update": 2.0, "state_commit": 1.0, "sink_wait": 1.0}),
-    (
-        "stalled writes are no update",
-        STATE | {"custom": {STALL: 2e9}},
-        None,
-        {"state_update": 1.0, "state_stall": 1.0, "state_commit": 1.0, "sink_wait": 1.0},
-    ),
-    (
-        "Python in an operator counts once",
-        STATE | {"name": "transformWithStateInPySparkExec"},
-        3.0,
-        {"python": 1.5, "state_update": 0.5, "state_commit": 1.0, "sink_wait": 1.0},
-    ),
+    ("state", STATE, None, {"state_update": 2.0} | REST),
+    ("stalled writes are no update", STALLED, None, {"state_update": 1.0, "state_stall": 1.0} | REST),
+    ("Python in an operator counts once", PYTHON_STATE, 3.0, {"python": 1.5, "state_update": 0.5} | REST),
     ("more than all", {"commit_seconds": 90.0, "update_seconds": 9.0}, None, {"state_commit": 4.0}),
     ("Python for all of it", {"commit_seconds": 4.0, "update_seconds": 0.0}, 9.0, {"python": 4.0}),
 )
@@ -387,9 +340,7 @@ def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
             yield state.history.last, None
         elif state is not None and seen.kind == "tasks":
             newest = state.history.tasks[-1]
-            for each in state.history.run:
-                if each.batch_id == newest.batch_id:
-                    yield each, newest
+            yield from ((each, newest) for each in state.history.run if each.batch_id == newest.batch_id)
 
 
 def off(place: Path) -> Iterator[str]:
@@ -407,13 +358,9 @@ def test_the_parts_of_every_recorded_batch_add_up_to_it():
     assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
 
 
-@pytest.mark.parametrize("logs", [pytest.param("eventlogs/*/eventlog_v2_*"), pytest.param("applications/*/log/*")])
+@pytest.mark.parametrize("logs", ["eventlogs/*/eventlog_v2_*", "applications/*/log/*"])
 def test_the_parts_of_every_batch_of_unseen_applications_add_up_to_it(data_dir, logs):
-    places = sorted(data_dir.glob(logs))
-    if not places:
-        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), f"{data_dir} has no {logs}"
-        pytest.skip(f"{data_dir} has no {logs}")
-
+    places = sorted(needed_data(data_dir / logs.partition("/")[0]).glob(logs.partition("/")[2]))
     assert {place: found for place in places if (found := list(off(place)))} == {}
 
 

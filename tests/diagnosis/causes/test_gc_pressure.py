@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.gc_pressure import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Executor, Host
@@ -73,8 +73,6 @@ def test_other_state_is_not_blamed(history, state):
 @cases(
     "share, case",
     ("little collection in late batches", 0.05, {}),
-    ("no tasks known", 0.5, {"stages": None}),
-    ("the query has the time", 0.5, {"interval": 10.0}),
     ("late for another reason", 0.5, {"stages": [stage(seconds=[0.6, 0.6], gc=0.5)]}),
 )
 def test_others_are_not(history, share, case):
@@ -84,10 +82,6 @@ def test_others_are_not(history, share, case):
 def test_it_is_over_when_the_executors_no_longer_collect(history):
     assert list(check(CAUSE, watched(late(history, 0.5), 0.3, name="1")))
     assert list(check(CAUSE, watched(late(history, 0.5), 0.02, name="1"))) == []
-
-
-def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, late(history, 0.02)) == "0.07 s of 4.0 s (2%)"
 
 
 def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:

@@ -70,8 +70,6 @@ def test_nothing_is_said_of_a_cache_where_the_memory_is_unknown(history):
     ("a little", spilling(MIB), {}),
     ("another stage takes the time", spilling(200 * MIB, 0.6), {}),
     ("the collector takes it", spilling(200 * MIB, gc=0.8), {}),
-    ("tasks unknown", [], {"stages": None}),
-    ("the query has the time", spilling(200 * MIB), {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []

@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.profile import profile
@@ -60,7 +60,6 @@ def test_what_takes_a_third_of_a_batch_is_told(history):
         {"phases": {"add_batch": 2.0}} | {"stages": [stage(records=[900, 900], seconds=[1.1, 1.1], began=0.9)]},
     ),
     ("a first batch, which pays for warm-up", {"seconds": [42.0]}),
-    ("the query has the time", {"interval": 5.0}),
     ("nobody waits for half a second", {"seconds": [0.6] * 20}),
     (
         "the tasks have work",
@@ -78,9 +77,3 @@ def test_a_longer_interval_is_advised_where_it_is_longer_than_that_of_the_query(
     view = small(history, interval=interval)
     assert CAUSE.holds(view, profile(view)) is helps
     assert bool(longer_interval(view, 2.1)) is helps
-
-
-def test_it_is_ruled_out_by_what_it_takes(history):
-    works = stage(records=[900, 900], seconds=[1.8, 1.8], began=0.1)
-    view = small(history, phases={"add_batch": 2.0, "query_planning": 0.1}, stages=[works])
-    assert ruled_out(CAUSE, view) == "0.20 s of 2.1 s (10%)"

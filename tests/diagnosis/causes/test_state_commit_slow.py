@@ -1,4 +1,4 @@
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.state_commit_slow import CAUSE
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
@@ -28,15 +28,8 @@ def test_rocksdb_is_advised_to_save_changes_only(history):
 @cases(
     "commit, more",
     ("a smaller part", 2.0, {}),
-    ("tasks unknown", 7.6, {"stages": None}),
-    ("the query has the time", 7.6, {"interval": 10.0}),
     ("no state", 0.0, {"operators": None}),
     ("everything waits for the collector", 7.6, {"stages": [stage(seconds=[4.4, 4.4], gc=0.8)]}),
 )
 def test_others_are_not(history, commit, more):
     assert list(check(CAUSE, saving(history, commit, **more))) == []
-
-
-def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, saving(history, 1.0)) == "0.50 s of 5.0 s (10%)"
-    assert ruled_out(CAUSE, saving(history, 0.0, operators=None)) is None

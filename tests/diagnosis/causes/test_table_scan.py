@@ -53,7 +53,6 @@ def test_where_to_look_depends_on_the_sink(history, plan, first):
             ]
         },
     ),
-    ("no tasks known", {}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []

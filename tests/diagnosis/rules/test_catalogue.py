@@ -14,6 +14,7 @@ from ledgerops.diagnosis.runbook import evidence_of
 from ledgerops.metrics import METRICS
 from ledgerops.model.finding import SEVERITIES
 from tests.diagnosis.thresholds import DIAGNOSIS, imported, modules, thresholds
+from tests.tables import cases
 
 TESTS = Path(__file__).parent.parent
 ALONE = [path for kind in ("rules", "causes") for path in modules(kind) if path.stem != "__init__"]
@@ -69,6 +70,19 @@ def test_what_is_explained_exists_and_no_rule_explains_itself():
 
     for rule in RULES:
         reach(rule.slug)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.slug for rule in RULES])
+@cases(
+    "case",
+    ("no batch yet", {"warm": 0}),
+    ("just begun", {}),
+    ("healthy for long", {"seconds": [1] * 140}),
+    ("idle", {"seconds": [1] * 40, "idle": True}),
+    ("stopped", {"seconds": [1] * 40, "stopped": True}),
+)
+def test_a_rule_says_nothing_of_a_query_that_is_well(history, rule, case):
+    assert list(rule.check(history(**case))) == []
 
 
 def test_slugs_are_unique():

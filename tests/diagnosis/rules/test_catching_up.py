@@ -64,8 +64,6 @@ def test_batches_at_the_cap_that_outlast_the_interval_are_no_fault(history):
 
 @cases(
     "case",
-    ("healthy", {}),
-    ("no batch yet", {"warm": 0}),
     ("no backlog", restarted(backlog=[0] * 10)),
     ("it grows: falling behind", restarted(backlog=FALLS[::-1])),
     ("it stays", restarted(backlog=[60_000] * 10)),

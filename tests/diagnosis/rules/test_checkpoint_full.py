@@ -61,8 +61,6 @@ def test_it_is_still_told_while_the_query_starts_again(history):
 
 @cases(
     "case",
-    ("healthy", {}),
-    ("stopped", {"stopped": True}),
     ("failed of something else", {"exception": f"java.lang.ArithmeticException: / by zero\n{FRAME}"}),
     (
         "the sink or the shuffle had no space",

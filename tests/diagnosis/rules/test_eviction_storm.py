@@ -22,7 +22,6 @@ def test_a_batch_that_removes_many_rows_at_once_is_found(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("no state", {"seconds": [1] * 6 + [9]}),
     ("the batch is long otherwise", {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (90_000, 2.0))}),
     ("few rows, slowly: a busy machine", {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (50, 15.0))}),

@@ -35,7 +35,6 @@ def test_the_batch_that_runs_now_counts(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("too few batches to tell", {"seconds": [2] * 3, "backlog": [1000, 9000, 20000]}),
     ("large but steady", {"seconds": [1.5] * 12, "backlog": [900] * 12}),
     ("a burst", {"seconds": [2] * 8, "backlog": [0, 9000, 8000, 6000, 4000, 2000, 500, 0]}),

@@ -159,7 +159,6 @@ def test_the_objective_is_the_users(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("healthy", {"seconds": [1] * 40}),
     ("idle", {"seconds": [1] * 40, "idle": True, "quiet_for": 300}),
     ("nothing to read", {"seconds": [1] * 40, "quiet_for": 300, "rows": 0}),

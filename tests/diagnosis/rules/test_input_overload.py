@@ -66,7 +66,6 @@ def test_the_forecast_says_so_when_results_are_too_late_already(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("keeps up", {"seconds": [1] * 8}),
     ("catching up", {"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}),
     ("the same load takes longer", {"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}),

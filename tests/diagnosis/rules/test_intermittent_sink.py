@@ -112,7 +112,6 @@ def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("a sink that keeps nothing", {"seconds": STALLS, "plan": {"sink": "NoopTable"}}),
     ("one hiccup", {"seconds": [1, 1, 6, 1, 1, 1, 1, 1]}),
     ("one pause of the machine over three batches", {"seconds": [1, 1, 6, 6, 6, 1, 1, 1]}),

@@ -65,7 +65,6 @@ def test_rows_of_another_year_are_late(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("late, but inside the delay", {"seconds": [1] * 5, "operators": drops(0)}),
     ("a few stragglers", {"seconds": [1] * 5, "operators": drops(9), "rows": 100}),
     ("a tiny share", {"seconds": [1] * 5, "operators": drops(20), "rows": 100_000}),

@@ -32,7 +32,6 @@ def test_it_explains_the_late_rows(history):
 
 @cases(
     "case",
-    ("healthy", {}),
     ("apart, but nothing is dropped", apart(operators=None)),
     ("stragglers", apart(operators={"dropped_rows": 1})),
     (
@@ -47,8 +46,6 @@ def test_it_explains_the_late_rows(history):
     ("one partition", apart(backlog=[500 * n for n in range(20)], read=[[1000]] * 20)),
     ("apart by less than the allowed lateness", apart(plan={"watermarks": {"event_time": 60.0}})),
     ("a trigger", apart(interval=20.0, seconds=[1.0] * 2, read=[[500, 0]] * 2, backlog=BEHIND[:2])),
-    ("no batch yet", {"warm": 0}),
-    ("idle", {"idle": True}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

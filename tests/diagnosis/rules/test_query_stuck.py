@@ -151,7 +151,6 @@ def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
 
 @cases(
     "case",
-    ("just started", {"warm": 0}),
     ("a long first batch", {"warm": 0, "running": 200}),
     ("long, but a pause may be", {"running": 19}),
     ("batches that double under overload", {"seconds": [4, 8, 16], "running": 32}),

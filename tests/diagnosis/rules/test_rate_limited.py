@@ -101,7 +101,6 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
 
 @cases(
     "case",
-    ("healthy", {}),
     ("no cap is known, and batches are not of one size", held(plan={}, rows=[1000, 900] * 6)),
     ("no cap is known, and no room in the interval", held(plan={}, seconds=[1.9] * 12)),
     ("nothing is left behind", held(backlog=[0] * 12)),

@@ -53,8 +53,6 @@ def test_it_is_a_symptom_of_late_rows(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
-    ("no state", {"seconds": [1] * 5}),
     ("late, but inside the delay", {"seconds": [1] * 5, "operators": drops(0)}),
     ("a few stragglers", {"seconds": [1] * 5, "operators": drops(9), "rows": 100}),
     ("a tiny share", {"seconds": [1] * 5, "operators": drops(20), "rows": 100_000}),

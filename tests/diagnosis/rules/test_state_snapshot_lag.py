@@ -62,7 +62,6 @@ def test_a_store_that_never_had_one_is_found(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("no state", {"warm": 0, "seconds": [1] * 140}),
     ("a snapshot every ten", {"warm": 0, "seconds": [1] * 140, "operators": uploaded(140)}),
     (

@@ -33,7 +33,6 @@ def test_a_batch_that_works_off_a_backlog_is_not_late(history):
 
 @cases(
     "case",
-    ("no batch yet", {"warm": 0}),
     ("a little over: a sixth of the time is owed", {"seconds": [2.4] * 40}),
     ("a burst may be over within the minute", {"seconds": [4] * 14}),
     ("one in five is long", {"seconds": [1, 1, 4, 1, 1] * 3}),

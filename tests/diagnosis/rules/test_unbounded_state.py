@@ -135,7 +135,6 @@ def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, n
 
 @cases(
     "case",
-    ("no state", {"seconds": [1] * 12}),
     ("too early to tell", {"warm": 0, "seconds": [1] * 12, "operators": growing(12)}),
     ("it forgets", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}),
     ("keys that fill up", {"warm": 0, "seconds": [1] * 30, "operators": filling(30)}),

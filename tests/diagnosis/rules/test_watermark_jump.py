@@ -79,7 +79,6 @@ def test_smaller_jumps_are_found_too(history, case):
 
 @cases(
     "case",
-    ("healthy", {}),
     ("a row ahead by less than the allowed lateness", {"future": 8.0}),
     ("clocks that differ", {"future": 25.0}),
     ("batches of a replay as wide as that", {"future": 250.0, "width": 100.0, "step": 2.0}),
