@@ -21,14 +21,22 @@ ASLEEP = stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01)
 ONE_SLOT = stage(seconds=[2.4, 0.0], wall=4.9)
 
 
+def who(view):
+    """The query that has the cores, or a job of none."""
+    found = neighbour(view)
+    return found and found.query
+
+
+def at_work(view, other):
+    """The other query, whose next batch has run since its last one."""
+    other.set_running(Running(view.now, "run-hog", other.last_progress, "Processing"))
+    return other
+
+
 @pytest.fixture
 def victim(history):
     """A query whose batches take five times as long as they did, with few own tasks."""
-
-    def make(**changes):
-        return looked_at(history(**SLOW | changes), busy=1.0)
-
-    return make
+    return lambda **changes: looked_at(history(**SLOW | changes), busy=1.0)
 
 
 def test_the_query_that_took_the_cores_is_told_with_what_it_took_before(victim):
@@ -60,25 +68,17 @@ def test_the_batch_that_runs_counts_as_those_before_it(victim):
 
 
 @cases(
-    "changes",
-    ("no harm", {"seconds": [1.4] * 4}),
-    ("six times the rows", {"rows": 6000}),
-    ("no past, and slots are free", {"warm": 0}),
-    ("it takes the cores itself", {"stages": [stage("save", seconds=[4.5, 4.5])]}),
+    "changes, other",
+    ("no harm", {"seconds": [1.4] * 4}, {"heavy_since": 18}),
+    ("six times the rows", {"rows": 6000}, {"heavy_since": 18}),
+    ("no past, and slots are free", {"warm": 0}, {"heavy_since": 18}),
+    ("it takes the cores itself", {"stages": [stage("save", seconds=[4.5, 4.5])]}, {"heavy_since": 18}),
+    ("the other is a light one", {}, {"heavy_since": None}),
+    ("it took as much before", {}, {"heavy_since": 999}),
+    ("it leaves most of them", {}, {"heavy_since": 18, "heavy": ONE_SLOT}),
 )
-def test_a_query_that_is_not_held_up_has_none(victim, changes):
+def test_a_query_that_is_not_held_up_by_the_other_has_none(victim, changes, other):
     view = victim(**changes)
-    assert neighbour(beside(view, crowd.neighbour(view, 18))) is None
-
-
-@cases(
-    "other",
-    ("a light one", {"heavy_since": None}),
-    ("one that took as much before", {"heavy_since": 999}),
-    ("one that leaves most of them", {"heavy_since": 18, "heavy": ONE_SLOT}),
-)
-def test_others_are_none(victim, other):
-    view = victim()
     assert neighbour(view) is None
     assert neighbour(beside(view, crowd.neighbour(view, **other))) is None
 
@@ -93,15 +93,14 @@ def test_one_that_ended_long_ago_is_none(victim):
 
 @cases(
     "other, active, found",
-    ("its tasks hold all slots, asleep", {"heavy_since": 999, "heavy": ASLEEP}, 2, True),
-    ("a slot is free", {"heavy_since": 999}, 1, False),
-    ("a light one: the slots are the query's own", {"heavy_since": None}, 2, False),
-    ("one that leaves most of them", {"heavy_since": 999, "heavy": ONE_SLOT}, 2, False),
+    ("its tasks hold all slots, asleep", {"heavy_since": 999, "heavy": ASLEEP}, 2, "hog"),
+    ("a slot is free", {"heavy_since": 999}, 1, None),
+    ("a light one: the slots are the query's own", {"heavy_since": None}, 2, None),
+    ("one that leaves most of them", {"heavy_since": 999, "heavy": ONE_SLOT}, 2, None),
 )
 def test_without_a_past_all_slots_must_be_taken(history, other, active, found):
     view = history(**FROM_BIRTH)
-    both = looked_at(beside(view, crowd.neighbour(view, **other)), busy=0.2, active=active)
-    assert (neighbour(both) is not None) is found
+    assert who(looked_at(beside(view, crowd.neighbour(view, **other)), busy=0.2, active=active)) == found
 
 
 def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
@@ -119,9 +118,7 @@ EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": 
 def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift, found):
     """Executors are sampled every ten seconds; so is the trigger of a neighbour."""
     view = history(**EVERY_OTHER)
-    hog = crowd.neighbour(view, 999)
-    hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
-    seen = looked_at(beside(view, hog), active=0)
+    seen = looked_at(beside(view, at_work(view, crowd.neighbour(view, 999))), active=0)
     if shift is None:
         ends = [batch.ended - 0.05 for batch in view.batches]
         seen.hosts = [replace(host, at=end) for host, end in zip(seen.hosts, ends, strict=False)]
@@ -142,10 +139,7 @@ def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift
 def test_one_holds_the_slots_whose_batches_run_while_others_wait_for_their_first_task(history, changes, other, found):
     """Every other batch waits so; short ones in between make the query look as if it kept up."""
     view = history(**EVERY_OTHER | changes)
-    hog = crowd.neighbour(view, **other)
-    hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
-    told = neighbour(beside(view, hog))
-
+    told = neighbour(beside(view, at_work(view, crowd.neighbour(view, **other))))
     assert (told is not None and told.holds) is found
 
 
@@ -176,25 +170,29 @@ def test_a_job_that_belongs_to_no_query_holds_the_slots(history, stages, active,
     view = history(**FROM_BIRTH | {"stages": stages})
     if active is None:
         view.hosts = [replace(host, executors=()) for host in view.hosts[:1]] + [view.hosts[1]]
-    seen = view if active is None else looked_at(view, active=active)
-    held = neighbour(seen)
-
-    assert (held.query if held is not None else None) == found
+    assert who(view if active is None else looked_at(view, active=active)) == found
 
 
-def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(history):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    free = looked_at(view, active=1).hosts[6:7]
-    view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
+@pytest.fixture
+def held_up(history):
+    """A query whose stages wait for slots that are all taken."""
+    return looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
 
-    assert neighbour(view) is None
+
+def with_a_free_slot(view):
+    """The view, in which one look of those at the slots finds one that is free."""
+    view.hosts = [*view.hosts[:6], looked_at(view, active=1).hosts[6], *view.hosts[7:]]
+    return view
+
+
+def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(held_up):
+    assert neighbour(with_a_free_slot(held_up)) is None
 
 
 @pytest.mark.parametrize(("ago", "found"), [(10.0, JOB), (40.0, None)])
 def test_a_job_is_named_while_what_it_held_up_is_recent(history, ago, found):
     view = history(**FROM_BIRTH | {"stages": HELD}, quiet_for=ago)
-    held = neighbour(looked_at(view, quiet_for=ago, active=2))
-    assert (held.query if held is not None else None) == found
+    assert who(looked_at(view, quiet_for=ago, active=2)) == found
 
 
 def test_one_that_has_ended_is_none(history):
@@ -202,28 +200,24 @@ def test_one_that_has_ended_is_none(history):
     assert neighbour(ended) is None
 
 
-def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_waits(history):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    tasks = view.history.tasks
+def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_waits(held_up):
+    tasks = held_up.history.tasks
     for place, each in enumerate(tasks):
         tasks[place] = replace(each, whole=False)
 
-    assert neighbour(view) is None
+    assert neighbour(held_up) is None
 
 
 @cases("known, found", ("its stages are ready", True, JOB), ("its tasks were not read", False, None))
-def test_a_job_holds_up_several_queries_at_once(history, known, found):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    other = crowd.neighbour(view, None, light=stage(seconds=[0.1, 0.1], wall=7.5))
+def test_a_job_holds_up_several_queries_at_once(held_up, known, found):
+    other = crowd.neighbour(held_up, None, light=stage(seconds=[0.1, 0.1], wall=7.5))
     for place, tasks in enumerate(other.tasks):
         stages = [replace(each, submitted=each.started, started=each.ended - 0.1) for each in tasks.stages]
         other.tasks[place] = replace(tasks, stages=tuple(stages))
-    other.set_running(Running(view.now, "run-hog", other.last_progress, "Processing"))
     if not known:
         other.tasks.clear()
-    held = neighbour(beside(view, other))
 
-    assert (held.query if held is not None else None) == found
+    assert who(beside(held_up, at_work(held_up, other))) == found
 
 
 @cases(
@@ -231,16 +225,13 @@ def test_a_job_holds_up_several_queries_at_once(history, known, found):
     ("it has a batch meanwhile, whose tasks may have the slots", ALWAYS_AT_WORK, None),
     ("it has none at the looks", None, JOB),
 )
-def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(history, light, found):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    other = crowd.neighbour(view, None, light=light)
+def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(held_up, light, found):
+    other = crowd.neighbour(held_up, None, light=light)
     if light is None:
-        view.hosts = [
-            replace(host, at=other.batches[-9 + place].ended + 0.7) for place, host in enumerate(view.hosts[:8])
-        ]
-    held = neighbour(beside(view, other))
+        ends = [batch.ended + 0.7 for batch in list(other.batches)[-9:-1]]
+        held_up.hosts = [replace(host, at=end) for host, end in zip(held_up.hosts[:8], ends, strict=True)]
 
-    assert (held.query if held is not None else None) == found
+    assert who(beside(held_up, other)) == found
 
 
 def heard_of(view, *events, interval=None):
@@ -269,14 +260,8 @@ def heard_of(view, *events, interval=None):
     "events",
     ("one that failed", [("start", 100), ("runs", 99), ("failed", 0.5)]),
     ("a later one that failed", [("start", 100), ("batch", 99, 1), ("runs", 90), ("failed", 0.5)]),
-    (
-        "one that failed before a restart",
-        [("start", 100), ("runs", 99), ("failed", 1), ("start", 0.8), ("batch", 0.7, 0.5)],
-    ),
-    (
-        "one that failed as those of the run before",
-        [("start", 100), ("failed", 99), ("start", 98), ("failed", 1), ("start", 0.8)],
-    ),
+    ("before a restart", [("start", 100), ("runs", 99), ("failed", 1), ("start", 0.8), ("batch", 0.7, 0.5)]),
+    ("as those of the run before", [("start", 100), ("failed", 99), ("start", 98), ("failed", 1), ("start", 0.8)]),
     ("one before a restart", [("start", 60), ("batch", 60, 59), ("end", 0.9), ("start", 0.5)]),
     ("one of a run whose end was not told", [("start", 60), ("batch", 60, 1), ("start", 0.5)]),
     ("one of a run that is watched no more", [("start", 60), ("batch", 60, 1), ("unwatched", 55)]),
@@ -284,9 +269,8 @@ def heard_of(view, *events, interval=None):
     ("one that is not reported yet, as in an event log", [("start", 60), ("batch", 60, 1)]),
     ("its first, not reported yet", [("start", 60)]),
 )
-def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_is_known(history, events):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    assert neighbour(beside(view, heard_of(view, *events))) is None
+def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_is_known(held_up, events):
+    assert neighbour(beside(held_up, heard_of(held_up, *events))) is None
 
 
 @cases(
@@ -300,26 +284,18 @@ def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_i
     ("it is new", [("start", 1), ("batch", 0.9, 0.4)], None),
     ("it is new, and has no batch", [("start", 1)], None),
 )
-def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(history, events, interval):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    held = neighbour(beside(view, heard_of(view, *events, interval=interval)))
-    assert held is not None and held.query == JOB
+def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(held_up, events, interval):
+    assert who(beside(held_up, heard_of(held_up, *events, interval=interval))) == JOB
 
 
-def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(history, monkeypatch):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
+def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(held_up, monkeypatch):
     asked = []
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: asked.append(at) or True)
 
-    held = neighbour(beside(view, *(heard_of(view, ("start", 1)) for _ in range(5))))
+    assert who(beside(held_up, *(heard_of(held_up, ("start", 1)) for _ in range(5)))) == JOB
+    assert (len(set(asked)), len(asked)) == (2, 12)
 
-    assert (held is not None and held.query, len(set(asked)), len(asked)) == (JOB, 2, 12)
 
-
-def test_they_are_not_asked_at_all_where_a_slot_was_free(history, monkeypatch):
-    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=2)
-    free = looked_at(view, active=1).hosts[6:7]
-    view.hosts = [*view.hosts[:6], *free, *view.hosts[7:]]
+def test_they_are_not_asked_at_all_where_a_slot_was_free(held_up, monkeypatch):
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: pytest.fail("asked"))
-
-    assert neighbour(beside(view, heard_of(view, ("start", 1)))) is None
+    assert neighbour(beside(with_a_free_slot(held_up), heard_of(held_up, ("start", 1)))) is None

@@ -13,6 +13,8 @@ from tests.tables import cases
 
 CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
 HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
+WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": {"add_batch": 2.9}, "cores": 2}
+COMPUTES, QUICK = stage(seconds=[2.7, 2.7], wall=2.7), stage(seconds=[0.3, 0.3], wall=0.3)
 
 
 def test_arrival_above_what_is_worked_off_is_found(history):
@@ -24,21 +26,17 @@ def test_arrival_above_what_is_worked_off_is_found(history):
     )
 
 
-def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
-    [finding] = RULE.check(history(**HEAVY))
-
-    assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
-        "results will be 60 s late in 72 s"
-    )
-
-
 def without_heads(view):
     return retold(view, lambda n, batch: {"sources": tuple(replace(each, latest={}) for each in batch.sources)})
 
 
-def test_where_the_source_reports_no_heads_what_was_read_had_arrived(history):
-    [finding] = RULE.check(without_heads(history(**HEAVY)))
+@cases(
+    "told",
+    ("where nothing limits them", lambda view: view),
+    ("where the source reports no heads: what was read had arrived", without_heads),
+)
+def test_it_shows_as_longer_batches(history, told):
+    [finding] = RULE.check(told(history(**HEAVY)))
 
     assert finding.summary == (
         "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
@@ -46,17 +44,13 @@ def test_where_the_source_reports_no_heads_what_was_read_had_arrived(history):
     )
 
 
-def test_without_heads_a_capped_query_does_not_say_what_arrives(history):
-    assert list(RULE.check(without_heads(history(**HEAVY, plan={"rate_limits": {"maxFilesPerTrigger": "9"}})))) == []
-
-
-def test_without_heads_a_query_that_became_slower_is_not_overloaded(history):
-    slower = {"seconds": [4, 8, 16], "rows": [1000, 2000, 4000], "warm": 14, "warm_seconds": 0.5}
-    assert list(RULE.check(without_heads(history(**slower)))) == []
-
-
-def test_a_query_that_has_room_for_more_rows_is_not_overloaded(history):
-    assert list(RULE.check(history(seconds=[0.5] * 10, backlog=[1000 * n for n in range(1, 11)]))) == []
+@cases(
+    "case",
+    ("it is capped, and does not say what arrives", HEAVY | {"plan": {"rate_limits": {"maxFilesPerTrigger": "9"}}}),
+    ("it became slower", {"seconds": [4, 8, 16], "rows": [1000, 2000, 4000], "warm": 14, "warm_seconds": 0.5}),
+)
+def test_without_heads_a_query_is_not_overloaded_where(history, case):
+    assert list(RULE.check(without_heads(history(**case)))) == []
 
 
 def test_the_forecast_says_so_when_results_are_too_late_already(history):
@@ -67,6 +61,8 @@ def test_the_forecast_says_so_when_results_are_too_late_already(history):
 @cases(
     "case",
     ("keeps up", {"seconds": [1] * 8}),
+    ("has room for more rows", {"seconds": [0.5] * 10, "backlog": [1000 * n for n in range(1, 11)]}),
+    ("time outside the tasks is not work on rows", {**WORK, "stages": [stage(seconds=[0.2, 0.2], wall=0.2)]}),
     ("catching up", {"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}),
     ("the same load takes longer", {"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}),
 )
@@ -93,22 +89,31 @@ def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
     assert {each.rule: each.because for each in root.ruled_out}["input-overload"].startswith("slow-sink takes ")
 
 
-def test_it_is_ruled_out_with_its_numbers(history):
-    assert RULE.ruled_out(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"
-
-
-def test_a_little_more_than_is_processed_is_said_to_be_noise(history):
-    said = RULE.ruled_out(history(warm=14, seconds=[2] * 8, backlog=[70 * n for n in range(8)]))
-    assert said == "535 rows/s arrive and 500 rows/s are processed: more by no more than the noise of a few batches"
-
-
-WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": {"add_batch": 2.9}, "cores": 2}
+@cases(
+    "case, because",
+    ("by its numbers", {"seconds": [1] * 8}, "500 rows/s arrive and 500 rows/s are processed"),
+    (
+        "a little more than is processed is noise",
+        {"warm": 14, "seconds": [2] * 8, "backlog": [70 * n for n in range(8)]},
+        "535 rows/s arrive and 500 rows/s are processed: more by no more than the noise of a few batches",
+    ),
+)
+def test_it_is_ruled_out(history, case, because):
+    assert RULE.ruled_out(history(**case)) == because
 
 
 def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(history):
-    computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
-    [finding] = RULE.check(history(stages=computes, **WORK))
+    [finding] = RULE.check(history(stages=[COMPUTES], **WORK))
     assert finding.summary.startswith("the work on 1,000 rows takes ")
+
+
+def turned(history, before, rows, seconds, now, **more):
+    """A query on files that did `before` rows in half a second, and then so many rows in so many seconds."""
+    return history(
+        warm=0, rows=[before] * 30 + rows, seconds=[0.5] * 30 + seconds, cores=2, source="FileStreamSource[file:/in]",
+        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": each - 0.1} for each in seconds],
+        stages=[[QUICK]] * 30 + [[stage(seconds=[now, now], wall=now)]] * len(rows), **more,
+    )  # fmt: skip
 
 
 @cases(
@@ -118,17 +123,7 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
     ("ten times as many do", 100, 1000, False),
 )
 def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(history, before, now, dearer):
-    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[2.7, 2.7], wall=2.7)
-    view = history(
-        warm=0,
-        rows=[before] * 30 + [now] * 12,
-        seconds=[0.5] * 30 + [3.0] * 12,
-        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": 2.9}] * 12,
-        stages=[[quick]] * 30 + [[slow]] * 12,
-        cores=2,
-        source="FileStreamSource[file:/in]",
-    )
-
+    view = turned(history, before, [now] * 12, [3.0] * 12, 2.7)
     steps = [finding.remedies[0].action for finding in RULE.check(view)]
     assert any(step.startswith("compare the newest rows") for step in steps) is dearer
 
@@ -140,19 +135,7 @@ def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(
 )
 def test_more_rows_than_a_batch_can_do_are_found_before_the_batches_have_grown_much(history, rows, speaks):
     """A fifth more than is processed comes, which makes each batch a sixth longer than the one before."""
-    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[8.0, 8.0], wall=8.0)
-    seconds = [8.0, 9.3, 10.7, 12.3]
-    view = history(
-        warm=0,
-        rows=[125] * 30 + rows,
-        seconds=[0.5] * 30 + seconds,
-        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": each - 0.1} for each in seconds],
-        stages=[[quick]] * 30 + [[slow]] * 4,
-        cores=2,
-        interval=2.0,
-        source="FileStreamSource[file:/in]",
-    )
-
+    view = turned(history, 125, rows, [8.0, 9.3, 10.7, 12.3], 8.0)
     found = [finding.summary for finding in RULE.check(view)]
     assert any("more rows arrive in an interval" in summary for summary in found) is speaks
 
@@ -166,11 +149,6 @@ def test_where_the_plan_makes_many_rows_of_each_its_windows_are_looked_at_first(
     computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
     [finding] = RULE.check(history(stages=computes, **WORK, plan={"rows_made": made}))
     assert finding.remedies[0].action.startswith(first)
-
-
-def test_a_single_task_is_reported_in_the_singular(history):
-    [finding] = RULE.check(history(stages=[stage(records=[1000], seconds=[2.7], wall=2.7)], **WORK))
-    assert finding.remedies[1].why == "the longest stage has 1 task for 2 cores"
 
 
 @cases(
@@ -189,14 +167,16 @@ def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history,
 
 
 @cases(
-    "tasks, step",
-    ("one task on two cores", 1, "see why cores have no task"),
-    ("each core has one", 2, "ask the producer"),
+    "tasks, steps",
+    ("one task on two cores", 1, ["see why cores have no task", "the longest stage has 1 task for 2 cores"]),
+    ("each core has one", 2, ["ask the producer", "the longest stage has 2 tasks for 2 cores"]),
 )
-def test_cores_without_a_task_are_used_before_the_producer_is_asked(history, tasks, step):
-    ran = [[stage(records=[1000 // tasks] * tasks, seconds=[2.7] * tasks, wall=2.7)]] * 20
-    [finding] = RULE.check(history(stages=ran, **WORK | {"cores": 2}))
-    assert finding.remedies[0].action.startswith(step)
+def test_cores_without_a_task_are_used_before_the_producer_is_asked(history, tasks, steps):
+    ran = [stage(records=[1000 // tasks] * tasks, seconds=[2.7] * tasks, wall=2.7)]
+    [finding] = RULE.check(history(stages=ran, **WORK))
+
+    assert finding.remedies[0].action.startswith(steps[0])
+    assert finding.remedies[1].why == steps[1]
 
 
 def test_no_tasks_are_advised_where_the_function_of_foreach_batch_works_in_the_driver(history):
@@ -236,17 +216,12 @@ def test_the_rows_must_fit_into_what_the_fixed_cost_leaves_of_the_interval(histo
 def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_ask_for_more_cores(history):
     """Each batch reads what arrived in the one before, and takes twice as long: two tasks do half of the work."""
     lengths = [2.0, 4.0, 8.0, 16.0, 32.0]
-    [finding] = RULE.check(
-        history(
-            warm=0,
-            seconds=lengths,
-            rows=[round(250 * each) for each in lengths],
-            phases=[{"add_batch": each - 0.1} for each in lengths],
-            stages=[[stage(seconds=[each - 0.3] * 2, wall=each - 0.3)] for each in lengths],
-            cores=2,
-        )
-    )
-
+    view = history(
+        warm=0, seconds=lengths, rows=[round(250 * each) for each in lengths], cores=2,
+        phases=[{"add_batch": each - 0.1} for each in lengths],
+        stages=[[stage(seconds=[each - 0.3] * 2, wall=each - 0.3)] for each in lengths],
+    )  # fmt: skip
+    [finding] = RULE.check(view)
     [_, divide] = finding.remedies
     assert dict(divide.settings)["cores"] == 6, divide.action
 
@@ -258,25 +233,11 @@ def test_the_length_of_a_batch_that_has_the_rows_of_a_long_one_before_does_not_a
     ("it recovers", WORK | {"seconds": [3.0] * 19 + [1.0]}),
 )
 def test_work_on_rows_is_no_cause_where(history, case):
-    assert list(RULE.check(history(**case, stages=[stage(seconds=[2.7, 2.7], wall=2.7)]))) == []
-
-
-def test_time_outside_the_tasks_is_not_work_on_rows(history):
-    assert list(RULE.check(history(stages=[stage(seconds=[0.2, 0.2], wall=0.2)], **WORK))) == []
+    assert list(RULE.check(history(**case, stages=[COMPUTES]))) == []
 
 
 def test_a_huge_batch_that_still_runs_says_nothing_of_its_rows(history):
-    quick, slow = stage(seconds=[0.3, 0.3], wall=0.3), stage(seconds=[1.6, 1.6], wall=1.6)
-    view = history(
-        warm=0,
-        rows=[125] * 30 + [1000] * 4,
-        seconds=[0.5] * 30 + [1.7] * 4,
-        phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": 1.65}] * 4,
-        stages=[[quick]] * 30 + [[slow]] * 4,
-        cores=2,
-        running=30.0,
-        source="FileStreamSource[file:/in]",
-    )
+    view = turned(history, 125, [1000] * 4, [1.7] * 4, 1.6, running=30.0)
 
     assert owed(view) is not None
     assert list(RULE.check(view)) == []

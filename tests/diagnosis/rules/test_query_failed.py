@@ -4,7 +4,6 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.exception_text import exception_class, first_line, place, user_code
-from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rules.query_failed import REPAIR, RULE
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch
@@ -15,33 +14,61 @@ from tests.tables import cases
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
 
-def test_an_exception_is_found(history):
-    [finding] = RULE.check(history(exception=STACK, error_class="USER_RAISED_EXCEPTION"))
-
-    assert finding.summary == (
-        "the query failed after batch 5 (USER_RAISED_EXCEPTION): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"
-    )
-
-
-def test_a_query_may_fail_before_its_first_batch(history):
-    [finding] = RULE.check(history(warm=0, exception=STACK))
-    assert finding.summary.startswith("the query failed before its first batch (USER_RAISED_EXCEPTION): ")
-
-
+FILE = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
 PYTHON = (
     "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
     '  File "jobs/risk.py", line 12, in score\n    raise ValueError(f"poison {row}")\n'
     "ValueError: poison t-17\n\n\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:581)"
 )
+MALFORMED = "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
+WRAPPED = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback (most recent call last):\n"
+    '  File "sinks.py", line 91, in write_batch\n    rows.write.save()\n'
+    "py4j.protocol.Py4JJavaError: An error occurred while calling o513.save.\n"
+    f": org.apache.spark.SparkException: [{MALFORMED}] Malformed records: [null].\n"
+    "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
+)
+
+
+@cases(
+    "exception, error_class, warm, known_by, said",
+    (
+        "an exception of Spark",
+        *(STACK, "USER_RAISED_EXCEPTION", 6, "USER_RAISED_EXCEPTION"),
+        "after batch 5 (USER_RAISED_EXCEPTION): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row",
+    ),
+    (
+        "before the first batch, without an error class",
+        *(STACK, None, 0, "USER_RAISED_EXCEPTION"),
+        "before its first batch (USER_RAISED_EXCEPTION): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row",
+    ),
+    (
+        "a file that cannot be read",
+        *(FILE, "FAILED_READ_FILE", 6, "FAILED_READ_FILE"),
+        "after batch 5 (FAILED_READ_FILE): bad file:///in/p.json.",
+    ),
+    (
+        "what Python raised, and not that there is a traceback",
+        *(PYTHON, None, 6, "ValueError"),
+        "after batch 5 (no error class): ValueError: poison t-17; at jobs/risk.py:12 in score",
+    ),
+    (
+        "what a write within foreachBatch failed of",
+        *(WRAPPED, "FOREACH_BATCH_USER_FUNCTION_ERROR", 6, MALFORMED),
+        f"after batch 5 ({MALFORMED}): SparkException: [{MALFORMED}] Malformed records: [null].; a value of a row "
+        "cannot be converted to the type that the query wants; at sinks.py:91 in write_batch",
+    ),
+)
+def test_what_the_query_failed_of_is_told(history, exception, error_class, warm, known_by, said):
+    [finding] = RULE.check(history(exception=exception, error_class=error_class, warm=warm))
+    assert (finding.summary, finding.component.detail) == (f"the query failed {said}", known_by)
 
 
 def test_the_batch_that_failed_is_told(history):
     [finding] = RULE.check(history(exception=STACK))
 
-    assert [(each.name, each.value) for each in finding.evidence] == [
-        ("ledgerops_query_failures_total", 1.0),
-        ("failed_batch_id", 6.0),
-    ]
+    told = {each.name: each.value for each in finding.evidence}
+    assert told == {"ledgerops_query_failures_total": 1.0, "failed_batch_id": 6.0}
 
 
 def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
@@ -51,41 +78,6 @@ def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
     [finding] = RULE.check(QueryView(view.history, view.now))
 
     assert {each.name: each.value for each in finding.evidence}["failed_batch_id"] == 6.0
-
-
-def test_the_file_that_cannot_be_read_is_named(history):
-    message = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
-    [finding] = RULE.check(history(exception=message, error_class="FAILED_READ_FILE"))
-    assert finding.summary == ("the query failed after batch 5 (FAILED_READ_FILE): bad file:///in/p.json.")
-
-
-def test_what_python_raised_is_told_and_not_that_there_is_a_traceback(history):
-    [finding] = RULE.check(history(exception=PYTHON))
-
-    assert finding.summary == (
-        "the query failed after batch 5 (no error class): ValueError: poison t-17; at jobs/risk.py:12 in score"
-    )
-    assert finding.component.detail == "ValueError"
-
-
-WRAPPED = (
-    "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback (most recent call last):\n"
-    '  File "sinks.py", line 91, in write_batch\n    rows.write.save()\n'
-    "py4j.protocol.Py4JJavaError: An error occurred while calling o513.save.\n"
-    ": org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null].\n"
-    "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
-)
-
-
-def test_what_a_write_within_foreach_batch_failed_of_is_told(history):
-    [finding] = RULE.check(history(exception=WRAPPED, error_class="FOREACH_BATCH_USER_FUNCTION_ERROR"))
-
-    assert finding.summary == (
-        "the query failed after batch 5 (MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION): SparkException: "
-        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null].; "
-        "a value of a row cannot be converted to the type that the query wants; at sinks.py:91 in write_batch"
-    )
-    assert finding.component.detail == "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +105,7 @@ def test_the_class_of_an_exception_is_told_where_the_text_begins_with_one(except
 @cases(
     "case",
     ("at work", {}),
-    ("stopped on purpose", {"stopped": True}),
+    ("stopped with its application", {"exception": "java.lang.IllegalStateException: Shutdown in progress"}),
     ("an available-now run that is done", {"stopped": True, "plan": {"trigger": "available_now"}}),
     ("idle", {"idle": True, "quiet_for": 300}),
 )
@@ -193,28 +185,15 @@ def test_the_line_of_the_application_is_told_where_python_raised(exception, expe
     assert user_code(exception) == expected
 
 
-def test_a_run_that_vanished_has_a_finding_that_says_so(history):
-    view = history(seconds=[1.0] * 4)
+@cases("warm, since", ("after a batch", 6, "its last batch"), ("before the first one", 0, "its start"))
+def test_a_run_that_vanished_has_a_finding_that_says_so(history, warm, since):
+    view = history(warm=warm)
     view.history.end(view.now + 25, "run-1", None, None, lost=True)
-    verdict = Diagnoser()(type(view)(view.history, view.now + 25, view.hosts))
+    verdict = Diagnoser()(QueryView(view.history, view.now + 25, view.hosts))
 
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("lost", ["query-failed"])
-    assert verdict.root_causes[0].summary == (
-        "the query vanished without a report of its end, 25 s after its last batch"
-    )
+    assert verdict.root_causes[0].summary == f"the query vanished without a report of its end, 25 s after {since}"
     assert contradictions(verdict) == []
-
-
-def test_a_run_that_vanished_before_its_first_batch_is_counted_from_its_start(history):
-    view = history(warm=0)
-    view.history.end(view.now + 25, "run-1", None, None, lost=True)
-    [finding] = RULE.check(type(view)(view.history, view.now + 25, view.hosts))
-
-    assert finding.summary.endswith(" after its start")
-
-
-def test_a_query_that_was_stopped_has_none(history):
-    assert list(RULE.check(history(seconds=[1.0] * 4, stopped=True))) == []
 
 
 @cases(
@@ -233,10 +212,6 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
     assert finding.summary.endswith("bad row; the application stopped, and with it b" if named else "bad row")
 
 
-def test_a_query_that_stopped_with_its_application_has_not_failed(history):
-    assert list(RULE.check(history(exception="java.lang.IllegalStateException: Shutdown in progress"))) == []
-
-
 def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
     full = "org.apache.spark.SparkException: Job aborted.\nCaused by: java.io.IOException: No space left on device"
     [finding] = RULE.check(history(seconds=[1.0], exception=full))
@@ -245,36 +220,17 @@ def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
     assert finding.remedies[0].action.startswith("free space on the disk")
 
 
-RESTART = "start the query with the same checkpoint"
+RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
+MERGE = "a table that it writes takes new columns only with mergeSchema"
 
 
 @cases(
     "exception, actions",
     ("something to repair", STACK, [REPAIR.action, RESTART]),
-    (
-        "nothing to repair",
-        "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.",
-        ["start the query again with the same checkpoint"],
-    ),
-    (
-        "new columns",
-        "[DELTA_SCHEMA_CHANGED] Detected schema change:",
-        [
-            "start the query again with the same checkpoint; a table that it writes takes new columns only with "
-            "mergeSchema"
-        ],
-    ),
-    (
-        "the start is part of the first step",
-        "SaslAuthenticationException: x",
-        ["renew the credential, then start the query again with the same checkpoint"],
-    ),
+    ("nothing to repair", "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.", [AGAIN]),
+    ("new columns", "[DELTA_SCHEMA_CHANGED] Detected schema change:", [f"{AGAIN}; {MERGE}"]),
+    ("the start is a part", "SaslAuthenticationException: x", [f"renew the credential, then {AGAIN}"]),
 )
 def test_to_start_the_query_is_told_once(history, exception, actions):
     [finding] = RULE.check(history(exception=exception))
     assert [each.action for each in finding.remedies] == actions
-
-
-def test_a_schema_that_changed_is_no_crash_loop(history):
-    known = explain("org.apache.spark.sql.catalyst.util.UnknownFieldException: [UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS] x")
-    assert known is not None and known.name == SCHEMA_EVOLVED

@@ -20,7 +20,7 @@ def filling(count: int, keys: int = 5000) -> list[dict]:
 
 
 def test_state_that_only_grows_is_found(history):
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30)))
+    [finding] = RULE.check(history(warm=0, operators=growing(30)))
 
     assert finding.summary == (
         "the state of dedupe grew by 24,000 rows, to 30,000, in 48 s and removed none: there is no watermark; "
@@ -40,24 +40,16 @@ def changing(plateau: int, growth: int, after: int = 0, step: int = 1000) -> lis
 
 
 def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 26, operators=changing(20, 6)))
+    [finding] = RULE.check(history(warm=0, operators=changing(20, 6)))
 
     assert finding.summary == (
         "the state of dedupe grew by 6,000 rows, to 6,300, in 12 s and removed none: there is no watermark"
     )
 
 
-def test_an_operator_whose_metrics_tell_of_no_timer_has_no_excuse(history):
-    tws, none = "transformWithStateExec", {"numRegisteredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
-    operators = [each | {"custom": none} for each in growing(30, name=tws)]
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=operators))
-
-    assert finding.component.name == tws
-
-
 def test_what_an_earlier_run_held_is_no_state_that_shrank(history):
     """A restart with a new checkpoint begins with no row, as the runbook advises."""
-    view = history(warm=0, seconds=[1] * 30, operators=growing(30))
+    view = history(warm=0, operators=growing(30))
     [point] = list(view.history.trend)[:1]
     began = view.history.started_at
     view.history.trend.appendleft(point._replace(at=began - 10, state_rows=70_000))
@@ -69,19 +61,18 @@ def test_what_an_earlier_run_held_is_no_state_that_shrank(history):
 
 def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(history):
     marks = [1.79e9 + 7200.0 * n for n in range(30)]
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30), watermark=marks))
+    [finding] = RULE.check(history(warm=0, operators=growing(30), watermark=marks))
     assert "the watermark removes nothing" in finding.summary
 
 
 WATERMARK = {"watermarks": {"event_time": 10.0}}
+MARKS = [1.79e9 + 2.0 * n for n in range(30)]
+NO_TIMES = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
 
 
-def beside_a_watermark(history, plan, name="dedupe"):
+def beside_a_watermark(history, plan, operators):
     """Found in a minute in which the watermark advances with the clock."""
-    marks = [1.79e9 + 2.0 * n for n in range(30)]
-    return list(
-        RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30, name=name), watermark=marks, plan=plan))
-    )
+    return list(RULE.check(history(warm=0, operators=operators, watermark=MARKS, plan=plan)))
 
 
 @pytest.mark.parametrize(
@@ -93,34 +84,34 @@ def beside_a_watermark(history, plan, name="dedupe"):
     ],
 )
 def test_state_that_the_watermark_does_not_reach_is_kept_for_ever(history, name, why):
-    [finding] = beside_a_watermark(history, WATERMARK | {"without_event_time": (name.split("-")[0],)}, name)
+    plan = WATERMARK | {"without_event_time": (name.split("-")[0],)}
+    [finding] = beside_a_watermark(history, plan, growing(30, name=name))
 
     assert f"removed none: {why}; at this rate it grows by 43,200,000 rows and" in finding.summary
     assert finding.confidence == 0.9
     assert finding.remedies[1].action.startswith("bound the state with withWatermark and the event time in the keys")
 
 
+def timed(timers):
+    """State of a function that has so many timers in each batch."""
+    told = growing(30, name="transformWithStateInPySparkExec")
+    return [each | {"custom": NO_TIMES | {"numRegisteredTimers": timers(n)}} for n, each in enumerate(told)]
+
+
 def test_a_function_that_sets_no_time_is_told_what_it_lacks_and_not_a_watermark(history):
-    none = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
-    operators = [each | {"custom": none} for each in growing(30, name="transformWithStateInPySparkExec")]
-    marks = [1.79e9 + 2.0 * n for n in range(30)]
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=operators, watermark=marks, plan=WATERMARK))
+    [finding] = beside_a_watermark(history, WATERMARK, timed(lambda n: 0.0))
 
     assert "removed none: no timer, timeout or time to live ended a key of it" in finding.summary
     assert finding.remedies[1].action == "give the function a timeout, timers or a time to live"
 
 
 def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
-    none = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
-    operators = [
-        each | {"custom": none | {"numRegisteredTimers": 9.0 * (n < 29)}}
-        for n, each in enumerate(growing(30, name="transformWithStateInPySparkExec"))
-    ]
-    marks = [1.79e9 + 2.0 * n for n in range(30)]
+    assert beside_a_watermark(history, WATERMARK, timed(lambda n: 9.0 * (n < 29))) == []
 
-    assert (
-        list(RULE.check(history(warm=0, seconds=[1] * 30, operators=operators, watermark=marks, plan=WATERMARK))) == []
-    )
+
+def test_without_a_watermark_an_operator_whose_metrics_tell_of_no_timer_has_no_excuse(history):
+    [finding] = RULE.check(history(warm=0, operators=timed(lambda n: 0.0)))
+    assert finding.component.name == "transformWithStateInPySparkExec"
 
 
 @cases(
@@ -130,34 +121,25 @@ def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
     ("within the watermark", ("dedupe",), "dedupeWithinWatermark"),
 )
 def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, name):
-    assert beside_a_watermark(history, WATERMARK | {"without_event_time": without}, name) == []
+    assert beside_a_watermark(history, WATERMARK | {"without_event_time": without}, growing(30, name=name)) == []
 
 
 @cases(
-    "case",
-    ("too early to tell", {"warm": 0, "seconds": [1] * 12, "operators": growing(12)}),
-    ("it forgets", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}),
-    ("keys that fill up", {"warm": 0, "seconds": [1] * 30, "operators": filling(30)}),
-    ("a plateau", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=0)}),
-    ("it stands still again", {"warm": 0, "seconds": [1] * 39, "operators": changing(20, 15, 4)}),
-    ("new keys for a few batches", {"warm": 0, "seconds": [1] * 24, "operators": changing(20, 4)}),
-    ("a hundred thousand keys", {"warm": 0, "seconds": [1] * 30, "operators": drawn(30, keys=100_000)}),
-    ("few rows stay", {"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=20)}),
-    (
-        "the first window is not over",
-        {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "watermark": [1.79e9 + 2 * n for n in range(30)]},
-    ),
-    (
-        "a watermark that is not set yet",
-        {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "plan": {"watermarks": {"event_time": 30.0}}},
-    ),
-    (
-        "an operator with its own time to live",
-        {"warm": 0, "seconds": [1] * 30, "operators": growing(30, name="transformWithStateInPySparkExec")},
-    ),
+    "operators, more",
+    ("too early to tell", growing(12), {}),
+    ("it forgets", growing(30, removed=10), {}),
+    ("keys that fill up", filling(30), {}),
+    ("a plateau", growing(30, step=0), {}),
+    ("it stands still again", changing(20, 15, 4), {}),
+    ("new keys for a few batches", changing(20, 4), {}),
+    ("a hundred thousand keys", drawn(30, keys=100_000), {}),
+    ("few rows stay", growing(30, step=20), {}),
+    ("the first window is not over", growing(30), {"watermark": MARKS}),
+    ("a watermark that is not set yet", growing(30), {"plan": {"watermarks": {"event_time": 30.0}}}),
+    ("an operator with its own time to live", growing(30, name="transformWithStateInPySparkExec"), {}),
 )
-def test_others_are_not(history, case):
-    assert list(RULE.check(history(**case))) == []
+def test_others_are_not(history, operators, more):
+    assert list(RULE.check(history(warm=0, operators=operators, **more))) == []
 
 
 SESSIONS = "applyInPandasWithState"
@@ -173,7 +155,7 @@ def slow(count, step=60, name=SESSIONS, row=200, removed=0):
 
 
 def sessions(history, plan=NO_TIMEOUT, count=24, rows=60, **more):
-    return history(warm=0, seconds=[1] * count, rows=rows, operators=slow(count, **more), plan=plan)
+    return history(warm=0, rows=rows, operators=slow(count, **more), plan=plan)
 
 
 def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(history):

@@ -21,40 +21,39 @@ def joined(
         plan={"watermarks": {"event_time": DELAY, "opened": DELAY}},
         **case,
     )
-    told = []
     newest = {"accounts": None, "transactions": None}
-    for n, batch in enumerate(view.history.batches):
+
+    def fields(n, batch):
         sends = n < silent and (sparse is None or n % sparse == 0)
         known = [at for at in newest.values() if at is not None]
         mark = min(known) - DELAY if len(known) == 2 else None
         newest["transactions"] = batch.started
-        if sends:
-            newest["accounts"] = batch.started
+        newest["accounts"] = batch.started if sends else newest["accounts"]
         [source] = batch.sources
         both = (replace(source, name="transactions", rows=rows), replace(source, name="accounts", rows=rows * sends))
-        if one:
-            both = (replace(source, rows=rows * (1 + sends)),)
-        seen = newest["accounts"] if first_is_silent else newest["transactions"]
         observed = {
             f"ledgerops_{name}": {"rows": rows, "event_time_max": at and f"2026-09-21 {_clock(at)}"}
             for name, at in newest.items()
             if names and (name != "accounts" or sends or names == "all")
         }
-        told.append(
-            {
-                "sources": both,
-                "rows": rows * (1 + sends),
-                "watermark": mark,
-                "event_time_max": seen if sends or not first_is_silent else None,
-                "observed": observed,
-            }
-        )
-    return retold(view, lambda n, batch: told[n])
+        return {
+            "sources": (replace(source, rows=rows * (1 + sends)),) if one else both,
+            "rows": rows * (1 + sends),
+            "watermark": mark,
+            "event_time_max": None if first_is_silent and not sends else newest["transactions"],
+            "observed": observed,
+        }
+
+    return retold(view, fields)
 
 
 def _clock(at):
     seconds = int(at) % 86400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def told_of(finding):
+    return {each.name: each.value for each in finding.evidence}
 
 
 def test_the_silent_input_of_a_join_is_found(history):
@@ -66,18 +65,15 @@ def test_the_silent_input_of_a_join_is_found(history):
     assert finding.component.name == "accounts"
 
 
-def test_it_is_found_where_the_first_watermark_is_that_of_the_silent_input(history):
-    [finding] = RULE.check(joined(history, first_is_silent=True))
-    assert "watermark_behind_rows_seconds" not in [each.name for each in finding.evidence]
-
-
-def test_an_input_that_seldom_sends_may_fall_silent_too(history):
-    [finding] = RULE.check(joined(history, sparse=8, silent=33, count=56))
-    assert [each.value for each in finding.evidence if each.name == "watermark_usually_still_seconds"] == [16.0]
-
-
-def test_it_is_found_within_five_batches(history):
-    assert len(list(RULE.check(joined(history, count=20)))) == 1
+@cases(
+    "case, name, value",
+    ("the first watermark is that of it", {"first_is_silent": True}, "watermark_behind_rows_seconds", None),
+    ("it seldom sends", {"sparse": 8, "silent": 33, "count": 56}, "watermark_usually_still_seconds", 16.0),
+    ("within five batches", {"count": 20}, "watermark_still_seconds", 10.0),
+)
+def test_it_is_found_with_what_is_known_of_it(history, case, name, value):
+    [finding] = RULE.check(joined(history, **case))
+    assert told_of(finding).get(name) == value
 
 
 def test_state_that_grows_meanwhile_is_told(history):
@@ -116,11 +112,9 @@ def test_others_are_not(history, case):
 def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
     [finding] = RULE.check(joined(history, one=True, count=40))
 
-    assert finding.component.name == "one input of the query"
-    assert (
-        "one input of the query (the watermarks are on event_time, opened), which passes on no newer rows"
-        in finding.summary
-    )
+    name = "one input of the query"
+    assert finding.component.name == name
+    assert f"{name} (the watermarks are on event_time, opened), which passes on no newer rows" in finding.summary
     assert "compare the newest event time of each input" in finding.remedies[0].action
 
 
@@ -130,11 +124,6 @@ def test_rows_that_do_not_go_on_in_event_time_stall_nothing(history):
     assert list(RULE.check(retold(view, lambda n, batch: {"event_time_max": day if n > 13 else batch.started}))) == []
 
 
-@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 20}])
-def test_a_query_without_a_watermark_has_none(history, case):
-    assert list(RULE.check(history(**case))) == []
-
-
 def test_an_input_that_never_sent_a_row_is_found(history):
     [finding] = RULE.check(joined(history, silent=0))
 
@@ -142,9 +131,7 @@ def test_an_input_that_never_sent_a_row_is_found(history):
         "there has been no watermark for 46 s while 11,500 rows arrived: accounts, which sent none, keeps it from "
         "starting; state grew from 0 to 100 rows meanwhile"
     )
-    assert [each.name for each in finding.evidence] == [
-        "watermark_still_seconds", "rows_read_meanwhile", "rows_of_the_silent_input"
-    ]  # fmt: skip
+    assert list(told_of(finding)) == ["watermark_still_seconds", "rows_read_meanwhile", "rows_of_the_silent_input"]
 
 
 @cases(
@@ -166,20 +153,22 @@ def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stra
         plan={"watermarks": {"event_time": DELAY}},
         **case,
     )
-    told, top = [], None
-    batches = view.history.batches
-    for n, batch in enumerate(batches):
-        read = rows(n) if callable(rows) else rows
-        at = min(n, stands)
-        newest = (when or float)(batches[at].started) - (stray * (1 + n % 3) if n > stands else 0.0)
+    starts, tops = [batch.started for batch in view.history.batches], [None]
+
+    def fields(n, batch):
+        top, read = tops[-1], rows(n) if callable(rows) else rows
+        newest = (when or float)(starts[min(n, stands)]) - (stray * (1 + n % 3) if n > stands else 0.0)
         newest = 0.0 if null and n > stands else newest
-        fields = {"rows": read, "event_time_max": newest if read else None}
+        tops.append(newest if read and (top is None or newest > top) else top)
         [only] = batch.sources
-        fields["sources"] = (replace(only, name=source or only.name, rows=read),)
-        fields["watermark"] = None if top is None or top - DELAY <= 0 else top - DELAY
-        told.append(fields)
-        top = newest if read and (top is None or newest > top) else top
-    return retold(view, lambda n, batch: told[n])
+        return {
+            "rows": read,
+            "event_time_max": newest if read else None,
+            "sources": (replace(only, name=source or only.name, rows=read),),
+            "watermark": None if top is None or top - DELAY <= 0 else top - DELAY,
+        }
+
+    return retold(view, fields)
 
 
 def test_a_clock_that_stands_is_found(history):
@@ -193,9 +182,11 @@ def test_a_clock_that_stands_is_found(history):
     assert finding.remedies[0].action == (
         "compare the event time of new rows with the clock: check the producers' clock and the column"
     )
-    assert [each.name for each in finding.evidence] == [
-        "event_time_still_seconds", "event_time_usually_still_seconds", "rows_read_meanwhile"
-    ]  # fmt: skip
+    assert [*told_of(finding)] == [
+        "event_time_still_seconds",
+        "event_time_usually_still_seconds",
+        "rows_read_meanwhile",
+    ]
 
 
 def test_where_only_older_rows_arrive_it_says_so(history):
@@ -247,43 +238,35 @@ def test_it_is_found_of_any_source(history, case):
     ("whole hours", {"when": lambda at: at // 3600 * 3600.0, "stands": 99}),
     ("an idle input, with batches that only clean up", {"rows": lambda n: 500 * (n <= 20)}),
     ("an idle query", {"idle": True}),
+    ("milliseconds read as seconds, which stop no window", {"when": lambda at: at * 1e3, "stands": 99}),
     ("one batch after a pause", {"rows": lambda n: 500 * (n <= 20 or n == 39)}),
 )
 def test_other_clocks_do_not_stand(history, case):
     assert list(RULE.check(clocked(history, **case))) == []
 
 
-def test_seconds_read_as_milliseconds_are_named(history):
-    [finding] = RULE.check(clocked(history, when=lambda at: at / 1e3, stands=99, count=16))
-
-    assert finding.summary == (
-        "the newest event time is 1970-01-21: seconds read as milliseconds? "
-        "No window closes, while 7,500 rows arrived in 30 s"
-    )
-
-
-def test_a_time_that_is_missing_in_all_rows_is_named(history):
-    [finding] = RULE.check(clocked(history, when=lambda at: 0.0, count=16))
-    assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
+@cases(
+    "when, stands, said",
+    ("seconds as milliseconds", lambda at: at / 1e3, 99, "1970-01-21: seconds read as milliseconds?"),
+    ("missing in all rows", lambda at: 0.0, 20, "1970-01-01: a missing time read as 0?"),
+)
+def test_what_is_no_time_is_named(history, when, stands, said):
+    [finding] = RULE.check(clocked(history, when=when, stands=stands, count=16))
+    assert finding.summary == f"the newest event time is {said} No window closes, while 7,500 rows arrived in 30 s"
 
 
 def test_a_time_that_is_missing_from_now_on_is_named(history):
     [finding] = RULE.check(clocked(history, null=True))
     assert finding.summary.startswith("the newest event time is 1970-01-01: a missing time read as 0? No window closes")
-    assert [each.value for each in finding.evidence if each.name == "event_time_still_seconds"] == [38.0]
-
-
-def test_milliseconds_read_as_seconds_stop_no_window(history):
-    assert list(RULE.check(clocked(history, when=lambda at: at * 1e3, stands=99))) == []
+    assert told_of(finding)["event_time_still_seconds"] == 38.0
 
 
 def test_rows_that_move_behind_one_that_is_ahead_do_not_stand(history):
     view = clocked(history, stands=99)
     top = view.history.batches[20].started + 200
-    ahead = {"event_time_max": top}
 
     def fields(n, batch):
-        mark = top - DELAY if n > 20 else batch.watermark
-        return {"watermark": mark, "event_time_avg": batch.started - 1} | (ahead if n == 20 else {})
+        ahead = {"event_time_max": top} if n == 20 else {}
+        return ahead | {"watermark": top - DELAY if n > 20 else batch.watermark, "event_time_avg": batch.started - 1}
 
     assert list(RULE.check(retold(view, fields))) == []
