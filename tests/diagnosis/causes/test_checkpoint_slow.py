@@ -6,17 +6,13 @@ from tests.tables import cases
 SLOW = {"add_batch": 0.8, "wal_commit": 1.6, "commit_offsets": 1.5}
 
 
-def test_writing_offsets_before_and_after_a_batch_is_told_together(history):
-    [finding] = check(CAUSE, history(warm=0, seconds=[4] * 10, phases=SLOW))
-
-    assert finding.summary == "3.1 s of a batch of 4.0 s pass writing the checkpoint"
-    assert (finding.component.kind, finding.component.detail) == ("query", "checkpoint")
-    assert finding.remedies[0].action.startswith("check the storage of the checkpoint")
-
-
-def test_it_is_the_root_of_batches_that_outlast_their_interval(history):
+def test_writing_offsets_before_and_after_a_batch_is_told_together_and_is_the_root(history):
     [root] = Diagnoser()(history(warm=0, seconds=[4] * 20, phases=SLOW)).root_causes
+
     assert (root.rule, root.explains) == ("checkpoint-slow", ("trigger-overrun",))
+    assert root.summary == "3.1 s of a batch of 4.0 s pass writing the checkpoint"
+    assert (root.component.kind, root.component.detail) == ("query", "checkpoint")
+    assert root.remedies[0].action.startswith("check the storage of the checkpoint")
 
 
 @cases(

@@ -37,29 +37,21 @@ def test_it_is_the_root_of_all_that_takes_longer(history):
     assert [root.rule for root in verdict.root_causes] == ["cpu-saturated"]
 
 
+ADDS, ASKS = (
+    {"add_batch": 4.6, "query_planning": 0.15},
+    {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15},
+)
+WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
+
+
 @cases(
     "case, machine, first",
     ("the application itself uses the cores", {}, {"driver_jvm": 1.9}, None),
-    (
-        "a broker that answers slowly, on a busy machine",
-        {"now": {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}},
-        {"driver_jvm": 0.5},
-        "slow-source",
-    ),
-    (
-        "one task that has most of the rows, on a busy machine",
-        {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[4.4, 0.2], records=[950, 50])},
-        {"driver_jvm": 0.5},
-        "key-skew",
-    ),
-    (
-        "a slow sink, on a busy machine",
-        {"now": {"add_batch": 4.6, "query_planning": 0.15}, "waits": stage(seconds=[0.3, 0.2])},
-        {"driver_jvm": 0.5},
-        "slow-sink",
-    ),
+    ("a broker that answers slowly", {"now": ASKS}, {"driver_jvm": 0.5}, "slow-source"),
+    ("one task that has most of the rows", {"now": ADDS, "waits": WHALE}, {"driver_jvm": 0.5}, "key-skew"),
+    ("a slow sink", {"now": ADDS, "waits": stage(seconds=[0.3, 0.2])}, {"driver_jvm": 0.5}, "slow-sink"),
 )
-def test_others_are_not(history, case, machine, first):
+def test_other_faults_on_a_busy_machine_are_not(history, case, machine, first):
     view = looked_at(slowed(history, **{"count": 20} | case), **machine)
     assert list(check(CAUSE, view)) == []
     assert first is None or Diagnoser()(view).root_causes[0].rule == first

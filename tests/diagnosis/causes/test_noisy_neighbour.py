@@ -12,6 +12,9 @@ from tests.tables import cases
 
 TAKES_LONG = stage("save", seconds=[0.5, 0.4], wall=3.5)
 BEGINS_LATE = stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9)
+WAITS = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
+IN_A_FUNCTION = {"stages": [WAITS], "phases": {"add_batch": 9.8}, "plan": {"sink": "ForeachBatchSink"}}
+WAITS_FOR_A_JOB = FROM_BIRTH | IN_A_FUNCTION
 
 
 def slow(history, own=TAKES_LONG, **more):
@@ -66,9 +69,7 @@ def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
 
 def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_cost(history):
     """A query that writes in a function waits for slots nearly all of each batch."""
-    waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
-    told = {"stages": [waits], "phases": {"add_batch": 9.8}, "plan": {"sink": "ForeachBatchSink"}}
-    verdict = Diagnoser()(looked_at(history(**FROM_BIRTH | told), active=2))
+    verdict = Diagnoser()(looked_at(history(**WAITS_FOR_A_JOB), active=2))
     [root] = verdict.root_causes
 
     assert (root.rule, root.component.kind) == ("noisy-neighbour", "job")
@@ -82,9 +83,7 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
 
 
 def test_with_a_free_slot_the_same_batches_are_not_laid_at_the_door_of_a_job(history):
-    waits = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.2)
-    told = {"stages": [waits], "phases": {"add_batch": 9.8}, "plan": {"sink": "ForeachBatchSink"}}
-    assert list(check(CAUSE, looked_at(history(**FROM_BIRTH | told), active=1))) == []
+    assert list(check(CAUSE, looked_at(history(**WAITS_FOR_A_JOB), active=1))) == []
 
 
 def test_alone_in_its_driver_a_query_has_none(history):

@@ -11,6 +11,7 @@ from tests.tables import cases
 ASKS = {"latest_offset": 3.0, "get_batch": 0.5, "add_batch": 1.0}
 READS = stage("scan", seconds=(0.6, 0.6), shuffle=False)
 WAITS = stage("scan", seconds=(3.6, 3.6), shuffle=False, cpu=0.05)
+COMPUTES = stage("scan", seconds=(3.6, 3.6), shuffle=False)
 WRITES = stage("save", seconds=(0.1, 0.1), began=3.7)
 
 
@@ -31,10 +32,12 @@ def answers(view, now=0.3):
     return QueryView(view.history, view.now, view.hosts, view.others)
 
 
-def test_asking_the_source_is_told_without_a_past(history):
-    [finding] = check(CAUSE, asking(history))
-    assert finding.summary == "3.5 s of a batch of 5.0 s pass waiting for the source"
-    assert (finding.component.kind, finding.component.name) == ("source", TOPIC)
+def test_asking_the_source_is_told_without_a_past_and_is_the_root(history):
+    [root] = Diagnoser()(asking(history, seconds=[5] * 20)).root_causes
+
+    assert (root.rule, root.explains) == ("slow-source", ("trigger-overrun",))
+    assert root.summary == "3.5 s of a batch of 5.0 s pass waiting for the source"
+    assert (root.component.kind, root.component.name) == ("source", TOPIC)
 
 
 def test_tasks_that_read_and_wait_are_the_source_s_where_that_grew(history):
@@ -64,25 +67,14 @@ def test_the_first_step_fits_the_source(history, source, first):
     assert finding.remedies[0].action.startswith(first)
 
 
-def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
-    [root] = Diagnoser()(asking(history, seconds=[5] * 20, phases=ASKS)).root_causes
-    assert (root.rule, root.explains) == ("slow-source", ("trigger-overrun",))
-
-
 @cases(
-    "case",
-    ("less than a third", {"phases": {"latest_offset": 0.9, "add_batch": 4.0}}),
-    ("it is asked quickly", {"phases": {"add_batch": 4.8}}),
-    ("one batch so far", {"seconds": [5]}),
-    ("idle", {"idle": True}),
+    "make",
+    ("less than a third", lambda history: asking(history, phases={"latest_offset": 0.9, "add_batch": 4.0})),
+    ("it is asked quickly", lambda history: asking(history, phases={"add_batch": 4.8})),
+    ("one batch so far", lambda history: asking(history, seconds=[5])),
+    ("idle", lambda history: asking(history, idle=True)),
+    ("a broker that answers only ledgerops slowly", lambda history: answers(history(seconds=[1.0] * 8))),
+    ("tasks that compute", lambda history: waiting(history, now=(COMPUTES, WRITES))),
 )
-def test_others_are_not(history, case):
-    assert list(check(CAUSE, asking(history, **case))) == []
-
-
-def test_a_broker_that_answers_only_ledgerops_slowly_does_no_harm(history):
-    assert list(check(CAUSE, answers(history(seconds=[1.0] * 8)))) == []
-
-
-def test_tasks_that_compute_do_not_wait_for_the_source(history):
-    assert list(check(CAUSE, waiting(history, now=(stage("scan", seconds=(3.6, 3.6), shuffle=False), WRITES)))) == []
+def test_others_are_not(history, make):
+    assert list(check(CAUSE, make(history))) == []

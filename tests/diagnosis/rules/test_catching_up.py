@@ -21,45 +21,39 @@ def test_a_backlog_that_is_worked_off_after_a_start_is_found(history):
     )
 
 
-def test_it_says_that_the_query_had_failed_before(history):
+@cases(
+    "away, exception, said",
+    ("it had failed", 31.0, "boom", "the query was down for 31 s after a failure (SOME_CLASS)"),
+    ("a planned restart", 5.0, None, "the query was down for 5.0 s"),
+)
+def test_it_says_how_long_the_query_was_down(history, away, exception, said):
     view = history(**restarted())
-    view.history.ends.append(Ended(view.history.started_at - 31.0, "run-0", "boom", "SOME_CLASS"))
+    view.history.ends.append(Ended(view.history.started_at - away, "run-0", exception, exception and "SOME_CLASS"))
     [finding] = RULE.check(view)
 
-    assert finding.summary.endswith(
-        "backlog clears in about 12 s; the query was down for 31 s after a failure (SOME_CLASS)"
-    )
-    assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("away_seconds", 31.0)
-
-
-def test_a_planned_restart_is_told_as_one(history):
-    view = history(**restarted())
-    view.history.ends.append(Ended(view.history.started_at - 5.0, "run-0", None, None))
-    assert next(RULE.check(view)).summary.endswith("; the query was down for 5.0 s")
+    assert finding.summary.endswith(f"backlog clears in about 12 s; {said}")
+    assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("away_seconds", away)
 
 
 def test_the_pace_is_that_since_twelve_batches_ago(history):
     lefts = [99_000, 90_000, 70_000, *(60_000 - 4000 * n for n in range(1, 13))]
-    evidence = {
-        each.name: each.value
-        for each in next(RULE.check(history(**restarted(seconds=[1.5] * 15, backlog=lefts)))).evidence
-    }
+    [finding] = RULE.check(history(**restarted(seconds=[1.5] * 15, backlog=lefts)))
 
-    assert evidence["backlog_falls_by"] == pytest.approx((70_000 - 12_000) / 24)
+    told = {each.name: each.value for each in finding.evidence}
+    assert told["backlog_falls_by"] == pytest.approx((70_000 - 12_000) / 24)
 
 
-def test_nothing_worse_is_said_meanwhile(history):
-    verdict = Diagnoser()(history(**restarted(seconds=[1.5] * 10)))
+@cases(
+    "case",
+    ("in time", {}),
+    ("at the cap", {"seconds": [5.0] * 14, "backlog": [90_000 - 4000 * n for n in range(14)]}),
+)
+def test_nothing_worse_is_said_meanwhile(history, case):
+    verdict = Diagnoser()(history(**restarted(**case)))
+
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("catching_up", ["catching-up"])
-    assert verdict.root_causes[0].severity == "info" and verdict.health >= 95
-
-
-def test_batches_at_the_cap_that_outlast_the_interval_are_no_fault(history):
-    view = history(**restarted(seconds=[5.0] * 14, backlog=[90_000 - 4000 * n for n in range(14)]))
-    verdict = Diagnoser()(view)
-
-    assert [root.rule for root in verdict.root_causes] == ["catching-up"]
-    assert verdict.root_causes[0].severity == "info" and [each.rule for each in verdict.findings] == ["catching-up"]
+    assert [(each.rule, each.severity) for each in verdict.findings] == [("catching-up", "info")]
+    assert verdict.health >= 95
 
 
 @cases(
@@ -80,13 +74,10 @@ def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
 
 
-def test_what_is_promised_of_a_query_at_work_is_not_promised_once_it_has_ended(history):
-    view = history(**restarted())
-    view.history.end(view.now, view.history.run_id, None, None)
-    assert list(RULE.check(view)) == []
-
-
-def test_nor_when_no_batch_follows(history):
+def test_nothing_is_promised_of_a_query_that_has_ended_or_has_no_more_batches(history):
     view = history(**restarted())
     assert list(RULE.check(QueryView(view.history, view.now + 4))) != []
     assert list(RULE.check(QueryView(view.history, view.now + 30))) == []
+
+    view.history.end(view.now, view.history.run_id, None, None)
+    assert list(RULE.check(view)) == []

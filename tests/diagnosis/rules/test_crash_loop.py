@@ -14,8 +14,7 @@ def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running
     view = history(warm=6)
     past: History = view.history
     last = past.batches[-1]
-    at = last.ended
-    number = last.batch_id
+    at, number = last.ended, last.batch_id
     for death in range(deaths):
         at += every
         past.end(at, f"run-{death + 1}", None if stopped else STACK, None if stopped else "USER_RAISED_EXCEPTION")
@@ -23,12 +22,8 @@ def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running
             past.start(at + 1, "id-1", f"run-{death + 2}")
             for _ in range(done if death + 1 == deaths or each_run else 0):
                 number += 1
-                past.add(_batch(last, f"run-{death + 2}", number, at + 2))
+                past.add(replace(last, run_id=past.run_id, batch_id=number, started=at + 2, duration=0.5))
     return QueryView(past, at + 2 if now is None else at + now)
-
-
-def _batch(like, run, number, at):
-    return replace(like, run_id=run, batch_id=number, started=at, duration=0.5)
 
 
 def test_a_batch_that_fails_again_and_again_is_found(history):
@@ -51,9 +46,13 @@ def test_it_is_found_in_other_batches_too(history):
     assert "each time" not in finding.summary and finding.summary.startswith("the query failed 3 times")
 
 
-def test_it_stays_while_the_query_is_down_and_explains_its_failure(history):
-    [root] = Diagnoser()(loop(history, running=False)).root_causes
+def test_it_stays_while_the_query_is_down_and_explains_its_failure_until_somebody_stops_it(history):
+    down, view = loop(history, running=False), loop(history)
+    [root] = Diagnoser()(down).root_causes
     assert (root.rule, root.explains) == ("crash-loop", ("query-failed",))
+
+    view.history.end(view.now + 1, view.history.run_id, None, None)
+    assert list(RULE.check(QueryView(view.history, view.now + 1))) == []
 
 
 @cases(
@@ -79,16 +78,6 @@ def test_it_is_not_over_yet(history, case):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
-
-
-def test_a_loop_that_somebody_stopped_is_over(history):
-    view = loop(history)
-    view.history.end(view.now + 1, view.history.run_id, None, None)
-    assert list(RULE.check(QueryView(view.history, view.now + 1))) == []
-
-
-def test_the_first_failure_is_the_failed_querys(history):
-    assert list(RULE.check(history(exception=STACK))) == []
 
 
 RAISED = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):

@@ -30,39 +30,28 @@ def test_several_partitions_are_added_up(history):
     )
 
 
+CHANGED = "Partition bank.tx-0's offset was changed from 10 to {}, some data may have been missed. "
+UNREAD = "deleted before the query had read"
+
+
 @cases(
     "exception, summary",
-    ("Spark 4", LOST, "1,000 offsets of partition 3 of transactions were deleted before the query had read them"),
-    (
-        "Spark 3.5",
-        "Partition bank.tx-0's offset was changed from 10 to 25, some data may have been missed. ",
-        "15 offsets of partition 0 of bank.tx were deleted before the query had read them",
-    ),
-    (
-        "a single offset",
-        "Partition bank.tx-0's offset was changed from 10 to 11, some data may have been missed. ",
-        "1 offset of partition 0 of bank.tx was deleted before the query had read it",
-    ),
-    (
-        "without a number",
-        "Cannot fetch records in offset range, see failOnDataLoss",
-        "the source has deleted offsets that the query had not read",
-    ),
+    ("Spark 4", LOST, f"1,000 offsets of partition 3 of transactions were {UNREAD} them"),
+    ("Spark 3.5", CHANGED.format(25), f"15 offsets of partition 0 of bank.tx were {UNREAD} them"),
+    ("a single offset", CHANGED.format(11), f"1 offset of partition 0 of bank.tx was {UNREAD} it"),
+    ("no number", "see failOnDataLoss", "the source has deleted offsets that the query had not read"),
 )
 def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
     [finding] = RULE.check(history(exception=exception))
     assert finding.summary == f"{summary}; the query failed because of it"
 
 
-def test_it_is_the_root_of_the_failure(history):
-    verdict = Diagnoser()(history(exception=LOST, error_class="STREAM_FAILED"))
-    [root] = verdict.root_causes
-    assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
+def test_it_is_the_root_of_the_failure_and_is_told_long_after_it(history):
+    view = history(exception=LOST, error_class="STREAM_FAILED")
 
-
-def test_it_is_told_long_after_the_query_failed_of_it(history):
-    view = history(exception=LOST)
-    assert "data-loss" in [finding.rule for finding in Diagnoser()(QueryView(view.history, view.now + 5000)).findings]
+    for later in (0, 5000):
+        [root] = Diagnoser()(QueryView(view.history, view.now + later)).root_causes
+        assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
 
 
 def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
@@ -99,26 +88,22 @@ def passed_over(view, rows, batch=-1):
     return QueryView(view.history, view.now, view.hosts, view.others)
 
 
-def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
-    view = passed_over(history(seconds=[1.0]), rows=400)
-    [finding] = RULE.check(asked(view, [7500], [6600], later=1))
+@cases(
+    "case, rows, said, lost",
+    ("at the offsets of the batch before", {}, 400, ([7500], [6600]), (600, 6, 1000)),
+    ("after a pause, by the broker's word", {"rows": 9000, "warm": 0}, 1000, ([9000], [8000]), (8000, 0, 9000)),
+)
+def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history, case, rows, said, lost):
+    [finding] = RULE.check(asked(passed_over(history(seconds=[1.0], **case), rows), *said, later=1))
 
+    offsets, number, read = lost
     assert finding.summary == (
-        "600 offsets of partition 0 of transactions were deleted before batch 6 could read them; the query "
-        "continued without them"
+        f"{offsets:,} offsets of partition 0 of transactions were deleted before batch {number} could read them; the "
+        "query continued without them"
     )
     assert finding.component.name == "transactions-0"
-    assert {each.name: each.value for each in finding.evidence} == {
-        "offsets_lost": 600,
-        "batch_rows": 400,
-        "batch_offsets": 1000,
-    }
-
-
-def test_the_first_batch_after_a_pause_is_judged_by_the_brokers_word(history):
-    view = passed_over(history(seconds=[1.0], rows=9000, warm=0), rows=1000)
-    [finding] = RULE.check(asked(view, [9000], [8000], later=1))
-    assert finding.evidence[0].value == 8000
+    told = {each.name: each.value for each in finding.evidence}
+    assert told == {"offsets_lost": offsets, "batch_rows": rows, "batch_offsets": read}
 
 
 def test_it_is_still_seen_some_batches_later(history):
@@ -130,6 +115,10 @@ def test_it_is_still_seen_some_batches_later(history):
     assert list(RULE.check(QueryView(view.history, view.now + 6)))
 
 
+def taken_at_will(view):
+    return passed_over(passed_over(view, 300, batch=-4), 400)
+
+
 def transactional(view, share=0.5):
     """Each batch with this share of rows, for commit markers take the other offsets."""
     for place, batch in enumerate(view.history.batches):
@@ -139,6 +128,7 @@ def transactional(view, share=0.5):
 
 @cases(
     "change, said",
+    ("few rows, and nobody asks the broker", lambda view: passed_over(view, 400), None),
     ("few rows, but the topic has all offsets", lambda view: passed_over(view, 400), ([9500], [0])),
     ("a topic with transactions: markers take offsets", transactional, None),
     ("such a topic, from which read rows were just deleted", transactional, ([9500], [8200])),
@@ -146,19 +136,11 @@ def transactional(view, share=0.5):
     ("rows deleted after they were read", lambda view: passed_over(view, 1000), ([9500], [8900])),
     ("a topic that is read twice", lambda view: passed_over(view, 2000), ([9500], [8900])),
     ("long before the broker was asked", lambda view: passed_over(view, 400, batch=-4), ([9500], [5900])),
-    (
-        "batches of which the sink takes as many rows as it likes",
-        lambda view: passed_over(passed_over(view, 300, batch=-4), 400),
-        ([9500], [8500]),
-    ),
+    ("batches of which the sink takes as many rows as it likes", taken_at_will, ([9500], [8500])),
 )
 def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
     view = change(history(seconds=[1.0] * 1, warm=8))
     assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
-
-
-def test_without_a_collector_fewer_rows_are_no_loss(history):
-    assert list(RULE.check(passed_over(history(seconds=[1.0]), rows=400))) == []
 
 
 def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):

@@ -3,6 +3,8 @@ import pytest
 from ledgerops.diagnosis.rules.falling_behind import RULE
 from tests.tables import cases
 
+FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
+
 
 def test_growing_backlog_is_found(history):
     [finding] = RULE.check(history(seconds=[2] * 8, backlog=[1000 * n for n in range(1, 9)], rows=1000))
@@ -12,25 +14,17 @@ def test_growing_backlog_is_found(history):
     )
 
 
-def test_batches_that_get_longer_are_found_where_nothing_limits_them(history):
-    [finding] = RULE.check(history(seconds=[4, 8, 16], rows=[2000, 4000, 8000]))
-
-    assert finding.summary == (
-        "each of the last 3 batches took longer than its rows took to arrive, up to 16 s; results are 24 s late"
-    )
-
-
-def test_one_batch_with_far_more_rows_is_enough_when_it_is_long(history):
-    [finding] = RULE.check(history(warm_seconds=1.9, seconds=[16], rows=[8000]))
-
-    assert finding.summary == (
-        "the last batch took longer than its rows took to arrive, up to 16 s; results are 18 s late"
-    )
-
-
-def test_the_batch_that_runs_now_counts(history):
-    [finding] = RULE.check(history(seconds=[4, 8], rows=[2000, 4000], running=10))
-    assert finding.began is not None
+@cases(
+    "case, which, longest, late",
+    ("nothing limits them", {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}, "each of the last 3 batches", 16, 24),
+    ("one with far more rows", {"warm_seconds": 1.9, "seconds": [16], "rows": [8000]}, "the last batch", 16, 18),
+    ("one that runs", {"seconds": [4, 8], "rows": [2000, 4000], "running": 10}, "each of the last 3 batches", 10, 18),
+    ("two after the first", {"seconds": [15, 19, 24]} | FROM_BIRTH, "each of the last 2 batches", 24, 43),
+)
+def test_batches_that_get_longer_are_found(history, case, which, longest, late):
+    [finding] = RULE.check(history(**case))
+    told = f"took longer than its rows took to arrive, up to {longest} s; results are {late} s late"
+    assert finding.summary == f"{which} {told}"
 
 
 @cases(
@@ -88,14 +82,6 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, b
     second began to come."""
     [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5, batches)))
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
-
-
-FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
-
-
-def test_two_long_batches_that_grow_after_the_first_are_enough(history):
-    [finding] = RULE.check(history(seconds=[15, 19, 24], **FROM_BIRTH))
-    assert finding.summary.startswith("each of the last 2 batches took longer than its rows took to arrive, up to 24 s")
 
 
 ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}

@@ -5,19 +5,14 @@ from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
 from ledgerops.model.records import BatchFiles, FilesRead, Running
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.conftest import START
 from tests.diagnosis.rules.retelling import retold
 from tests.tables import cases
 
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 
-WINDOWS = {
-    "warm": 0,
-    "seconds": [1] * 40,
-    "operators": {},
-    "plan": {"watermarks": {"event_time": 10.0}, "output_mode": "append"},
-}
+APPENDS = {"watermarks": {"event_time": 10.0}, "output_mode": "append"}
+WINDOWS = {"warm": 0, "seconds": [1] * 40, "operators": {}, "plan": APPENDS}
 
 
 def aged(view, ages, late=0):
@@ -35,14 +30,39 @@ def marked(view, behind):
     return retold(view, lambda n, batch: {"watermark": batch.ended - behind[min(n, len(behind) - 1)]})
 
 
-def test_rows_that_wait_too_long_are_found(history):
-    [finding] = RULE.check(history(**OVERLOAD))
-    assert finding.summary == "the oldest unread row has waited 72 s; the limit is 64 s"
+@cases(
+    "make, said",
+    ("unread rows", lambda history: history(**OVERLOAD), "the oldest unread row has waited 72 s"),
+    ("a long batch", lambda history: history(**LIVE, running=100), "results are late by 1 min 41 s"),
+    (
+        "rows that got old",
+        lambda history: aged(history(**LIVE), [2.0] * 30 + [90.0]),
+        "half of the rows have an event time older than 90 s",
+    ),
+    (
+        "a watermark that falls behind",
+        lambda history: marked(history(**LIVE), [12.0] * 30 + [100.0]),
+        "the watermark delays results by 90 s",
+    ),
+)
+def test_what_is_too_late_is_told(history, make, said):
+    [finding] = RULE.check(make(history))
+    assert finding.summary == f"{said}; the limit is 64 s"
 
 
-def test_a_batch_that_runs_too_long_is_found(history):
-    [finding] = RULE.check(history(seconds=[1] * 40, running=100))
-    assert finding.summary == "results are late by 1 min 41 s; the limit is 64 s"
+YEARS = [9e7 + 3.0 * n for n in range(40)]
+DAY = {"watermarks": {"event_time": 86400.0}}
+
+
+@cases(
+    "make",
+    ("a replay", lambda history: aged(marked(history(**LIVE), YEARS), YEARS)),
+    ("a lateness of a day is wanted", lambda history: marked(history(**LIVE | {"plan": DAY}), [86402.0])),
+    ("a fifth of rows that are very late", lambda history: aged(history(**LIVE), [2.0], late=20)),
+    ("one batch", lambda history: aged(history(**LIVE), [2.0] * 30 + [90.0] + [2.0])),
+)
+def test_other_old_rows_are_not(history, make):
+    assert list(RULE.check(make(history))) == []
 
 
 def test_what_came_after_a_pause_has_not_waited_through_it(history):
@@ -54,13 +74,10 @@ def test_what_came_after_a_pause_has_not_waited_through_it(history):
     assert len(list(RULE.check(QueryView(past, ended + 160)))) == 1
 
 
-@pytest.mark.parametrize(
-    "plan", [{}, {"trigger": None, "trigger_interval": None}], ids=["a trigger", "none that is told"]
-)
+@cases("plan", ("a trigger", {}), ("none that is told", {"trigger": None, "trigger_interval": None}))
 def test_rows_that_come_minutes_apart_have_not_waited_for_each_other(history, plan):
     """As Spark tells it: a batch when there is something to read, and a word of being idle in between."""
-    view = history(seconds=[1.5] * 40, plan=plan)
-    sparse = retold(view, lambda n, batch: {"started": batch.started + 90.0 * n})
+    sparse = retold(history(seconds=[1.5] * 40, plan=plan), lambda n, batch: {"started": batch.started + 90.0 * n})
     assert list(RULE.check(QueryView(sparse.history, sparse.history.batches[-1].ended + 1))) == []
 
 
@@ -68,16 +85,6 @@ def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
     view = history(seconds=[70] * 6, interval=None, plan={"trigger": None})
     hourly = retold(view, lambda n, batch: {"started": batch.started + (3600.0 + 10.0 * n) * n})
     assert list(RULE.check(QueryView(hourly.history, hourly.history.batches[-1].ended + 1))) == []
-
-
-def test_rows_that_got_old_are_found(history):
-    [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
-    assert finding.summary == "half of the rows have an event time older than 90 s; the limit is 64 s"
-
-
-def test_a_watermark_that_falls_behind_is_found(history):
-    [finding] = RULE.check(marked(history(**LIVE), [12.0] * 30 + [100.0]))
-    assert finding.summary == "the watermark delays results by 90 s; the limit is 64 s"
 
 
 def beside_live_rows(history, behind=30_000.0, newest=1.0, **case):
@@ -107,21 +114,23 @@ def test_the_input_that_holds_live_rows_back_is_named_where_the_age_of_its_files
     assert finding.summary.endswith("the input with the oldest rows: archive, 10 h behind")
 
 
-def test_live_rows_without_a_result_that_waits_for_the_watermark_are_not_held_back(history):
-    joined, distinct = ({"operators": {"name": name}} for name in ("symmetricHashJoin", "dedupe"))
-    updated = {"plan": WINDOWS["plan"] | {"output_mode": "update"}}
-    assert [list(RULE.check(beside_live_rows(history, **case))) for case in (joined, distinct, updated)] == [[], [], []]
+@cases(
+    "case",
+    ("a join", {"operators": {"name": "symmetricHashJoin"}}),
+    ("distinct rows", {"operators": {"name": "dedupe"}}),
+    ("updated results", {"plan": WINDOWS["plan"] | {"output_mode": "update"}}),
+    ("old rows only", {"newest": 29_000.0}),
+    ("a short delay", {"behind": 60.0}),
+    ("times in the future", {"newest": -90_000.0}),
+)
+def test_live_rows_of_which_no_result_waits_for_the_watermark_are_not_held_back(history, case):
+    assert list(RULE.check(beside_live_rows(history, **case))) == []
 
 
 def test_a_watermark_that_stands_is_another_matter_since_an_input_is_silent(history):
     view = beside_live_rows(history)
     stands = view.history.batches[-1].watermark
     assert list(RULE.check(retold(view, lambda n, batch: {"watermark": stands}))) == []
-
-
-@pytest.mark.parametrize(("behind", "newest"), [(30_000.0, 29_000.0), (60.0, 1.0), (30_000.0, -90_000.0)])
-def test_old_rows_only_or_a_short_delay_or_times_in_the_future_hold_no_live_rows_back(history, behind, newest):
-    assert list(RULE.check(beside_live_rows(history, behind, newest))) == []
 
 
 def test_a_watermark_that_follows_the_rows_of_long_batches_at_once_is_not_held_back(history):
@@ -151,7 +160,6 @@ def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_ba
 def test_the_objective_is_the_users(history):
     view = history(seconds=[2] * 40, backlog=[500 * n for n in range(1, 41)], rows=500)
     view.freshness = 20.0
-
     [finding] = RULE.check(view)
 
     assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("freshness_objective_seconds", 24.0)
@@ -174,30 +182,10 @@ def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
 
 
-def test_a_replay_of_old_rows_is_not(history):
-    years = [9e7 + 3.0 * n for n in range(40)]
-    assert list(RULE.check(aged(marked(history(**LIVE), years), years))) == []
-
-
-def test_a_lateness_of_a_day_is_what_was_wanted(history):
-    view = history(seconds=[1] * 40, plan={"watermarks": {"event_time": 86400.0}})
-    assert list(RULE.check(marked(view, [86402.0]))) == []
-
-
-def test_a_fifth_of_rows_that_are_very_late_is_not(history):
-    assert list(RULE.check(aged(history(**LIVE), [2.0], late=20))) == []
-
-
-def test_one_batch_of_old_rows_is_not(history):
-    assert list(RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0] + [2.0]))) == []
-    assert START
-
-
 def test_rows_that_a_batch_read_after_a_long_wait_for_its_source_are_not_late(history):
     """What the next batch reads came since that answer, not since the question."""
     case = {"seconds": [80, 5], "warm": 20}
+    waited = [{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]
 
     assert list(RULE.check(history(**case)))
-    assert (
-        list(RULE.check(history(**case, phases=[{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]))) == []
-    )
+    assert list(RULE.check(history(**case, phases=waited))) == []

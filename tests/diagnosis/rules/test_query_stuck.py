@@ -13,11 +13,18 @@ from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
 from tests.tables import cases
 
 
-def test_a_batch_that_runs_far_too_long_is_found(history):
-    [finding] = RULE.check(history(running=31, message="Processing new data"))
-    assert finding.summary == "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"
+@cases(
+    "case, said",
+    ("a batch", {"running": 31}, "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"),
+    ("silence", {"quiet_for": 61}, "no batch and no idle event for 61 s; the usual is 1.0 s"),
+    ("the first one", {"warm": 0, "running": 301}, "a batch has run for 5 min 1 s; Spark reports: Processing new data"),
+)
+def test_what_takes_far_too_long_is_told(history, case, said):
+    [finding] = RULE.check(history(**case))
+    assert finding.summary == said
 
 
+UNTOLD = {"interval": None, "plan": {"trigger": None}}
 DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
 
 
@@ -64,12 +71,14 @@ def test_a_batch_whose_tasks_end_gets_no_early_warning_and_is_not_stuck(history,
     assert severity(work(history(running=running), moved_ago)) == expected
 
 
-def test_a_batch_that_goes_on_is_let_end(history):
-    [goes_on] = RULE.check(work(history(running=60), 3))
-    [hangs] = RULE.check(work(history(running=60), 40))
-
-    assert [each.action[:17] for each in goes_on.remedies] == ["let the batch end"]
-    assert [each.action[:17] for each in hangs.remedies] == ["take a thread dum", "stop the query an"]
+@cases(
+    "moved_ago, steps",
+    ("it goes on", 3, ["let the batch end"]),
+    ("it hangs", 40, ["take a thread dum", "stop the query an"]),
+)
+def test_a_batch_that_goes_on_is_let_end(history, moved_ago, steps):
+    [finding] = RULE.check(work(history(running=60), moved_ago))
+    assert [each.action[:17] for each in finding.remedies] == steps
 
 
 def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
@@ -84,16 +93,6 @@ def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
     assert in_jvm.remedies[0].command == "jstack PID_OF_THE_DRIVER", "in local mode that is the executor"
 
 
-def test_silence_is_found(history):
-    [finding] = RULE.check(history(quiet_for=61))
-    assert finding.summary == "no batch and no idle event for 61 s; the usual is 1.0 s"
-
-
-def test_a_first_batch_may_hang_too(history):
-    [finding] = RULE.check(history(warm=0, running=301))
-    assert finding.evidence[0].value == pytest.approx(301)
-
-
 def work(view, moved_ago):
     """The running batch finished its last task so many seconds ago."""
     running = view.history.running
@@ -101,17 +100,14 @@ def work(view, moved_ago):
     return view
 
 
-def test_a_first_batch_may_take_long_while_its_tasks_end(history):
-    assert list(RULE.check(work(history(warm=0, running=1200), moved_ago=299))) == []
-
-
 @cases(
-    "case, moved_ago",
-    ("a first batch whose tasks have stopped ending", {"warm": 0, "running": 1200}, 301),
-    ("a later batch, however its tasks end", {"running": 60}, 0),
+    "case, moved_ago, stuck",
+    ("a first batch whose tasks end", {"warm": 0, "running": 1200}, 299, False),
+    ("a first batch whose tasks have stopped ending", {"warm": 0, "running": 1200}, 301, True),
+    ("a later batch, however its tasks end", {"running": 60}, 0, True),
 )
-def test_tasks_that_end_excuse_nothing_else(history, case, moved_ago):
-    assert list(RULE.check(work(history(**case), moved_ago)))
+def test_a_first_batch_may_take_long_while_its_tasks_end(history, case, moved_ago, stuck):
+    assert bool(list(RULE.check(work(history(**case), moved_ago)))) is stuck
 
 
 def still(view, jobs=0, tasks=0, for_seconds=61.0, **by):
@@ -162,6 +158,7 @@ def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
     ("one run over a long backlog", {"running": 600, "plan": {"trigger": "available_now"}}),
     ("real-time mode, ten minutes", {"running": 1700, "interval": 600.0, "plan": {"trigger": "real_time"}}),
     ("a first batch of ten long intervals", {"warm": 0, "running": 590, "interval": 60.0}),
+    ("silence after a first batch", {"seconds": [60], "warm": 0, "quiet_for": 3000} | UNTOLD),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -174,16 +171,11 @@ def test_others_are_not(history, case):
     ("but never for so long", 600.0, 1900, True),
 )
 def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pause, quiet_for, stuck):
-    view = history(seconds=[1] * 10, warm=0, interval=None, plan={"trigger": None}, quiet_for=quiet_for)
+    view = history(seconds=[1] * 10, warm=0, quiet_for=quiet_for, **UNTOLD)
     paused = retold(view, lambda n, batch: {"started": batch.started + (pause + n % 3) * n * (pause > 0)})
     paused.history.last_seen = paused.history.batches[-1].ended
 
     assert bool(list(RULE.check(QueryView(paused.history, paused.history.last_seen + quiet_for)))) is stuck
-
-
-def test_silence_after_a_first_batch_says_nothing_where_no_trigger_is_told(history):
-    view = history(seconds=[60], warm=0, interval=None, plan={"trigger": None}, quiet_for=3000)
-    assert list(RULE.check(view)) == []
 
 
 @cases("unseen, stuck", ("somebody looks", 0, True), ("nobody looks", 100, False))

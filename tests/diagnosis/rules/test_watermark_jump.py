@@ -1,5 +1,3 @@
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_jump import RULE
@@ -10,26 +8,33 @@ DELAY = 10.0
 DROPS = {"name": "dedupe", "dropped_rows": 900}
 
 
+def with_times(history, told, at, count, drops):
+    """Batches with the oldest, average and newest event time that is `told` of each, which the watermark follows; those
+    after batch `at` drop so many rows."""
+    operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
+    view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
+    tops = [None]
+
+    def fields(n, batch):
+        times = told(n, batch)
+        mark = None if tops[-1] is None else tops[-1] - DELAY
+        tops.append(times[2] if tops[-1] is None else max(tops[-1], times[2]))
+        return dict(zip(("event_time_min", "event_time_avg", "event_time_max"), times, strict=True), watermark=mark)
+
+    return retold(view, fields)
+
+
 def live(history, future=None, at=20, count=26, shift=0.0, width=1.0, drops=0, step=None, behind=0.0, goes_on=False):
     """Batches of live rows; batch `at` has one dated `future` seconds ahead. `shift` dates all later rows back, `width`
     is how far the newest row of each batch is ahead of the average one, `step` seconds of event time pass a batch. All
     rows are `behind` seconds old; `goes_on`: later batches have such a row, too."""
-    operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
-    view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
-    marks = []
-    top = None
-    for n, batch in enumerate(view.history.batches):
-        base = batch.started - behind if step is None else 1.4e9 + step * n
-        average = base - width - (shift if n > at else 0.0)
-        newest = base - (shift if n > at else 0.0) + (future if future and (n == at or (goes_on and n > at)) else 0.0)
-        marks.append((average - width, average, newest, None if top is None else top - DELAY))
-        top = newest if top is None else max(top, newest)
-    return retold(
-        view,
-        lambda n, batch: dict(
-            zip(("event_time_min", "event_time_avg", "event_time_max", "watermark"), marks[n], strict=True)
-        ),
-    )
+
+    def told(n, batch):
+        base = (batch.started - behind if step is None else 1.4e9 + step * n) - (shift if n > at else 0.0)
+        ahead = future if future and (n == at or (goes_on and n > at)) else 0.0
+        return base - 2 * width, base - width, base + ahead
+
+    return with_times(history, told, at, count, drops)
 
 
 def test_a_row_dated_an_hour_ahead_is_found(history):
@@ -40,11 +45,6 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
         "rows on time are 59 min 41 s behind it"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
-
-
-def test_it_is_found_with_the_first_batch_after_it(history):
-    [finding] = RULE.check(live(history, future=3600.0, count=22))
-    assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
 
 
 def test_it_explains_the_rows_that_are_dropped_and_late_producers_are_ruled_out(history):
@@ -68,6 +68,7 @@ def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
 @cases(
     "case",
     ("a minute", {"future": 50.0}),
+    ("with the first batch after it", {"future": 3600.0, "count": 22}),
     ("batches that are a ninth as wide", {"future": 900.0, "width": 100.0}),
     ("a producer whose clock is ahead", {"future": 3600.0, "goes_on": True}),
     ("that was ahead from the first batch on", {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}),
@@ -84,15 +85,21 @@ def test_smaller_jumps_are_found_too(history, case):
     ("batches of a replay as wide as that", {"future": 250.0, "width": 100.0, "step": 2.0}),
     ("a partition of a replay that is ahead", {"future": 3600.0, "step": 2.0, "goes_on": True}),
     ("a partition that is up to date", {"future": 600.0, "behind": 600.0, "goes_on": True}),
-    ("all rows are late", {"shift": 600.0, "drops": 900}),
     ("a replay of hours in each batch", {"step": 3600.0, "width": 1800.0}),
     ("the row has just been read", {"future": 3600.0, "at": 25}),
+    ("time has caught up", {"future": 60.0, "count": 70}),
     ("a replay with nothing to compare with", {"future": 3600.0, "at": 2, "step": 2.0}),
     ("all are dated ahead, and none is behind", {"behind": -3600.0, "width": 5.0, "drops": 900}),
     ("bookings: some are ahead, and none is dropped", {"future": 3600.0, "goes_on": True, "at": 0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(live(history, **case))) == []
+
+
+def test_rows_that_are_all_late_are_not_blamed_on_it(history):
+    view = live(history, shift=600.0, drops=900)
+    assert list(RULE.check(view)) == []
+    assert LATE_DATA.ruled_out(view) is None and len(list(LATE_DATA.check(view))) == 1
 
 
 def test_a_clock_that_gains_little_by_little_is_found(history):
@@ -105,32 +112,15 @@ def test_a_clock_that_gains_little_by_little_is_found(history):
     assert root.summary.startswith("rows dated up to 2 min 29 s ahead of the clock hold the watermark 2 min 13 s ahead")
 
 
-def test_late_rows_are_not_blamed_on_it(history):
-    view = live(history, shift=600.0, drops=900)
-    assert LATE_DATA.ruled_out(view) is None and len(list(LATE_DATA.check(view))) == 1
-
-
-def test_it_is_over_when_time_has_caught_up(history):
-    assert list(RULE.check(live(history, future=60.0, count=70))) == []
-
-
-@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 5}])
-def test_a_query_without_event_time_has_none(history, case):
-    assert list(RULE.check(history(**case))) == []
-
-
 def misread(history, factor, at=20, count=26, share=1.0, drops=0):
     """From batch `at` on a `share` of each batch's rows have the number of another unit for their event time."""
-    operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
-    view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
-    told, top = [], None
-    for n, batch in enumerate(view.history.batches):
+
+    def told(n, batch):
         newest = batch.started * (factor if n >= at else 1.0)
         average = share * newest + (1 - share) * batch.started - 1.0
-        told.append((average - 1, average, newest, None if top is None else top - DELAY))
-        top = newest if top is None else max(top, newest)
-    names = ("event_time_min", "event_time_avg", "event_time_max", "watermark")
-    return retold(view, lambda n, batch: dict(zip(names, told[n], strict=True)))
+        return average - 1, average, newest
+
+    return with_times(history, told, at, count, drops)
 
 
 @cases(
