@@ -132,57 +132,32 @@ def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none()
     assert large is None
 
 
+HEAP = "java.lang.OutOfMemoryError: Java heap space"
+IN_TASK, IN_DRIVER = LOST_TASK.format(executor="3"), LOST_TASK.format(executor="driver")
+NO_THREAD = "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits"
+FETCH = f"FetchFailed(BlockManagerId(1, h, 7, None), shuffleId=0)\nCaused by: {HEAP}"
+KILLED = (
+    f"{IN_TASK}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Container killed by "
+    "YARN for exceeding physical memory limits."
+)
+ANY_TASK = "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 64 bytes"
+SPARK_4 = (
+    "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python worker: "
+    "Traceback (most recent call last):\nMemoryError"
+)
+
+
 @cases(
     "text, name",
-    (
-        "a task in local mode",
-        f"{LOST_TASK.format(executor='driver')}java.lang.OutOfMemoryError: Java heap space",
-        "driver-out-of-memory",
-    ),
-    (
-        "no heap, which a larger one would only make worse",
-        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits",
-        "out-of-memory",
-    ),
-    (
-        "one of two ends of a fetch",
-        "FetchFailed(BlockManagerId(1, h, 7, None), shuffleId=0)\nCaused by: java.lang.OutOfMemoryError: Java heap "
-        "space",
-        "out-of-memory",
-    ),
-    (
-        "the cause of what a task raised",
-        f"{LOST_TASK.format(executor='3')}java.lang.RuntimeException: failed\n"
-        "Caused by: java.lang.OutOfMemoryError: Java heap space",
-        "executor-out-of-memory",
-    ),
-    (
-        "a container that was killed",
-        f"{LOST_TASK.format(executor='3')}ExecutorLostFailure (executor 3 exited caused by one of the running "
-        "tasks) Reason: Container killed by YARN for exceeding physical memory limits.",
-        "executor-out-of-memory",
-    ),
-    (
-        "a task of which nothing tells where it ran",
-        "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 64 bytes",
-        "out-of-memory",
-    ),
-    (
-        "a worker, as Spark 4 says it",
-        "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python "
-        "worker: Traceback (most recent call last):\nMemoryError",
-        "python-worker-out-of-memory",
-    ),
-    (
-        "a broadcast with its cause",
-        f"{TOO_LARGE}\nCaused by: java.lang.OutOfMemoryError: Java heap space",
-        "broadcast-too-large",
-    ),
-    (
-        "a broadcast that failed for something else",
-        f"{TOO_LARGE}\nCaused by: java.net.ConnectException: Connection refused",
-        "unreachable",
-    ),
+    ("a task in local mode", f"{IN_DRIVER}{HEAP}", "driver-out-of-memory"),
+    ("no heap, which a larger one would only make worse", NO_THREAD, "out-of-memory"),
+    ("one of two ends of a fetch", FETCH, "out-of-memory"),
+    ("a cause", f"{IN_TASK}java.lang.RuntimeException: failed\nCaused by: {HEAP}", "executor-out-of-memory"),
+    ("a container that was killed", KILLED, "executor-out-of-memory"),
+    ("a task of which nothing tells where it ran", ANY_TASK, "out-of-memory"),
+    ("a worker, as Spark 4 says it", SPARK_4, "python-worker-out-of-memory"),
+    ("a broadcast with its cause", f"{TOO_LARGE}\nCaused by: {HEAP}", "broadcast-too-large"),
+    ("a broadcast that failed of another", f"{TOO_LARGE}\nCaused by: {EXAMPLES['unreachable']}", "unreachable"),
 )
 def test_the_text_tells_which_process_ran_out_of_memory(text, name):
     assert name_of(text) == name

@@ -27,7 +27,7 @@ def within(view: QueryView, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk
 
 
 def test_a_heap_that_will_be_full_soon_is_found(history):
-    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000))))
+    [finding] = RULE.check(within(history(warm=0, operators=growing(40, row=2000))))
 
     assert finding.summary == "the state of dedupe grows by 1.0 MB per second: the heap will be full in 9 min 11 s"
     assert finding.evidence[-1].name == "seconds_to_limit"
@@ -41,22 +41,21 @@ def test_a_heap_that_will_be_full_soon_is_found(history):
 )
 def test_the_state_of_a_function_without_a_timeout_fills_the_heap_whatever_the_watermark(history, plan, found):
     operators = growing(40, row=2000, name="applyInPandasWithState")
-    view = history(warm=0, seconds=[1] * 40, operators=operators, plan=plan | {"watermarks": {"event_time": 10.0}})
+    view = history(warm=0, operators=operators, plan=plan | {"watermarks": {"event_time": 10.0}})
     assert len(list(RULE.check(within(view)))) == found
 
 
 def test_a_disk_that_will_be_full_soon_is_found(history):
-    operators = [
+    files = [
         each | {"custom": {"rocksdbSstFileSize": 1e6 * n}, "memory_bytes": 0} for n, each in enumerate(growing(40))
     ]
-    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=operators), disk=300 * MIB))
-
+    [finding] = RULE.check(within(history(warm=0, operators=files), disk=300 * MIB))
     assert "the disk will be full in 10 min" in finding.summary
 
 
 def test_an_operator_that_forgets_no_longer_is_found(history):
-    marks = [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 14)]
-    [finding] = RULE.check(history(warm=0, seconds=[1] * 32, operators=in_rhythm(18, 14), watermark=marks))
+    stands = [1.79e9 + 2.0 * min(n, 18) for n in range(32)]
+    [finding] = RULE.check(history(warm=0, operators=in_rhythm(18, 14), watermark=stands))
 
     assert finding.summary == (
         "the state of stateStoreSave grew to 17,000 rows (at most 3,000 before): none was removed for 32 s "
@@ -64,82 +63,48 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
     )
 
 
+BOUNDED = [{"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)]
+
+
+def moves_on(count, until=99):
+    """A watermark that advances with the clock, for so many batches."""
+    return {"watermark": [1.79e9 + 2.0 * min(n, until) for n in range(count)]}
+
+
 @cases(
-    "case",
-    ("no state", {"warm": 0, "seconds": [1] * 40}),
-    ("too early to tell", {"warm": 0, "seconds": [1] * 12, "operators": growing(12, row=9000)}),
-    ("the heap lasts for hours", {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=50)}),
-    ("it forgets", {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, removed=3)}),
-    (
-        "the first windows fill after a deploy",
-        {
-            "warm": 0,
-            "seconds": [1] * 40,
-            "operators": growing(40, row=2000),
-            "watermark": [1.79e9 + 2 * n for n in range(40)],
-        },
-    ),
-    (
-        "a bounded set of keys",
-        {
-            "warm": 0,
-            "seconds": [1] * 40,
-            "operators": [
-                {"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)
-            ],
-        },
-    ),
-    (
-        "off the heap, with gigabytes of room",
-        {"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0})},
-    ),
-    (
-        "the watermark moves on: a longer window",
-        {
-            "warm": 0,
-            "seconds": [1] * 32,
-            "operators": in_rhythm(18, 14),
-            "watermark": [1.79e9 + 2.0 * n for n in range(32)],
-        },
-    ),
-    (
-        "a rhythm",
-        {
-            "warm": 0,
-            "seconds": [1] * 26,
-            "operators": in_rhythm(26, 0),
-            "watermark": [1.79e9 + 2.0 * n for n in range(26)],
-        },
-    ),
-    (
-        "a pause of a few batches",
-        {
-            "warm": 0,
-            "seconds": [1] * 24,
-            "operators": in_rhythm(18, 6),
-            "watermark": [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 6)],
-        },
-    ),
+    "operators, more",
+    ("too early to tell", growing(12, row=9000), {}),
+    ("the heap lasts for hours", growing(40, row=50), {}),
+    ("it forgets", growing(40, row=2000, removed=3), {}),
+    ("the first windows fill after a deploy", growing(40, row=2000), moves_on(40)),
+    ("a bounded set of keys", BOUNDED, {}),
+    ("off the heap, with gigabytes of room", growing(40, row=2000, custom={"rocksdbPutCount": 1.0}), {}),
+    ("the watermark moves on: a longer window", in_rhythm(18, 14), moves_on(32)),
+    ("a rhythm", in_rhythm(26, 0), moves_on(26)),
+    ("a pause of a few batches", in_rhythm(18, 6), moves_on(24, until=18)),
 )
-def test_others_are_not(history, case):
-    assert list(RULE.check(within(history(**case)))) == []
+def test_others_are_not(history, operators, more):
+    assert list(RULE.check(within(history(warm=0, operators=operators, **more)))) == []
 
 
-def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
-    small = {"rows": 10, "memory_bytes": 1_000}
-    rocks = {"rows": 10, "memory_bytes": 1_000, "custom": {"rocksdbSstFileSize": 5.0}}
+SMALL, LARGE = {"rows": 10, "memory_bytes": 1_000}, {"rows": 10, "memory_bytes": 20_000_000}
 
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=small)) == "the state takes 0% of the heap"
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=rocks)) == "the state is kept off the heap"
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=small, cores=None)) == "the state takes 1.0 kB"
-    large = {"rows": 10, "memory_bytes": 20_000_000}
-    assert RULE.ruled_out(history(seconds=[1] * 4, operators=large, cores=None)) is None
-    assert RULE.ruled_out(history(seconds=[1] * 4)) is None
+
+@cases(
+    "operator, cores, because",
+    ("small", SMALL, 64, "the state takes 0% of the heap"),
+    ("off the heap", SMALL | {"custom": {"rocksdbSstFileSize": 5.0}}, 64, "the state is kept off the heap"),
+    ("small, in a heap of unknown size", SMALL, None, "the state takes 1.0 kB"),
+    ("large, in a heap of unknown size", LARGE, None, None),
+    ("no state", None, 64, None),
+)
+def test_small_state_and_state_off_the_heap_make_no_collector_work(history, operator, cores, because):
+    assert RULE.ruled_out(history(seconds=[1] * 4, operators=operator, cores=cores)) == because
 
 
 def test_a_heap_of_unknown_size_is_not_filled(history):
     """An event log has the executors without their memory."""
-    view = within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000)), heap=300 * MIB)
+    view = within(history(warm=0, operators=growing(40, row=2000)), heap=300 * MIB)
     assert list(RULE.check(view)) == []
 
 
