@@ -75,6 +75,12 @@ def placed(stages: Stages, begun: float) -> tuple[StageSummary, ...]:
     )
 
 
+def late(history: MakeView, ran: Stages | None, seconds: float = 5.0, **more: Any) -> QueryView:
+    """Eight batches of so many seconds, in an interval of two and on two cores, of which each ran these stages."""
+    told = {"seconds": [seconds] * 8, "stages": ran, "phases": {"add_batch": seconds - 0.2}, "cores": 2}
+    return history(**told | more)
+
+
 def observed_by_name(view: QueryView, observed: Sequence[Mapping[str, Any]]) -> QueryView:
     """The view whose newest batches made these observations, by their names."""
     batches = view.history.batches

@@ -1,5 +1,5 @@
-"""Figures of findings that contradict each other: the checker finds what readers found, and the recordings have none, in
-their sentences, their evidence and the figures beside them."""
+"""Figures of findings that contradict each other: the checker finds those that readers found, the recordings have none,
+in their sentences, their evidence and the figures beside them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.scheduler_skew import CAUSE
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import late, stage
 from tests.tables import cases
 
 TWO = {"driver": 0, "1": 1, "2": 1}
@@ -14,12 +14,8 @@ def on(first: int, second: int, seconds: float = 1.0, slower: float = 1.0) -> li
     return [stage("join", records=[500] * len(each), seconds=each, wall=wall, executors=shares)]
 
 
-def late(history, ran, cores=TWO, **more):
-    return history(**{"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": cores} | more)
-
-
 def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history):
-    [finding] = check(CAUSE, late(history, on(4, 0), plan={"stateful": True}))
+    [finding] = check(CAUSE, late(history, on(4, 0), cores=TWO, plan={"stateful": True}))
 
     assert finding.summary == (
         "executor 1 runs 100% of the tasks with 50% of the cores, which costs 2.0 s of a batch of 5.0 s"
@@ -32,7 +28,7 @@ def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history)
 
 
 def test_a_query_without_state_need_not_wait_for_the_data(history):
-    [finding] = check(CAUSE, late(history, on(4, 0)))
+    [finding] = check(CAUSE, late(history, on(4, 0), cores=TWO))
     assert finding.remedies[1].action == "set spark.locality.wait to 0s"
 
 
@@ -47,4 +43,4 @@ def test_a_query_without_state_need_not_wait_for_the_data(history):
     ("it costs little", on(4, 0, 0.2), TWO),
 )
 def test_others_are_not(history, stages, cores):
-    assert list(check(CAUSE, late(history, stages, cores))) == []
+    assert list(check(CAUSE, late(history, stages, cores=cores))) == []

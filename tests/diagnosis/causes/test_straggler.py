@@ -2,16 +2,11 @@ from dataclasses import replace
 
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.straggler import CAUSE
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import late, stage
 from tests.tables import cases
 
 LONE = [stage("join", records=[500] * 4, seconds=[0.4, 0.4, 0.4, 4])]
 TWO = {"1": 2, "2": 2}
-
-
-def late(history, ran, **more):
-    told = {"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": 4}
-    return history(**told | more)
 
 
 def on(first: tuple[int, float], second: tuple[int, float], seconds: list[float]) -> list:
@@ -19,7 +14,7 @@ def on(first: tuple[int, float], second: tuple[int, float], seconds: list[float]
 
 
 def test_one_slow_task_is_told_with_what_the_others_wait(history):
-    [finding] = check(CAUSE, late(history, LONE))
+    [finding] = check(CAUSE, late(history, LONE, cores=4))
 
     assert finding.summary == (
         "one task of stage 0 takes 4.0 s, another 0.40 s for as many records: the others wait 3.6 s of a batch of 5.0 s"
@@ -55,12 +50,12 @@ def test_an_executor_is_named_when_it_is_always_the_same(history, stages):
     ("executors that are as fast", on((2, 7.6), (2, 8.4), [3.8, 3.8, 4.2, 4.2]), {"cores": TWO}),
 )
 def test_others_are_not(history, stages, more):
-    assert list(check(CAUSE, late(history, stages, **more))) == []
+    assert list(check(CAUSE, late(history, stages, **{"cores": 4} | more))) == []
 
 
 def test_once_is_not_a_straggler(history):
     even = [stage("join", records=[500] * 4, seconds=[4, 4, 4, 4.2])]
-    assert list(check(CAUSE, late(history, [], stages=[LONE] + [even] * 7))) == []
+    assert list(check(CAUSE, late(history, [LONE] + [even] * 7, cores=4))) == []
 
 
 @cases(
@@ -70,7 +65,7 @@ def test_once_is_not_a_straggler(history):
     ("not known", None, "", "see what the slow task does"),
 )
 def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, wrote, tail, step):
-    view = late(history, LONE)
+    view = late(history, LONE, cores=4)
     for place, tasks in enumerate(view.history.tasks):
         view.history.tasks[place] = replace(tasks, stages=(replace(tasks.stages[0], slowest_wrote=wrote),))
     [finding] = check(CAUSE, view)

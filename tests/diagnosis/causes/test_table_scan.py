@@ -2,12 +2,13 @@ import pytest
 
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.table_scan import CAUSE
-from ledgerops.diagnosis.rules import RULES
+from ledgerops.diagnosis.rules import BY_SLUG
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
 INPUT = stage(records=[50, 50], seconds=[0.2, 0.2])
 TABLE = stage(records=[500_000, 500_000], seconds=[3.5, 3.5], began=0.3, shuffle=False)
+SMALL_TABLE = stage(records=[900, 900], shuffle=False, seconds=[0.3, 0.3])
 SLOW = {"seconds": [4.0] * 8, "rows": 100, "phases": {"add_batch": 3.9}}
 
 
@@ -23,11 +24,8 @@ def test_a_table_that_each_batch_reads_is_told_with_its_rows(history):
 
 @pytest.mark.parametrize(("rows", "named"), [(100, "table-scan"), (1_000_000, "input-overload")])
 def test_it_is_the_table_or_more_input_than_the_query_can_process(history, rows, named):
-    view = history(**SLOW | {"seconds": [4.0] * 20, "rows": rows, "phases": {"add_batch": 3.9}}, stages=[TABLE])
-
-    assert [
-        rule.slug for rule in RULES if rule.slug in ("table-scan", "input-overload") and list(rule.check(view))
-    ] == [named]
+    view = history(**SLOW | {"seconds": [4.0] * 20, "rows": rows}, stages=[TABLE])
+    assert [slug for slug in ("table-scan", "input-overload") if list(BY_SLUG[slug].check(view))] == [named]
 
 
 @cases(
@@ -44,15 +42,7 @@ def test_where_to_look_depends_on_the_sink(history, plan, first):
     "case",
     ("the rows are the input's", {"stages": [TABLE], "rows": 1_000_000}),
     ("in time", {"stages": [INPUT, TABLE], "warm_seconds": 4.0, "interval": 10.0}),
-    (
-        "it takes little",
-        {
-            "stages": [
-                stage(records=[50, 50], seconds=[3.5, 3.5]),
-                stage(records=[900, 900], shuffle=False, seconds=[0.3, 0.3]),
-            ]
-        },
-    ),
+    ("it takes little", {"stages": [stage(records=[50, 50], seconds=[3.5, 3.5]), SMALL_TABLE]}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []
@@ -71,9 +61,8 @@ def read_and_broadcast(rows, seconds, driver):
 
 def test_a_table_that_grew_and_is_broadcast_is_told_with_the_time_of_the_driver(history):
     now, usual = read_and_broadcast(1_200_000, 2.0, 3.5), read_and_broadcast(2000, 0.1, 0.3)
-    view = history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8)
+    [finding] = check(CAUSE, history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8))
 
-    [finding] = check(CAUSE, view)
     assert finding.summary == (
         "4.0 s of a batch of 7.0 s are work on 1,200,000 rows (usually 2,000) that it reads beside the 600 of its "
         "sources; usually 0.20 s"

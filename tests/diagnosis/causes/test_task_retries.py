@@ -1,6 +1,6 @@
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.task_retries import CAUSE
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import late, stage
 from tests.tables import cases
 
 EXCEPTION = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -12,11 +12,6 @@ ConnectionResetError: connection reset by peer
 
 def failing(seconds=4.0, tasks=1, failure=EXCEPTION, ran=0.4):
     return [stage("foreach", seconds=[ran, ran], wall=4.5, failed=(tasks, seconds, failure))]
-
-
-def late(history, ran, **more):
-    told = {"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": 2}
-    return history(**told | more)
 
 
 def test_what_failed_attempts_take_is_told_with_the_exception_and_its_place(history):

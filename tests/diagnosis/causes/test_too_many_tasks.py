@@ -3,16 +3,12 @@ import pytest
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.too_many_tasks import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import late, stage
 from tests.tables import cases
 
 
 def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
     return [stage("save", records=[records] * count, seconds=[seconds] * count, wall=wall, shuffle=shuffle)]
-
-
-def late(history, ran, **more):
-    return history(**{"seconds": [5] * 8, "stages": ran, "phases": {"add_batch": 4.6}, "cores": 2} | more)
 
 
 def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
@@ -24,17 +20,15 @@ def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
 
 
 ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the query again"
+BUILT_AGAIN = (
+    "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it"
+)
 
 
 @cases(
     "shuffle, plan, first",
     ("a shuffle", True, {}, ANY_LATER_START),
-    (
-        "state",
-        True,
-        {"stateful": True},
-        "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
-    ),
+    ("state", True, {"stateful": True}, BUILT_AGAIN),
     ("state that no later start finds", True, {"stateful": True, "temporary_checkpoint": True}, ANY_LATER_START),
     ("the source", False, {}, "read the source in at most 6 partitions"),
 )

@@ -27,6 +27,10 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     assert finding.summary == f"{which} {told}"
 
 
+MORE_AND_MORE = {"seconds": [30 + 4 * n for n in range(7)], "backlog": [15_000 + 2_000 * n for n in range(7)]}
+READ_IN_THE_NEXT = MORE_AND_MORE | {"interval": 60.0, "rows": 30_000}
+
+
 @cases(
     "case",
     ("too few batches to tell", {"seconds": [2] * 3, "backlog": [1000, 9000, 20000]}),
@@ -40,15 +44,7 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     ("batches that settle above the interval", {"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}),
     ("idle", {"seconds": [1], "idle": True}),
     ("one batch over a long interval", {"seconds": [20, 70], "interval": 60.0}),
-    (
-        "more is left of each interval, and all of it is read in the next one",
-        {
-            "seconds": [30 + 4 * n for n in range(7)],
-            "backlog": [15_000 + 2_000 * n for n in range(7)],
-            "interval": 60.0,
-            "rows": 30_000,
-        },
-    ),
+    ("more is left of each interval, and all of it is read in the next one", READ_IN_THE_NEXT),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
@@ -84,6 +80,8 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, b
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
 
 
+SHORT = [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57]
+LONG = [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3]
 ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
@@ -98,14 +96,8 @@ ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interv
     ("four that settle at 20 s", back_to_back(8.0, 0.02, 4.0, batches=4)),
     ("too short to tell after three", back_to_back(1.0, 0.029, 0.2)),
     ("they get shorter", back_to_back(20.0, 0.02, 1.0)),
-    (
-        "short, and results are a second late",
-        {"seconds": [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57], **ONE_OF_TWICE_THE_ROWS},
-    ),
-    (
-        "long, but no longer than before",
-        {"seconds": [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3], **ONE_OF_TWICE_THE_ROWS},
-    ),
+    ("short, and results are a second late", ONE_OF_TWICE_THE_ROWS | {"seconds": SHORT}),
+    ("long, but no longer than before", ONE_OF_TWICE_THE_ROWS | {"seconds": LONG}),
 )
 def test_batches_that_settle_or_are_short_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

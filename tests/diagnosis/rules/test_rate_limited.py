@@ -7,6 +7,7 @@ from tests.diagnosis.landing import every, reads
 from tests.tables import cases
 
 CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
+FIVE = {"rate_limits": {"maxOffsetsPerTrigger": "5000"}}
 GROWS = [3000 + 1000 * n for n in range(12)]
 
 
@@ -23,19 +24,26 @@ def planned(planning):
 
 
 @pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "maxRowsPerTrigger"])
-def test_a_cap_that_holds_the_query_back_is_found(history, option):
-    [finding] = RULE.check(history(**held(plan={"rate_limits": {option: "1000"}})))
+def test_a_cap_that_holds_the_query_back_is_the_root_of_falling_behind(history, option):
+    [root] = Diagnoser()(history(**held(plan={"rate_limits": {option: "1000"}}))).root_causes
 
-    assert finding.summary == (
+    assert (root.rule, root.explains) == ("rate-limited", ("falling-behind",))
+    assert root.summary == (
         f"each of the last 5 batches read the 1,000 offsets that {option} allows, took 0.50 s of 2 s, and left 14,000 "
         "behind"
     )
-    assert finding.remedies[0].action == f"raise {option} to about 2,900 and start the query again"
-    assert finding.share == 0.5  # 2,000 come for each 1,000
+    assert root.remedies[0].action == f"raise {option} to about 2,900 and start the query again"
+    assert root.share == 0.5  # 2,000 come for each 1,000
 
 
-def test_a_single_longer_batch_does_not_hide_it(history):
-    assert list(RULE.check(history(**held(seconds=[0.5] * 10 + [1.6, 0.5]))))
+@cases(
+    "case",
+    ("beside a single longer batch", held(seconds=[0.5] * 10 + [1.6, 0.5])),
+    ("with a large backlog that would take hours", held(backlog=[9_000_000 - 10 * n for n in range(12)])),
+    ("with little room, where the time does not go into rows", planned(1.2)),
+)
+def test_it_is_found(history, case):
+    assert [each.component.detail for each in RULE.check(history(**case))] == ["maxOffsetsPerTrigger"]
 
 
 FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
@@ -50,36 +58,14 @@ FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
 def test_a_small_cap_on_batches_that_run_back_to_back_is_the_first_cause_with_a_number(history, add_batch, stages):
     """Five rows in each batch of a second, because `maxOffsetsPerTrigger` allows no more, while fifty arrive."""
     view = history(
-        warm=0,
-        interval=0.0,
-        seconds=[1.0] * 60,
-        rows=5,
-        backlog=[45 * n for n in range(1, 61)],
-        plan={"rate_limits": {"maxOffsetsPerTrigger": "5"}},
-        phases=FIXED | {"add_batch": add_batch},
-        stages=stages and [stages] * 60,
-        cores=2,
-    )
+        warm=0, interval=0.0, seconds=[1.0] * 60, rows=5, backlog=[45 * n for n in range(1, 61)], cores=2,
+        plan={"rate_limits": {"maxOffsetsPerTrigger": "5"}}, phases=FIXED | {"add_batch": add_batch}, stages=stages,
+    )  # fmt: skip
     roots = Diagnoser()(view).root_causes
 
     assert roots[0].rule == "rate-limited"
     assert roots[0].remedies[0].action.startswith("raise maxOffsetsPerTrigger to about ")
     assert not {"input-overload", "cpu-saturated"} & {root.rule for root in roots}
-
-
-def test_it_is_the_root_of_falling_behind(history):
-    verdict = Diagnoser()(history(**held()))
-    [root] = verdict.root_causes
-    assert (root.rule, root.explains) == ("rate-limited", ("falling-behind",))
-
-
-def test_a_large_backlog_that_would_take_hours_is_found(history):
-    lefts = [9_000_000 - 10 * n for n in range(12)]
-    assert [each.component.detail for each in RULE.check(history(**held(backlog=lefts)))] == ["maxOffsetsPerTrigger"]
-
-
-def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
-    assert list(RULE.check(history(**planned(1.2))))
 
 
 @cases(
@@ -109,14 +95,7 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
     ("room, but not always", held(seconds=[0.5, 1.9, 1.9] * 4)),
     ("little room, and rows are what takes the time", planned(0.2)),
     ("back to back", held(interval=None, plan=CAPPED | {"trigger_interval": 0.0})),
-    (
-        "a first backlog that is worked off",
-        held(
-            rows=5000,
-            backlog=[80_000 - 4000 * n for n in range(12)],
-            plan={"rate_limits": {"maxOffsetsPerTrigger": "5000"}},
-        ),
-    ),
+    ("a backlog is worked off", held(rows=5000, backlog=[80_000 - 4000 * n for n in range(12)], plan=FIVE)),
     ("just started", {"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}),
     ("idle", held(idle=True, backlog=[0] * 12)),
 )
