@@ -12,28 +12,26 @@ TURNS = {"interval": 4.0, "seconds": [8.2, 12.2, 4.1, 13.6, 6.6], "warm_seconds"
 FAR_TURNS = {"interval": 4.0, "seconds": [44.0, 11.0, 9.0, 24.0], "warm_seconds": 2.0}
 
 
-def growing(count, factor, first=4.0):
-    return [first * factor**n for n in range(count)]
+GROWS = [4.0 * 1.2**n for n in range(9)]
+OUTGROWN = {"warm": 0, "interval": 0.0, "seconds": GROWS, "rows": [int(1000 * each) for each in GROWS]}
+LONGER = {"warm": 0, "interval": 10.0, "seconds": [14.0, 20.0, 26.0, 32.0], "rows": [1, 2142, 3060, 3825]}
+
+
+def kind(view):
+    """What suffers; None where nothing does."""
+    found = harm(view)
+    return found and found.kind
 
 
 @cases(
-    "case, kind",
+    "case, expected",
     ("1.34 times the interval from birth", {"warm": 0, "seconds": [2.68] * 16}, "overrun"),
     ("1.1 times the interval from birth", {"warm": 0, "seconds": [2.2] * 16}, "overrun"),
     ("long and short batches take turns", {"seconds": [7.9, 0.3] * 4}, "overrun"),
     ("the same, and the newest is a long one", {"seconds": [7.9, 0.3] * 4 + [7.9]}, "overrun"),
     ("nine times the interval from birth", {"warm": 0, "seconds": [18.0] * 5}, "overrun"),
-    ("longer and longer, the last without end", {"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "behind"),
-    (
-        "each batch takes longer than its rows took to come",
-        {
-            "warm": 0,
-            "interval": 0.0,
-            "seconds": growing(9, 1.2),
-            "rows": [int(1000 * each) for each in growing(9, 1.2)],
-        },
-        "behind",
-    ),
+    ("longer, the last without end", {"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "behind"),
+    ("each batch takes longer than its rows took to come", OUTGROWN, "behind"),
     ("rows are left", {"warm": 0, "seconds": [1.9] * 12, "backlog": [2000 * n for n in range(12)]}, "behind"),
     ("the next has only begun", {"warm": 0, "seconds": [2.0, 26.0], "running": 3.0}, "overrun"),
     ("one of four is far over", {"seconds": [7.9, 0.3, 0.3, 0.3] * 5}, "overrun"),
@@ -42,16 +40,14 @@ def growing(count, factor, first=4.0):
     ("in turns, up to ten times the interval", FAR_TURNS, "overrun"),
     ("two long ones at the start", {"warm": 0, "seconds": [3.0, 13.0, 12.0]}, "overrun"),
     ("three at twice the interval", {"seconds": [4.0] * 3}, "overrun"),
-    (
-        "three batches after the first, each longer",
-        {"warm": 0, "interval": 10.0, "seconds": [14.0, 20.0, 26.0, 32.0], "rows": [1, 2142, 3060, 3825]},
-        "behind",
-    ),
+    ("three batches after the first, each longer", LONGER, "behind"),
 )
-def test_harm_needs_no_past(history, case, kind):
-    found = harm(history(**case))
-    assert found is not None
-    assert found.kind == kind
+def test_harm_needs_no_past(history, case, expected):
+    assert kind(history(**case)) == expected
+
+
+SETTLING = [0.5, 1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0]
+SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(1000 * each) for each in SETTLING[:-1]]}
 
 
 @cases(
@@ -69,15 +65,7 @@ def test_harm_needs_no_past(history, case, kind):
     ("a burst that is over", {"seconds": [1.0] * 8 + [5.0, 4.0, 3.0, 1.0, 1.0]}),
     ("catching up after a restart", {"warm": 0, "seconds": [60.0, 30.0, 9.0], "interval": 2.0}),
     ("back to back, heavy but stable", {"warm": 0, "interval": 0.0, "seconds": [3.0] * 16}),
-    (
-        "batches that settle at half the capacity",
-        {
-            "warm": 0,
-            "interval": 0.0,
-            "seconds": [1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0],
-            "rows": [500, 1000, 1500, 1750, 1870, 1940, 1970, 1990, 2000],
-        },
-    ),
+    ("batches that settle at half the capacity", SETTLES),
     ("idle", {"seconds": [3.0] * 6, "idle": True}),
 )
 def test_what_is_only_busy_is_not_harmed(history, case):
@@ -97,22 +85,14 @@ SLOWED = {"interval": 0.0, "warm": 80, "warm_seconds": 0.25, "warm_rows": 10, "s
 AS_MANY_A_SECOND, MORE_A_SECOND = [25, 60, 144], [60, 144, 344]
 
 
-def test_rows_that_take_longer_than_they_used_to_are_harm_sooner_than_a_burst(history):
-    found = harm(history(**SLOWED, rows=AS_MANY_A_SECOND, running=9.0))
-
-    assert found is not None
-    assert found.kind == "behind"
-    assert harm(history(**SLOWED, rows=MORE_A_SECOND, running=9.0)) is None
-
-
-def test_rows_that_take_longer_for_some_seconds_are_no_harm(history):
-    assert harm(history(**SLOWED, rows=AS_MANY_A_SECOND, running=2.0)) is None
-
-
-def test_batches_that_never_pause_and_take_long_are_examined(history):
-    assert examined(history(warm=0, interval=0.0, seconds=[3.0] * 16))
-    assert not examined(history(warm=0, interval=0.0, seconds=[0.4] * 60))
-    assert not examined(history(seconds=[1.0] * 16))
+@cases(
+    "rows, running, expected",
+    ("for long", AS_MANY_A_SECOND, 9.0, "behind"),
+    ("for some seconds", AS_MANY_A_SECOND, 2.0, None),
+    ("a burst", MORE_A_SECOND, 9.0, None),
+)
+def test_rows_that_take_longer_than_they_used_to_are_harm_sooner_than_a_burst(history, rows, running, expected):
+    assert kind(history(**SLOWED, rows=rows, running=running)) == expected
 
 
 def test_without_harm_nothing_is_a_warning(history):
@@ -121,63 +101,33 @@ def test_without_harm_nothing_is_a_warning(history):
     assert verdict.status == "healthy"
 
 
+ENDS = {"trigger": "available_now"}
 FEW_AND_LONG = {"warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
-@pytest.mark.parametrize("stopped", [False, True], ids=["while it runs", "when it was stopped in mid-batch"])
-def test_two_batches_of_a_run_without_a_past_are_enough_when_they_last_so_long(history, stopped):
-    found = harm(history(**FEW_AND_LONG, seconds=[5.0, 20.0], rows=[1, 1500], running=30.0, stopped=stopped))
-    assert found is not None
-    assert found.kind == "behind"
-
-
-def test_a_first_batch_of_a_minute_and_a_second_that_is_as_long_make_results_late(history):
-    found = harm(history(**FEW_AND_LONG, seconds=[80.0], rows=[900], running=70.0))
-    assert found is not None
-    assert found.kind == "late"
-
-
 @cases(
-    "case",
-    ("the second may be shorter", {"seconds": [80.0], "rows": [900], "running": 62.0}),
-    ("the first had no rows", {"seconds": [80.0], "rows": [0], "running": 70.0}),
-    ("together within the objective of a minute", {"seconds": [25.0], "rows": [900], "running": 28.0}),
-    ("it ends by itself", {"seconds": [80.0], "rows": [900], "running": 70.0, "plan": {"trigger": "available_now"}}),
+    "case, expected",
+    ("two that last so long", {"seconds": [5.0, 20.0], "rows": [1, 1500], "running": 30.0}, "behind"),
+    ("and stopped", {"seconds": [5.0, 20.0], "rows": [1, 1500], "running": 30.0, "stopped": True}, "behind"),
+    ("a minute, and a second one as long", {"seconds": [80.0], "rows": [900], "running": 70.0}, "late"),
+    ("the third has just begun", {"seconds": [31.0, 38.0], "rows": [900, 1800], "running": 3.0}, "late"),
+    ("the second may be shorter", {"seconds": [80.0], "rows": [900], "running": 62.0}, None),
+    ("the first had no rows", {"seconds": [80.0], "rows": [0], "running": 70.0}, None),
+    ("together within the objective of a minute", {"seconds": [25.0], "rows": [900], "running": 28.0}, None),
+    ("it ends by itself", {"seconds": [80.0], "rows": [900], "running": 70.0, "plan": ENDS}, None),
+    ("quick after a slow start", {"seconds": [5.0, 4.0], "rows": [1, 1500], "running": 4.0}, None),
+    ("still warming up", {"seconds": [5.0, 8.0], "rows": [1, 1500], "running": 8.0}, None),
+    ("a backlog that is gone", {"seconds": [60.0, 9.0], "rows": [90_000, 1500], "running": 3.0}, None),
+    ("only one batch so far", {"seconds": [5.0], "rows": [1], "running": 60.0}, None),
 )
-def test_a_long_first_batch_alone_does_not(history, case):
-    assert harm(history(**FEW_AND_LONG | case)) is None
+def test_few_batches_of_a_run_without_a_past_are_enough_when_they_last_so_long(history, case, expected):
+    assert kind(history(**FEW_AND_LONG | case)) == expected
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(29.0, False), (33.0, True)])
 def test_the_oldest_row_of_a_batch_came_when_the_one_before_it_began(history, seconds, late):
     """Results of batches that run back to back are as old as two of them."""
-    found = harm(history(warm=0, interval=0.0, seconds=[seconds] * 6, rows=900))
-    assert (found is not None and found.kind == "late") is late
-
-
-def test_two_long_batches_stay_proof_while_the_third_has_just_begun(history):
-    found = harm(history(**FEW_AND_LONG, seconds=[31.0, 38.0], rows=[900, 1800], running=3.0))
-    assert found is not None
-    assert found.kind == "late"
-
-
-def test_a_first_batch_of_half_a_minute_is_examined_until_a_quick_one_follows(history):
-    case = FEW_AND_LONG | {"rows": 900}
-
-    assert examined(history(**case, seconds=[25.0]))
-    assert not examined(history(**case, seconds=[15.0]))
-    assert not examined(history(**case, seconds=[25.0, 3.0]))
-
-
-@cases(
-    "case",
-    ("quick after a slow start", {"seconds": [5.0, 4.0], "rows": [1, 1500], "running": 4.0}),
-    ("still warming up", {"seconds": [5.0, 8.0], "rows": [1, 1500], "running": 8.0}),
-    ("a backlog that is gone", {"seconds": [60.0, 9.0], "rows": [90_000, 1500], "running": 3.0}),
-    ("only one batch so far", {"seconds": [5.0], "rows": [1], "running": 60.0}),
-)
-def test_few_batches_are_no_harm_otherwise(history, case):
-    assert harm(history(**FEW_AND_LONG, **case)) is None
+    assert (kind(history(warm=0, interval=0.0, seconds=[seconds] * 6, rows=900)) == "late") is late
 
 
 UNKNOWN = {"plan": {"trigger": None, "trigger_interval": None}}  # as of an event log
@@ -190,6 +140,12 @@ UNKNOWN = {"plan": {"trigger": None, "trigger_interval": None}}  # as of an even
     ("back to back, the interval is not known", {"interval": 0.0} | UNKNOWN, True),
     ("with pauses, the interval is not known", {"interval": 15.0} | UNKNOWN, False),
     ("one long batch within a longer interval", {"interval": 60.0, "seconds": [25.0]}, False),
+    ("many back to back, and long", {"interval": 0.0, "seconds": [3.0] * 16}, True),
+    ("many back to back, and short", {"interval": 0.0, "seconds": [0.4] * 60}, False),
+    ("in time, after a past", {"warm": 6, "seconds": [1.0] * 16}, False),
+    ("a first batch of half a minute", FEW_AND_LONG | {"seconds": [25.0]}, True),
+    ("a first batch that is shorter", FEW_AND_LONG | {"seconds": [15.0]}, False),
+    ("a quick one follows", FEW_AND_LONG | {"seconds": [25.0, 3.0]}, False),
 )
-def test_of_a_run_that_has_begun_batches_with_pauses_are_not_examined(history, case, worth):
+def test_batches_that_never_pause_and_take_long_are_examined(history, case, worth):
     assert examined(history(**{"warm": 0, "seconds": [12.0, 7.0, 7.0]} | case)) is worth

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from ledgerops.diagnosis import report
@@ -34,10 +35,12 @@ WELL = Verdict(
 )
 
 
-def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
-    document = report.document([WELL, SICK], NOW, "a recording")
+BOTH = report.document([WELL, SICK], NOW, "a recording")
 
-    assert report.text(document) == (
+
+def test_a_cause_is_told_in_short_lines_and_a_healthy_query_in_one():
+
+    assert report.text(BOTH) == (
         "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2 min\n"
         "  critical key-skew  daily_counts, the shuffle by customer_id\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
@@ -113,30 +116,25 @@ def test_what_began_on_another_day_has_its_date():
 
 
 def test_colour_is_only_paint():
-    document = report.document([WELL, SICK], NOW, "a recording")
-    painted = report.text(document, colour=True)
-
+    painted = report.text(BOTH, colour=True)
     assert "\x1b[1;31m" in painted
-    import re
 
     bare = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", painted).splitlines()) + "\n"
-    assert bare == report.text(document)
+    assert bare == report.text(BOTH)
 
 
 def test_lines_are_broken_between_words_at_the_width_of_a_terminal():
-    document = report.document([WELL, SICK], NOW, "a recording")
-    whole = report.text(document)
-    broken = report.text(document, columns=80)
+    whole = report.text(BOTH)
+    broken = report.text(BOTH, columns=80)
 
     assert max(map(len, broken.splitlines())) <= 80 < max(map(len, whole.splitlines()))
     assert broken.split() == whole.split()
-    wrapped = report.text(document, columns=80, verbose=True)
+    wrapped = report.text(BOTH, columns=80, verbose=True)
     assert "largest_task_records\n" + " " * 15 + "48k rows" in wrapped
 
 
 def test_lines_that_fit_stay_as_they_are():
-    document = report.document([WELL, SICK], NOW, "a recording")
-    assert report.text(document, columns=200) == report.text(document)
+    assert report.text(BOTH, columns=200) == report.text(BOTH)
 
 
 def test_a_word_that_is_wider_than_the_terminal_stays_whole():
