@@ -7,6 +7,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
 KILLED = "Container killed by YARN, exit code 137"
+RAISE = "raise spark.executor.memoryOverhead at the next start"
 
 
 def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
@@ -18,27 +19,27 @@ def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
     return QueryView(view.history, view.now, hosts, view.others)
 
 
-def test_an_executor_that_died_is_found_with_its_reason(history):
-    [finding] = RULE.check(lost(history(seconds=[5] * 6)))
-    assert finding.summary == "1 executor was lost in the last 5 min (3): Container killed by YARN, exit code 137"
-    assert finding.remedies[0].action == "raise spark.executor.memoryOverhead at the next start"
+NO_ANSWER = {"reason": "timed out", "names": ("1", "2")}
+ON_ANOTHER = {"reason": "worker lost: 10.0.0.12:34567", "host": "10.0.0.12"}
+ONE, CHECK = "1 executor was lost in the last 5 min", "check the machine of the executor"
 
 
-def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history):
-    [finding] = RULE.check(lost(history(seconds=[5] * 6), "heartbeat timed out", names=("1", "2")))
-    assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
-    assert finding.remedies[0].action.startswith("check the machine of the executor")
+@cases(
+    "how, said, step",
+    ("with its reason", {}, f"{ONE} (3): {KILLED}", RAISE),
+    ("several, without memory", NO_ANSWER, "2 executors were lost in the last 5 min (1, 2): timed out", CHECK),
+    ("on a machine", ON_ANOTHER, f"{ONE} (3 on 10.0.0.12): worker lost: 10.0.0.12:34567", f"{CHECK}, 10.0.0.12"),
+)
+def test_an_executor_that_died_is_found(history, how, said, step):
+    [finding] = RULE.check(lost(history(seconds=[5] * 6), **how))
+    assert finding.summary == said
+    assert finding.remedies[0].action.startswith(step)
 
 
 def test_the_machine_to_check_is_named(history):
-    reason = "worker lost: 10.0.0.12:34567"
-    [finding] = RULE.check(lost(history(seconds=[5] * 6), reason, host="10.0.0.12"))
-
-    assert finding.summary == f"1 executor was lost in the last 5 min (3 on 10.0.0.12): {reason}"
-    assert finding.component.detail == f"3 on 10.0.0.12: {reason}"
-    assert (
-        finding.remedies[0].action == "check the machine of the executor, 10.0.0.12, on the page of the cluster manager"
-    )
+    [finding] = RULE.check(lost(history(seconds=[5] * 6), **ON_ANOTHER))
+    assert finding.component.detail == "3 on 10.0.0.12: worker lost: 10.0.0.12:34567"
+    assert finding.remedies[0].action == f"{CHECK}, 10.0.0.12, on the page of the cluster manager"
 
 
 @cases("seconds, severity", ("batches are late", 5.0, "warning"), ("nothing suffers", 1.0, "info"))

@@ -28,39 +28,26 @@ def test_rows_that_do_not_come_out_are_found_at_once(history):
     ]  # fmt: skip
 
 
+LOWER = "the amount that left the query is 0.01 lower than the amount that entered it"
+FEWER = "1 row entered the query and did not leave it"
+MORE = "1 row with a total of 1.00 left the query without entering it"
+BEYOND_FLOATS = {"amount_in": "90071992547409930000.01", "amount_out": "90071992547409930000.00"}
+LATE_ENTRANCE = {"ledgerops_book_in_late": {"rows": 300, "amount": "0"}}
+LESS_FOR_MORE = book(rows_out=999, amount_out="5010.00")
+
+
 @cases(
-    "case, summary",
-    (
-        "a cent",
-        book(amount_out="4999.99"),
-        "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
-    ),
-    (
-        "a row too many",
-        book(rows_out=1001, amount_out="5001.00"),
-        "1 row with a total of 1.00 left the query without entering it, in the latest batch",
-    ),
-    ("a row without money", book(rows_out=999), "1 row entered the query and did not leave it, in the latest batch"),
-    (
-        "fewer rows, more money",
-        book(rows_out=999, amount_out="5010.00"),
-        "1 row entered the query and did not leave it, and the amount that left is higher by 10.00, in "
-        "the latest batch",
-    ),
-    (
-        "a cent of a sum that no float holds",
-        book(amount_in="90071992547409930000.01", amount_out="90071992547409930000.00"),
-        "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
-    ),
-    (
-        "two entrances",
-        {**book(rows_in=600), "ledgerops_book_in_late": {"rows": 300, "amount": "0"}},
-        "100 rows left the query without entering it, in the latest batch",
-    ),
+    "case, said",
+    ("a cent", book(amount_out="4999.99"), LOWER),
+    ("a row too many", book(rows_out=1001, amount_out="5001.00"), MORE),
+    ("a row without money", book(rows_out=999), FEWER),
+    ("fewer rows, more money", LESS_FOR_MORE, f"{FEWER}, and the amount that left is higher by 10.00"),
+    ("a cent of a sum that no float holds", book(**BEYOND_FLOATS), LOWER),
+    ("two entrances", book(rows_in=600) | LATE_ENTRANCE, "100 rows left the query without entering it"),
 )
-def test_what_is_wrong_is_said(history, case, summary):
+def test_what_is_wrong_is_said(history, case, said):
     [finding] = RULE.check(after(history, case))
-    assert finding.summary == summary
+    assert finding.summary == f"{said}, in the latest batch"
 
 
 @cases(

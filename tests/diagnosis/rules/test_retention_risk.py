@@ -24,28 +24,14 @@ def test_a_query_that_comes_near_the_end_of_the_retention_is_found(history):
     assert finding.remedies[0].action == "raise retention.ms of transactions now, and retention.bytes if it is set"
 
 
-def test_what_stands_still_loses_a_second_each_second(history):
-    view = asked(history(running=600), [9000], [0], keeps=1000.0)
-    [finding] = RULE.check(view)
+@pytest.mark.parametrize("lefts", [[100, 102], [102, 100]])
+def test_of_partitions_that_are_as_near_the_end_the_first_is_named_so_that_they_do_not_take_turns(history, lefts):
+    backlog = [[left * n for left in lefts] for n in range(100)]
+    view = history(**behind(read=[[400, 400]] * 100, backlog=backlog, warm_seconds=1.0))
+    heads = [42_000 + 3_000 + left * 100 for left in lefts]
+    [finding] = RULE.check(asked(view, heads, [0, 0], keeps=48.0, later=2.0))
 
-    assert finding.evidence[0].value == pytest.approx(400, abs=5)
-    assert finding.evidence[2].value == 1.0
-
-
-def test_the_last_fifth_of_a_long_retention_is_told_long_before_its_end(history):
-    [finding] = RULE.check(asked(history(running=85_000), [9000], [0], keeps=100_000.0))
-    assert finding.evidence[0].value == pytest.approx(15_000, rel=0.01)
-
-
-def test_of_partitions_that_are_as_near_the_end_the_first_is_named_so_that_they_do_not_take_turns(history):
-    for lefts in ([100, 102], [102, 100]):
-        case = behind(
-            read=[[400, 400]] * 100, backlog=[[left * n for left in lefts] for n in range(100)], warm_seconds=1.0
-        )
-        heads = [42_000 + 3_000 + left * 100 for left in lefts]
-        [finding] = RULE.check(asked(history(**case), heads, [0, 0], keeps=48.0, later=2.0))
-
-        assert finding.summary.startswith("the oldest unread row of partition 0 of transactions (and 1 more)")
+    assert finding.summary.startswith("the oldest unread row of partition 0 of transactions (and 1 more)")
 
 
 def test_retention_by_size_shows_in_what_is_deleted(history):
@@ -58,12 +44,25 @@ def test_retention_by_size_shows_in_what_is_deleted(history):
     assert finding.evidence[0].value == pytest.approx(5500 / 100, rel=0.1)
 
 
+@cases(
+    "running, keeps, left",
+    ("in the last minutes", 600, 1000.0, 400),
+    ("in the last fifth of a long retention, long before its end", 85_000, 100_000.0, 15_000),
+)
+def test_what_stands_still_loses_a_second_each_second(history, running, keeps, left):
+    [finding] = RULE.check(asked(history(running=running), [9000], [0], keeps=keeps))
+    assert (finding.evidence[0].value, finding.evidence[2].value) == (pytest.approx(left, rel=0.01), 1.0)
+
+
 def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(history):
     verdict = Diagnoser()(asked(history(running=600), [9000], [0], keeps=700.0))
     assert {root.rule for root in verdict.root_causes} == {"query-stuck", "retention-risk"}
 
 
 WEEK = 7 * 86400.0
+FALLS = [200_000 - 2000 * n for n in range(60)]
+WORKED_OFF = {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": FALLS}
+SAW_TOOTH = {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6}
 
 
 @cases(
@@ -74,16 +73,8 @@ WEEK = 7 * 86400.0
     ("idle, all is read", {"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}),
     ("no batch yet", {"warm": 0}, {"keeps": 60.0}),
     ("a restart: no past", {"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}),
-    (
-        "a first backlog that is worked off",
-        {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": [200_000 - 2000 * n for n in range(60)]},
-        {"keeps": 130.0, "latest": [262_000]},
-    ),
-    (
-        "the saw-tooth of a long trigger",
-        {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6},
-        {"keeps": 90.0, "latest": [200_000], "later": 50.0},
-    ),
+    ("a first backlog that is worked off", WORKED_OFF, {"keeps": 130.0, "latest": [262_000]}),
+    ("the saw-tooth of a long trigger", SAW_TOOTH, {"keeps": 90.0, "latest": [200_000], "later": 50.0}),
     ("lost already: that is another rule", behind(), {"keeps": 20.0, "earliest": [100_000]}),
 )
 def test_others_are_not(history, case, said):

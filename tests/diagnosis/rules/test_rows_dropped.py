@@ -1,17 +1,35 @@
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rows_dropped import RULE
 from tests.tables import cases
+
+JOIN, APPLY = "symmetricHashJoin", "applyInPandasWithState-2"
 
 
 def drops(count: int, name: str = "dedupe") -> dict:
     return {"name": name, "dropped_rows": count}
 
 
-def test_dropped_rows_are_found(history):
-    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(0)] + [drops(200)] * 4))
-    assert finding.summary == "800 rows (7.3% of those read) were dropped by dedupe in the last minute"
+@cases(
+    "case, said",
+    (
+        "most batches",
+        {"operators": [drops(0)] + [drops(200)] * 4},
+        "800 rows (7.3% of those read) were dropped by dedupe",
+    ),
+    ("a join", {"operators": [drops(200, JOIN)] * 5}, f"1,000 rows (9.1% of those read) were dropped by {JOIN}"),
+    ("a function", {"operators": [drops(200, APPLY)] * 5}, f"1,000 rows (9.1% of those read) were dropped by {APPLY}"),
+)
+def test_dropped_rows_are_found_with_their_share(history, case, said):
+    [finding] = RULE.check(history(**case))
+    assert finding.summary == f"{said} in the last minute"
+
+
+def test_all_that_was_dropped_since_it_began_is_told_and_late_rows_explain_it(history):
+    view = history(operators=[drops(10)] * 50)
+    [finding], [root] = RULE.check(view), Diagnoser()(history(operators=[drops(200)] * 5)).root_causes
+
+    assert finding.evidence[2].value == 500
+    assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
 
 
 def test_an_aggregation_says_at_least(history):
@@ -24,40 +42,24 @@ def test_an_aggregation_says_at_least(history):
     assert [each.name for each in finding.evidence] == ["rows_dropped_last_minute", "rows_dropped_since_began"]
 
 
-@pytest.mark.parametrize("name", ["dedupe", "symmetricHashJoin", "applyInPandasWithState-2"])
-def test_an_operator_that_sees_every_row_tells_the_share(history, name):
-    [finding] = RULE.check(history(seconds=[1] * 5, operators=drops(200, name)))
-    assert finding.summary == f"1,000 rows (9.1% of those read) were dropped by {name} in the last minute"
-
-
-def test_all_that_was_dropped_since_it_began_is_told(history):
-    [finding] = RULE.check(history(seconds=[1] * 50, operators=drops(10)))
-    assert finding.evidence[2].value == 500
+@cases(
+    "operators, more",
+    ("sixty rows", [drops(60)] + [drops(0)] * 4, {}),
+    ("1 in 600", [drops(60)] + [drops(0)] * 4, {"rows": 6000}),
+    ("fourteen seconds ago", [drops(500)] + [drops(0)] * 7, {}),
+    ("three intervals ago", [drops(500)] + [drops(0)] * 3, {"interval": 10.0}),
+)
+def test_few_rows_or_an_earlier_batch_are_enough(history, operators, more):
+    assert len(list(RULE.check(history(operators=operators, **more)))) == 1
 
 
 @cases(
-    "case",
-    ("sixty rows", {"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4}),
-    ("1 in 600", {"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4, "rows": 6000}),
-    ("fourteen seconds ago", {"seconds": [1] * 8, "operators": [drops(500)] + [drops(0)] * 7}),
-    ("three intervals ago", {"seconds": [1] * 4, "operators": [drops(500)] + [drops(0)] * 3, "interval": 10.0}),
+    "operators, more",
+    ("late, but inside the delay", [drops(0)] * 5, {}),
+    ("a few stragglers", [drops(9)] * 5, {"rows": 100}),
+    ("a tiny share", [drops(20)] * 5, {"rows": 100_000}),
+    ("it is over", [drops(500)] + [drops(0)] * 11, {}),
+    ("1 in 1,400", [drops(60)] + [drops(0)] * 4, {"rows": 20_000}),
 )
-def test_few_rows_or_an_earlier_batch_are_enough(history, case):
-    assert len(list(RULE.check(history(**case)))) == 1
-
-
-def test_it_is_a_symptom_of_late_rows(history):
-    [root] = Diagnoser()(history(seconds=[1] * 5, operators=drops(200))).root_causes
-    assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
-
-
-@cases(
-    "case",
-    ("late, but inside the delay", {"seconds": [1] * 5, "operators": drops(0)}),
-    ("a few stragglers", {"seconds": [1] * 5, "operators": drops(9), "rows": 100}),
-    ("a tiny share", {"seconds": [1] * 5, "operators": drops(20), "rows": 100_000}),
-    ("it is over", {"seconds": [1] * 12, "operators": [drops(500)] + [drops(0)] * 11}),
-    ("1 in 1,400", {"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4, "rows": 20_000}),
-)
-def test_others_are_not(history, case):
-    assert list(RULE.check(history(**case))) == []
+def test_others_are_not(history, operators, more):
+    assert list(RULE.check(history(operators=operators, **more))) == []
