@@ -278,7 +278,6 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
     each = 4.0 / len(stages)
     ran = [stage(each * n, each * (n + 1), 2 * each, **{"cpu_seconds": each} | told) for n, told in enumerate(stages)]
     whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=tuple(sources))
-
     assert parts(tasks(*ran), UNKNOWN, whole).get("table_scan", 0.0) == pytest.approx(scanned)
 
 
@@ -326,7 +325,6 @@ def test_times_of_operators_are_task_seconds_and_take_at_most_what_is_left(told,
 def test_the_stage_that_is_most_uneven_is_told():
     much, little = uneven([100] * 3 + [1700], LONE), uneven([100] * 3 + [900], [0.4, 0.4, 0.4, 1.0])
     found = split(batch(duration=9.0, phases={"add_batch": 9.0}), tasks(little, much), FOUR)
-
     assert found.worst("uneven_keys") is found.stages[1].stage
     assert found.worst("uneven_task") is None
 

@@ -31,7 +31,6 @@ def test_a_query_that_hangs_is_named(history, site, batch, interval):
     silent = query_stuck.spare_seconds(site) + 3 * (batch + interval)
     running = silent - interval + waited(site, query_stuck.ALERT)  # it began a trigger after the last sign
     view = history(running=running, seconds=[batch] * 12, interval=interval)
-
     assert list(BY_SLUG["query-stuck"].check(view))
 
 
@@ -40,5 +39,4 @@ def test_a_broker_that_is_away_is_named(history, site):
     assert source_unreachable.JUDGED_SECONDS == TICK_SECONDS
     after = waited(site, source_unreachable.ALERT)
     view = asked(history(quiet_for=after + 1), error="timed out", silent_for=after)
-
     assert list(BY_SLUG["source-unreachable"].check(view))

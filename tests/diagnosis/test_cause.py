@@ -23,8 +23,8 @@ CAUSE = Cause(
 )
 QUICK = {"add_batch": 0.8, "wal_commit": 0.05, "commit_offsets": 0.05}
 SLOW = {"add_batch": 0.9, "wal_commit": 1.5, "commit_offsets": 1.5}
-
-
+WAS = {"add_batch": 0.1, "wal_commit": 0.8, "commit_offsets": 0.1}
+BRIEF, AS_EVER = {"add_batch": 0.1, "wal_commit": 0.4}, {"wal_commit": 0.8, "commit_offsets": 0.2}
 TASKS = [stage(seconds=[0.4, 0.4], began=0.3)]
 
 
@@ -53,7 +53,6 @@ def test_what_grew_is_told_against_the_usual(history):
 
 def test_what_was_there_from_birth_counts_whole(history):
     [finding] = check(CAUSE, born(history))
-
     assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk"
     assert finding.saving_seconds == pytest.approx(3.0)
     assert finding.evidence[-1].expected == "all parts together"
@@ -61,7 +60,6 @@ def test_what_was_there_from_birth_counts_whole(history):
 
 def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
     [finding] = check(CAUSE, grown(history))
-
     assert finding.batches == tuple(range(17, 22))
     assert finding.usual_batches == tuple(range(9, 14))
     assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
@@ -75,21 +73,12 @@ def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
     ("nothing to read", lambda history: born(history, idle=True)),
     ("it ends by itself", lambda history: born(history, plan={"trigger": "available_now"})),
     ("a fifth", lambda history: grown(history, SLOW | {"wal_commit": 0.4, "commit_offsets": 0.5})),
-    (
-        "less than half a second",
-        lambda history: born(history, {"add_batch": 0.1, "wal_commit": 0.4}, 0.6, 60, interval=0.5),
-    ),
-    (
-        "it always took as long: something else grew",
-        lambda history: grown(history, SLOW | {"wal_commit": 0.8, "commit_offsets": 0.2}, took=3.0, before=WAS),
-    ),
+    ("less than half a second", lambda history: born(history, BRIEF, 0.6, 60, interval=0.5)),
+    ("it always took as long: something else grew", lambda history: grown(history, SLOW | AS_EVER, WAS, 3.0)),
     ("from birth", lambda history: born(history, SLOW | {"wal_commit": 1.2, "commit_offsets": 0.0})),
 )
 def test_what_is_small_or_usual_or_does_no_harm_is_not_told(history, make):
     assert list(check(CAUSE, make(history))) == []
-
-
-WAS = {"add_batch": 0.1, "wal_commit": 0.8, "commit_offsets": 0.1}
 
 
 def test_its_time_now_counts_beyond_its_time_before(history):
@@ -134,7 +123,6 @@ def test_some_parts_count_only_with_a_past_and_some_only_without(history, make, 
 
 def test_a_cause_may_ask_for_more_and_for_its_context(history):
     view = grown(history)
-
     assert list(check(replace(CAUSE, min_share=0.7), view))
     assert list(check(replace(CAUSE, min_share=0.8), view)) == []
     assert list(check(replace(CAUSE, holds=lambda view, found: False), view)) == []
@@ -184,16 +172,18 @@ def test_it_is_ruled_out_by_a_number_that_was_there(history, cause, case, becaus
     assert ruled_out(cause, born(history, **case)) == because
 
 
+def more_rows(history, rows, usual, phases, before, now):
+    """14 batches of 1.5 s with 1,000 rows, then eight of 3.5 s with so many; tasks computed for `before`, and `now`."""
+    ran = [[stage(seconds=[seconds] * 2, cpu=1.0)] for seconds in [before] * 14 + [now] * 8]
+    told = {"seconds": [1.5] * 14 + [3.5] * 8, "phases": [usual] * 14 + [phases] * 8}
+    return history(warm=0, rows=[1000] * 14 + [rows] * 8, stages=ran, **told)
+
+
 def test_what_more_rows_would_have_excused_in_one_part_is_no_credit_for_another(history):
     """Twice the rows may take twice as long; what needs no longer leaves nothing that another part may take."""
-    view = history(
-        warm=0,
-        rows=[1000] * 14 + [2000] * 8,
-        seconds=[1.5] * 14 + [3.5] * 8,
-        phases=[{"latest_offset": 0.1, "add_batch": 1.4}] * 14 + [{"latest_offset": 2.0, "add_batch": 1.5}] * 8,
-        stages=[stage(seconds=[1.3, 1.3], cpu=1.0)],
+    view = more_rows(
+        history, 2000, {"latest_offset": 0.1, "add_batch": 1.4}, {"latest_offset": 2.0, "add_batch": 1.5}, 1.3, 1.3
     )
-
     [finding] = check(replace(CAUSE, parts=("latest_offset", "cpu")), view)
     assert finding.saving_seconds == pytest.approx(1.9, abs=0.05)
 
@@ -205,13 +195,6 @@ def test_what_more_rows_would_have_excused_in_one_part_is_no_credit_for_another(
 )
 def test_what_has_grown_to_a_large_part_of_a_batch_is_not_ruled_out(history, before, because):
     usual = {"latest_offset": 0.1, "query_planning": 1.4 - before, "add_batch": before}
-    view = history(
-        warm=0,
-        rows=[1000] * 14 + [4000] * 8,
-        seconds=[1.5] * 14 + [3.5] * 8,
-        phases=[usual] * 14 + [{"latest_offset": 1.8, "query_planning": 0.1, "add_batch": 1.6}] * 8,
-        stages=[[stage(seconds=[before] * 2, wall=before, cpu=1.0)]] * 14
-        + [[stage(seconds=[1.6, 1.6], wall=1.6, cpu=1.0)]] * 8,
-    )
-
+    now = {"latest_offset": 1.8, "query_planning": 0.1, "add_batch": 1.6}
+    view = more_rows(history, 4000, usual, now, before, 1.6)
     assert ruled_out(replace(CAUSE, parts=("cpu",)), view) == because

@@ -87,14 +87,14 @@ def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_id
     }
 
 
-def test_a_cpu_limit_from_the_first_batch_on_is_told_once_the_query_is_harmed(history):
-    held = contention(looked_at(slowed(history, past=0), limit=0.5, held_back=1.5, **IDLE))
-    assert held is not None and held.stretch == pytest.approx(4.0)
-
-
-def test_the_cpu_limit_of_a_driver_holds_back_no_task_of_other_machines(history):
-    held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, executor="1", **IDLE))
-    assert held is not None and (held.stretch, held.task_stretch) == (pytest.approx(4.0), 1.0)
+@cases(
+    "past, executor, of_tasks",
+    ("from the first batch on, once the query is harmed", 0, "driver", 10.0),
+    ("of a driver: it holds back no task of other machines", 14, "1", 1.0),
+)
+def test_a_cpu_limit_is_told_with_what_it_takes_of_tasks(history, past, executor, of_tasks):
+    held = contention(looked_at(slowed(history, past=past), limit=0.5, held_back=1.5, executor=executor, **IDLE))
+    assert held is not None and (held.stretch, held.task_stretch) == pytest.approx((4.0, of_tasks))
 
 
 @cases(
@@ -137,21 +137,20 @@ def test_an_event_log_of_another_fault_does_not(history, case):
     assert contention(slowed(history, **case)) is None
 
 
-def test_as_many_late_queries_as_cores_are_a_crowd(history):
+BUSY, FREE = {"busy": 1.0, "driver_jvm": 2.0}, {"busy": 0.2}
+ASLEEP = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
+
+
+@cases(
+    "count, heavy, machine, crowd",
+    ("two", 2, None, BUSY, ("other_queries", "2 other queries")),
+    ("one", 1, None, BUSY, None),
+    ("three that all wait for a service leave the cores free", 3, ASLEEP, FREE, None),
+)
+def test_as_many_late_queries_as_cores_are_a_crowd(history, count, heavy, machine, crowd):
     view = slowed(history, past=0)
-    late = [neighbour(view, 999, f"late{n}") for n in range(2)]
-    held = contention(beside(looked_at(view, busy=1.0, driver_jvm=2.0), *late))
-
-    assert held is not None and (held.part, held.who) == ("other_queries", "2 other queries")
-    assert contention(beside(looked_at(view, busy=1.0, driver_jvm=2.0), late[0])) is None
-
-
-def test_late_queries_that_all_wait_for_a_service_leave_the_cores_free(history):
-    view = slowed(history, past=0)
-    asleep = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
-    late = [neighbour(view, 999, f"late{n}", heavy=asleep) for n in range(3)]
-
-    assert contention(beside(looked_at(view, busy=0.2), *late)) is None
+    held = contention(beside(looked_at(view, **machine), *(neighbour(view, 999, heavy=heavy) for _ in range(count))))
+    assert (held and (held.part, held.who)) == crowd
 
 
 def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(history):

@@ -98,7 +98,6 @@ def test_twice_the_capacity_is_named_in_time(limit, seed):
 def test_an_overload_from_the_start_is_named_and_stays_named(limit, within):
     told = [(at, any(r.rule == "input-overload" for r in v.root_causes)) for at, v in run(steady(2000), 300, limit)]
     first = next(at for at, named in told if named)
-
     assert first <= within
     assert all(named for at, named in told if at >= first)
 

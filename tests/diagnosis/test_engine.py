@@ -236,7 +236,6 @@ HOT = {"phases": {"add_batch": 3.8}, "plan": {"keys": ("customer_id",), "statefu
 )
 def test_what_costs_the_capacity_is_the_root_and_overload_is_not(history, case, ran, cause):
     [root] = Diagnoser()(history(**case, backlog=[600 * n for n in range(1, 9)], stages=[ran], cores=2)).root_causes
-
     assert root.rule == cause
     assert "falling-behind" in root.explains
 
@@ -251,7 +250,6 @@ def test_a_slow_sink_and_a_hot_key_at_once_are_both_named_and_ranked_by_what_the
     whale = [stage("save", records=[100, 900], seconds=[0.5, 5.5], wall=5.6)]
     phases = {"add_batch": 5.6 + sink, "query_planning": 0.1}
     past, now = {"warm": 14, "warm_stages": EVEN}, {"seconds": [5.9 + sink] * 4, "phases": phases, "stages": whale}
-
     assert roots(Diagnoser()(history(**past, **now, plan=KEYED, cores=2))) == ranked
 
 
@@ -292,7 +290,6 @@ ALL, ONE = frozenset({("slow-sink", None)}), frozenset({("slow-sink", "daily_cou
 def test_a_muted_finding_is_set_apart_and_what_it_explained_stands_for_itself():
     late, sink = rule("trigger-overrun", severity="critical"), rule("slow-sink", YES, ("trigger-overrun",))
     verdict = judged(late, sink, muted=ONE)
-
     assert roots(verdict) == [each.rule for each in verdict.findings] == ["trigger-overrun"]
     assert [(each.rule, each.summary) for each in verdict.muted] == [("slow-sink", "slow-sink it is")]
 

@@ -87,7 +87,6 @@ def test_one_that_ended_long_ago_is_none(victim):
     view = victim()
     hog = crowd.neighbour(view, 60)
     hog.end(view.now - 30, "run-hog", None, None)
-
     assert neighbour(beside(view, hog)) is None
 
 
@@ -204,7 +203,6 @@ def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_wa
     tasks = held_up.history.tasks
     for place, each in enumerate(tasks):
         tasks[place] = replace(each, whole=False)
-
     assert neighbour(held_up) is None
 
 
@@ -291,7 +289,6 @@ def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(held
 def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(held_up, monkeypatch):
     asked = []
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: asked.append(at) or True)
-
     assert who(beside(held_up, *(heard_of(held_up, ("start", 1)) for _ in range(5)))) == JOB
     assert (len(set(asked)), len(asked)) == (2, 12)
 

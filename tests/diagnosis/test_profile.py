@@ -39,7 +39,6 @@ def late(history, known, count=20, **more):
 )
 def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, known, chosen):
     found = profile(late(history, known))
-
     assert found is not None and numbers(found.splits) == chosen
     assert found.knows_tasks is (len(known) > 1)
     assert ("tasks_unknown" in found.parts) is not found.knows_tasks
@@ -60,7 +59,6 @@ def test_a_first_batch_with_rows_counts_only_where_there_are_no_others(history, 
 def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
     view = history(seconds=[5.0, 0.5] * 8, stages=[HEAVY, QUICK] * 8, phases=[{"add_batch": 4.0}, {}] * 8, cores=2)
     found = profile(view)
-
     assert found is not None and found.duration == 5.0
     assert numbers(found.splits) == [12, 14, 16, 18, 20]
 
@@ -88,7 +86,6 @@ def test_before_there_is_a_settled_batch_only_a_very_long_one_is_told(history, s
 
 def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
     found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=HEAVY, cores=2))
-
     assert found is not None and found.usual_duration == 1.0
     assert numbers(found.usual_splits) == [9, 10, 11, 12, 13]
     assert all(part.usual is not None for part in found.parts.values())

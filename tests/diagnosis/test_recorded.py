@@ -38,7 +38,6 @@ def test_a_whale_is_measured_and_not_told_while_batches_get_shorter():
     """`ledgerops run --plan whale` on a busy machine: 80 % of the rows belong to one customer, and it catches up."""
     *_, last = every_verdict(RECORDED / "key-skew.jsonl")
     uneven = {part.part: part.share for part in last.attribution}["uneven_keys"]
-
     assert 0.1 < uneven < 0.25
     assert {finding.severity for finding in last.findings} <= {"info"}
 

@@ -60,7 +60,6 @@ def test_beside_a_step_that_only_prevents_a_loss_the_step_that_removes_the_cause
     keep = Remedy("raise retention.ms now", "rows will be deleted in 4 s", prevents="retention-risk")
     risky = replace(SKEW, remedies=(keep, *SKEW.remedies))
     text = report.text(report.document([replace(SICK, root_causes=(risky,))], NOW, "a recording"))
-
     assert "    do first:  raise retention.ms now\n    then:      salt the key [risky]\n    why:" in text
 
 
@@ -118,7 +117,6 @@ def test_what_began_on_another_day_has_its_date():
 def test_colour_is_only_paint():
     painted = report.text(BOTH, colour=True)
     assert "\x1b[1;31m" in painted
-
     bare = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", painted).splitlines()) + "\n"
     assert bare == report.text(BOTH)
 

@@ -21,7 +21,6 @@ def at_random(seconds: float, seed: int = 1) -> list[float]:
 
 def test_files_that_arrive_faster_than_the_cap_allows_wait_longer_and_longer():
     wait = unread(reads(every(1.25)))
-
     assert (wait.source, wait.option, wait.cap) == ("FileStreamSource", "maxFilesPerTrigger", 1)
     assert wait.share == pytest.approx(1 - 1.25 / 2)
     assert wait.last == pytest.approx(19 * 0.75)

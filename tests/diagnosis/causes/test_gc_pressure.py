@@ -10,7 +10,6 @@ from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
-STATE = {"operators": {"memory_bytes": 300 * 2**20}}
 MIB = 2**20
 
 
@@ -33,55 +32,41 @@ def watched(view: QueryView, share: float, name: str = "driver", heap: int = 600
 
 def test_collection_by_the_tasks_is_told_in_seconds_of_a_batch(history):
     [finding] = check(CAUSE, late(history, 0.5))
-
     assert finding.summary == "garbage collection takes 1.7 s of a batch of 4.0 s"
     assert (finding.component.kind, finding.component.detail) == ("executor", "heap")
     assert finding.remedies[0].safe and finding.remedies[1].action == "set spark.driver.memory to 4100m"
 
 
-def test_a_tenth_of_a_late_batch_is_enough(history):
-    assert list(check(CAUSE, late(history, 0.18)))
-    assert list(check(CAUSE, late(history, 0.1))) == []
-
-
 def test_in_local_mode_the_driver_is_stopped_too(history):
     """One JVM: what it collects for a quarter of the time takes a quarter of all of the batch."""
     [finding] = check(CAUSE, watched(late(history, 0.0), 0.25))
-
     assert finding.remedies[1].settings == (("spark.driver.memory", "1200m"),)
     assert finding.saving_seconds == pytest.approx(1.0)
     assert list(check(CAUSE, watched(late(history, 0.0), 0.25, name="1"))) == []
 
 
-def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history):
-    [finding] = check(CAUSE, watched(late(history, 0.5, **STATE), 0.4))
-    assert {each.name: each.value for each in finding.evidence}["state_share_of_heap"] == pytest.approx(0.5, abs=0.01)
-    assert "RocksDB" in finding.remedies[1].action
-
-
 @cases(
-    "state",
-    ("outside the heap", {"memory_bytes": 300 * MIB, "custom": {"rocksdbPutCount": 1.0}}),
-    ("small", {"memory_bytes": 5 * MIB}),
+    "state, share",
+    ("it fills the heap", {"memory_bytes": 300 * MIB}, pytest.approx(0.5, abs=0.01)),
+    ("it is outside the heap", {"memory_bytes": 300 * MIB, "custom": {"rocksdbPutCount": 1.0}}, None),
+    ("it is small", {"memory_bytes": 5 * MIB}, None),
 )
-def test_other_state_is_not_blamed(history, state):
+def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history, state, share):
     [finding] = check(CAUSE, watched(late(history, 0.5, operators=state), 0.4))
-    assert "state_share_of_heap" not in {each.name for each in finding.evidence}
-    assert not any("RocksDB" in each.action for each in finding.remedies)
+    assert {each.name: each.value for each in finding.evidence}.get("state_share_of_heap") == share
+    assert any("RocksDB" in each.action for each in finding.remedies) is (share is not None)
 
 
 @cases(
-    "share, case",
-    ("little collection in late batches", 0.05, {}),
-    ("late for another reason", 0.5, {"stages": [stage(seconds=[0.6, 0.6], gc=0.5)]}),
+    "make, found",
+    ("a tenth of a late batch is enough", lambda history: late(history, 0.18), True),
+    ("less is not", lambda history: late(history, 0.1), False),
+    ("the executors still collect", lambda history: watched(late(history, 0.5), 0.3, name="1"), True),
+    ("they no longer collect", lambda history: watched(late(history, 0.5), 0.02, name="1"), False),
+    ("late otherwise", lambda history: late(history, 0.5, stages=[stage(seconds=[0.6, 0.6], gc=0.5)]), False),
 )
-def test_others_are_not(history, share, case):
-    assert list(check(CAUSE, late(history, share, **case))) == []
-
-
-def test_it_is_over_when_the_executors_no_longer_collect(history):
-    assert list(check(CAUSE, watched(late(history, 0.5), 0.3, name="1")))
-    assert list(check(CAUSE, watched(late(history, 0.5), 0.02, name="1"))) == []
+def test_collection_that_costs_enough_is_found_while_it_lasts(history, make, found):
+    assert bool(list(check(CAUSE, make(history)))) is found
 
 
 def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:
@@ -106,6 +91,5 @@ def growing(count: int, watermark: bool = False, gc: float = 0.5) -> dict:
 def test_state_is_blamed_for_collection_only(history, case, first):
     view = watched(history(**growing(40, **case)), 0.0 if case.get("gc") == 0.0 else 0.4)
     roots = {root.rule: root.explains for root in Diagnoser()(view).root_causes}
-
     assert first in roots
     assert ("gc-pressure" in roots.get("unbounded-state", ())) is (not case)

@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.key_skew import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
@@ -42,7 +42,6 @@ def test_a_hot_key_that_changes_stays_one_finding(history):
     judge = Diagnoser()
     for name in "abc":
         verdict = judge(skewed(history, observed=hot(0.7, name)))
-
     assert [each.rule for each in verdict.findings].count("key-skew") == 1
 
 
@@ -65,12 +64,6 @@ def test_others_are_not(history, stages):
     assert list(check(CAUSE, skewed(history, stages=stages and [stages] * 8))) == []
 
 
-def test_without_known_cores_no_split_is_called_uneven(history):
-    """Over as many slots as tasks a row or ten of each would look like a whale."""
-    assert list(check(CAUSE, skewed(history, cores=None))) == []
-    assert ruled_out(CAUSE, skewed(history, cores=None)) is None
-
-
 def test_a_hot_key_that_no_task_feels_is_no_finding(history):
     """Rows are combined before the shuffle."""
     even = [stage(records=[500] * 4, seconds=[0.9] * 4)]
@@ -81,5 +74,4 @@ def test_one_long_batch_of_a_query_that_falls_behind_is_enough(history):
     uneven = [stage("customers", records=[1000, *[30] * 7], seconds=[40.0, *[1.0] * 7])]
     long = {"warm": 0, "seconds": [9.0, 21.0, 43.0], "rows": [0, 550, 1240], "cores": 8}
     [finding] = check(CAUSE, skewed(history, **long, stages=[[], uneven, uneven], phases={"add_batch": 41.0}))
-
     assert finding.share is not None and finding.share > 0.5

@@ -59,14 +59,6 @@ def test_what_the_neighbour_does_to_it_is_not_laid_at_its_own_door(history, own)
     assert [root.rule for root in verdict.root_causes] == ["noisy-neighbour"]
 
 
-def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
-    view = history(**FROM_BIRTH, phases={"add_batch": 9.8})
-    asleep = neighbour(view, 999, heavy=stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01))
-    [finding] = check(CAUSE, looked_at(beside(view, asleep), busy=0.2, active=2))
-
-    assert finding.share is not None and finding.share > 0.6
-
-
 def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_cost(history):
     """A query that writes in a function waits for slots nearly all of each batch."""
     verdict = Diagnoser()(looked_at(history(**WAITS_FOR_A_JOB), active=2))
@@ -82,16 +74,6 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
     assert root.remedies[1].action.startswith("put this query and that job into fair scheduling pools")
 
 
-def test_with_a_free_slot_the_same_batches_are_not_laid_at_the_door_of_a_job(history):
-    assert list(check(CAUSE, looked_at(history(**WAITS_FOR_A_JOB), active=1))) == []
-
-
-def test_alone_in_its_driver_a_query_has_none(history):
-    view = slow(history)
-    assert list(check(CAUSE, view)) == []
-    assert list(check(CAUSE, beside(view, neighbour(view, None)))) == []
-
-
 @cases(
     "task_seconds, step",
     ("many short tasks", [0.4, 0.4], "put both queries into fair scheduling pools"),
@@ -101,5 +83,4 @@ def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_
     view = history(**FROM_BIRTH, phases={"add_batch": 9.8})
     heavy = stage("udf", seconds=task_seconds * round(9.6 / sum(task_seconds)), wall=4.9, cpu=0.01)
     [finding] = check(CAUSE, looked_at(beside(view, neighbour(view, 999, heavy=heavy)), busy=0.2, active=2))
-
     assert finding.remedies[1].action.startswith(step)

@@ -13,16 +13,9 @@ def slow(history, **more):
 
 def test_workers_that_take_the_time_of_the_tasks_are_named(history):
     [finding] = check(CAUSE, slow(history))
-
     assert finding.summary == "Python workers take 4.1 s of a batch of 5.0 s"  # two tasks share the 8.1 s
     assert finding.component.name == "Python workers"
     assert "py-spy dump" in finding.remedies[0].action
-
-
-def test_a_function_that_became_slower_is_told_against_its_past(history):
-    quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
-    [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick, python=8.1))
-    assert finding.summary.endswith("; usually 0.60 s")
 
 
 @cases(

@@ -19,7 +19,6 @@ def stalled(history, *seconds, **more):
 
 def test_writers_that_stand_still_are_found(history):
     [finding] = check(CAUSE, stalled(history, *[4.0] * 8))
-
     assert finding.summary == "writes to the state stall for 2.0 s of a batch of 4.0 s"
     assert (finding.component.name, finding.component.detail) == ("stateStoreSave", "RocksDB")
     assert finding.remedies[0].action.startswith("see with `iostat -x` whether the disk of spark.local.dir is busy")

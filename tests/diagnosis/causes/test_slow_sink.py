@@ -1,12 +1,9 @@
-from dataclasses import replace
-
 import pytest
 
 from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
 from ledgerops.model.records import DriverCode
-from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
 from tests.tables import cases
@@ -14,6 +11,8 @@ from tests.tables import cases
 QUICK = stage("save", seconds=[0.4, 0.4], began=0.5)
 WRITES = stage("save", seconds=[4, 4], wall=4.1, cpu=0.05)
 BETWEEN = [stage("count", seconds=[0.4, 0.4], began=0.5), stage("save", seconds=[0.4, 0.4], began=4.1)]
+LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
+FOREACH = {"plan": {"sink": "ForeachBatchSink"}}
 PHASES = {"add_batch": 4.8, "query_planning": 0.1}
 
 
@@ -29,46 +28,32 @@ def slow(history, ran, **more):
 )
 def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
     [finding] = check(CAUSE, looked_at(slow(history, stages), busy=0.6))
-
     assert finding.saving_seconds == pytest.approx(seconds, abs=0.1)
     assert finding.summary.endswith("s of a batch of 5.0 s pass in the sink while no task computes")
     assert (finding.component.kind, finding.component.name) == ("sink", "Parquet")
 
 
-@cases(
-    "stages, more",
-    ("between two stages", BETWEEN, {}),
-    ("before the first task", [stage("save", seconds=[0.4, 0.4], began=4.1)], {}),
-)
-def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(history, stages, more):
+@cases("stages", ("between two stages", BETWEEN), ("before the first task", LATE))
+def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(history, stages):
     """What was there from the first batch may be planning."""
     past = {"warm": 14, "warm_stages": [stage(seconds=[0.4, 0.4], began=0.2, wall=0.7)]}
-
     assert list(check(CAUSE, slow(history, stages))) == []
     [finding] = check(CAUSE, slow(history, stages, **past))
     assert finding.saving_seconds == pytest.approx(4.1, abs=0.3)
 
 
-LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
-
-
 @cases("cores", ("hardly anything", 0.2), ("a part of it is the tasks'", 0.5))
 def test_a_function_that_waits_from_birth_is_the_sink_s(history, cores):
     """All that the driver computes besides tasks is too little for planning that long."""
-    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=cores)
-
+    view = looked_at(slow(history, LATE, **FOREACH), busy=0.2, driver_jvm=cores)
     [finding] = check(CAUSE, view)
     assert finding.saving_seconds == pytest.approx(4.4, abs=0.1)
     assert list(check(SMALL_BATCH_OVERHEAD, view)) == []
 
 
 def test_what_tasks_compute_elsewhere_is_none_of_the_driver_s(history):
-    view = looked_at(slow(history, LATE, plan={"sink": "ForeachBatchSink"}), busy=0.2, driver_jvm=0.5)
-    far = [
-        replace(host, executors=tuple(replace(each, executor_id="1") for each in host.executors)) for host in view.hosts
-    ]
-
-    assert list(check(CAUSE, QueryView(view.history, view.now, far, view.others))) == []
+    view = looked_at(slow(history, LATE, **FOREACH), busy=0.2, driver_jvm=0.5, executor="1")
+    assert list(check(CAUSE, view)) == []
 
 
 @cases(
@@ -90,15 +75,14 @@ def test_what_may_be_planning_is_not(history, sink, cores):
 )
 def test_without_a_sample_of_the_driver_the_planning_of_the_query_tells_whether_it_waits(history, planning, told):
     phases = {"add_batch": 4.8} | ({} if planning is None else {"query_planning": planning})
-    late = slow(history, LATE, plan={"sink": "ForeachBatchSink"}, cores=None, phases=phases)
+    late = slow(history, LATE, **FOREACH, cores=None, phases=phases)
     assert bool(list(check(CAUSE, late))) is told
 
 
 @pytest.mark.parametrize(("workers", "told"), [(0.1, True), (0.7, False)], ids=["idle workers", "workers compute"])
 def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_workers_use(history, workers, told):
-    view = history(seconds=[5] * 8, warm=14, phases={"add_batch": 4.8}, stages=None, plan={"sink": "ForeachBatchSink"})
+    view = history(seconds=[5] * 8, warm=14, phases={"add_batch": 4.8}, stages=None, **FOREACH)
     found = list(check(CAUSE, looked_at(view, busy=0.5, python_workers=workers)))
-
     assert bool(found) is told
     assert all("pass in the sink; what its tasks do is not known" in each.summary for each in found)
 
@@ -133,7 +117,7 @@ AT = "(mostly at app.py:22 in dedup)"
     ("tasks wait", WRITES, 0.1, False, SINK, [TIME, LARGER]),
 )
 def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where, actions):
-    view = slow(history, [ran], plan={"sink": "ForeachBatchSink"})
+    view = slow(history, [ran], **FOREACH)
     view = view if cores is None else looked_at(view, busy=0.6, driver_python=cores)
     if line:
         view.history.driver_code = DriverCode(view.now, "run-1", 10, 9, "app.py", 22, "dedup")

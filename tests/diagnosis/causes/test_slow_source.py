@@ -34,7 +34,6 @@ def answers(view, now=0.3):
 
 def test_asking_the_source_is_told_without_a_past_and_is_the_root(history):
     [root] = Diagnoser()(asking(history, seconds=[5] * 20)).root_causes
-
     assert (root.rule, root.explains) == ("slow-source", ("trigger-overrun",))
     assert root.summary == "3.5 s of a batch of 5.0 s pass waiting for the source"
     assert (root.component.kind, root.component.name) == ("source", TOPIC)
@@ -49,7 +48,6 @@ def test_tasks_that_read_and_wait_are_the_source_s_where_that_grew(history):
 
 def test_of_tasks_that_read_and_write_a_second_witness_tells_that_it_is_the_source(history):
     alone = waiting(history, now=(WAITS,))
-
     assert list(check(CAUSE, alone)) == []
     [finding] = check(CAUSE, answers(waiting(history, now=(WAITS,))))
     assert {each.name: each.value for each in finding.evidence}["broker_answer_seconds"] == 0.3

@@ -18,7 +18,6 @@ def small(history, **more):
 
 def test_planning_and_starting_tasks_are_told_with_an_interval_that_would_do(history):
     [finding] = check(CAUSE, small(history))
-
     assert finding.summary == "1.7 s of a batch of 2.1 s are its fixed cost: planning, and starting its tasks"
     assert finding.component.detail == "query_planning"
     assert finding.remedies[0].action == "set the trigger interval to 4 s or more, if results may be that old"

@@ -14,7 +14,6 @@ def saving(history, commit, warm=0, **more):
 
 def test_saving_the_state_is_told_in_wall_time(history):
     [finding] = check(CAUSE, saving(history, 7.6))
-
     assert finding.summary == "saving the state takes 3.8 s of a batch of 5.0 s"  # on two cores at once
     assert finding.component.name == "stateStoreSave"
     assert finding.remedies[0].action == "time the writing of a small file to the checkpoint folder"

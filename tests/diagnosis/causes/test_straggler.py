@@ -47,15 +47,11 @@ def test_an_executor_is_named_when_it_is_always_the_same(history, stages):
     ("it has more records", [stage(records=[100, 100, 100, 900], seconds=[0.4, 0.4, 0.4, 4])], {}),
     ("the only task", [stage(records=[2000], seconds=[4])], {}),
     ("it costs the batch little", [stage(records=[500] * 4, seconds=[0.1, 0.1, 0.1, 0.6])], {}),
+    ("once", [LONE] + [[stage("join", records=[500] * 4, seconds=[4, 4, 4, 4.2])]] * 7, {}),
     ("executors that are as fast", on((2, 7.6), (2, 8.4), [3.8, 3.8, 4.2, 4.2]), {"cores": TWO}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **{"cores": 4} | more))) == []
-
-
-def test_once_is_not_a_straggler(history):
-    even = [stage("join", records=[500] * 4, seconds=[4, 4, 4, 4.2])]
-    assert list(check(CAUSE, late(history, [LONE] + [even] * 7, cores=4))) == []
 
 
 @cases(

@@ -13,7 +13,6 @@ def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
 
 def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
     [finding] = check(CAUSE, late(history, tiny()))
-
     assert finding.summary == "200 tasks on 2 cores take 3.9 s of a batch of 5.0 s, with 5 records each"
     assert finding.saving_seconds == pytest.approx(4.0 * (1 - 6 / 200))
     assert {each.name: each.value for each in finding.evidence}["tasks"] == 200
@@ -56,7 +55,6 @@ def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(histo
 
 def test_a_number_that_is_not_the_setting_s_is_that_of_a_repartition_in_the_query(history):
     [finding] = check(CAUSE, late(history, tiny(500), plan={"shuffle_partitions": 2}))
-
     [step] = finding.remedies
     assert step.action == "lower repartition(500) in the code of the query to 6, and start it again"
     assert step.settings == (("repartition", 6),)

@@ -15,7 +15,6 @@ def restarted(**changes):
 
 def test_a_backlog_that_is_worked_off_after_a_start_is_found(history):
     [finding] = RULE.check(history(**restarted()))
-
     assert finding.summary == "catching up: 24,000 of 60,000 offsets are left, 2,000 fewer per second; " + (
         "backlog clears in about 12 s"
     )
@@ -38,7 +37,6 @@ def test_it_says_how_long_the_query_was_down(history, away, exception, said):
 def test_the_pace_is_that_since_twelve_batches_ago(history):
     lefts = [99_000, 90_000, 70_000, *(60_000 - 4000 * n for n in range(1, 13))]
     [finding] = RULE.check(history(**restarted(seconds=[1.5] * 15, backlog=lefts)))
-
     told = {each.name: each.value for each in finding.evidence}
     assert told["backlog_falls_by"] == pytest.approx((70_000 - 12_000) / 24)
 
@@ -50,7 +48,6 @@ def test_the_pace_is_that_since_twelve_batches_ago(history):
 )
 def test_nothing_worse_is_said_meanwhile(history, case):
     verdict = Diagnoser()(history(**restarted(**case)))
-
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("catching_up", ["catching-up"])
     assert [(each.rule, each.severity) for each in verdict.findings] == [("catching-up", "info")]
     assert verdict.health >= 95

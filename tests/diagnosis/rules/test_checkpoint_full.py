@@ -22,7 +22,6 @@ FULL = f"java.io.IOException: No space left on device\n{FRAME}\n=== Streaming Qu
 )
 def test_a_storage_that_refuses_is_named_with_a_first_step_for_why(history, told, step):
     [finding] = RULE.check(history(exception=f"java.io.{told}\n{FRAME}"))
-
     assert finding.component.detail == "checkpoint"
     assert finding.remedies[0].action.startswith(step)
 
@@ -39,7 +38,6 @@ def test_it_is_the_root_of_the_failure_and_says_what_the_file_system_said(histor
 def test_it_is_still_told_while_the_query_starts_again(history):
     view = history(exception=FULL)
     view.history.start(view.now + 1, "id-1", "run-2")
-
     assert list(RULE.check(QueryView(view.history, view.now + 5)))
     assert list(RULE.check(QueryView(view.history, view.now + 300))) == []
 

@@ -15,7 +15,6 @@ LOST = (
 
 def test_an_offset_that_is_gone_before_it_was_read_is_found(history):
     [finding] = RULE.check(asked(history(running=20), [9000], [6500]))
-
     assert finding.summary == "500 offsets of partition 0 of transactions were deleted before the query had read them"
     assert finding.component.name == "transactions-0"
     assert finding.evidence[0].value == 500
@@ -48,7 +47,6 @@ def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
 
 def test_it_is_the_root_of_the_failure_and_is_told_long_after_it(history):
     view = history(exception=LOST, error_class="STREAM_FAILED")
-
     for later in (0, 5000):
         [root] = Diagnoser()(QueryView(view.history, view.now + later)).root_causes
         assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))

@@ -45,7 +45,6 @@ def test_the_machine_to_check_is_named(history):
 @cases("seconds, severity", ("batches are late", 5.0, "warning"), ("nothing suffers", 1.0, "info"))
 def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     verdict = Diagnoser()(lost(history(seconds=[seconds] * 8)))
-
     assert [(root.rule, root.severity) for root in verdict.root_causes if root.rule == "executor-lost"] == [
         ("executor-lost", severity)
     ]

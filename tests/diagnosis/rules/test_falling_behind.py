@@ -8,7 +8,6 @@ FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
 
 def test_growing_backlog_is_found(history):
     [finding] = RULE.check(history(seconds=[2] * 8, backlog=[1000 * n for n in range(1, 9)], rows=1000))
-
     assert finding.summary == (
         "the backlog grew over 9 batches from 0 to 8,000 offsets; the oldest unread row has waited 10 s"
     )

@@ -161,7 +161,6 @@ def test_the_objective_is_the_users(history):
     view = history(seconds=[2] * 40, backlog=[500 * n for n in range(1, 41)], rows=500)
     view.freshness = 20.0
     [finding] = RULE.check(view)
-
     assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("freshness_objective_seconds", 24.0)
 
 
@@ -186,6 +185,5 @@ def test_rows_that_a_batch_read_after_a_long_wait_for_its_source_are_not_late(hi
     """What the next batch reads came since that answer, not since the question."""
     case = {"seconds": [80, 5], "warm": 20}
     waited = [{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]
-
     assert list(RULE.check(history(**case)))
     assert list(RULE.check(history(**case, phases=waited))) == []

@@ -65,7 +65,6 @@ def test_of_kafka_the_offsets_tell_it_whatever_the_stages(history):
 
 def test_of_a_source_without_offsets_the_stages_that_read_tell_it(history):
     [finding] = RULE.check(read_by(history, 1000, 1000, 1000))
-
     assert finding.summary == (
         "each batch reads its rows of transactions 3 times: once for each action on the batch in foreachBatch"
     )
@@ -96,7 +95,6 @@ def test_stages_that_read_other_rows_tell_nothing(history, records, more):
 )
 def test_others_are_not(case):
     seen = view(**case)
-
     assert list(RULE.check(seen)) == []
     if case.get("offsets") == 1:
         assert [batch.rows for batch in seen.batches] == case["rows"]

@@ -133,7 +133,6 @@ def folder(rows_until, seconds=120.0, first=0.5, every=2.0):
 @cases("first", ("as short as the others", 0.5), ("a long first batch is no pause", 9.0))
 def test_a_folder_that_gets_no_more_files_is_worth_knowing(first):
     [finding] = RULE.check(folder(50, first=first))
-
     assert finding.at_most == "info"
     assert finding.summary == ("no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 1.5 s")
 

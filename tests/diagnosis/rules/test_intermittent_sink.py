@@ -33,7 +33,6 @@ def test_the_line_of_the_function_that_waits_is_told(history):
     view = stalling(history, plan={"sink": "ForeachBatchSink"})
     view.history.driver_code = DriverCode(view.now, "run-1", 10, 9, "/srv/app.py", 42, "settle")
     [finding] = RULE.check(view)
-
     assert "for the sink (mostly at app.py:42 in settle), every" in finding.summary
 
 

@@ -12,7 +12,6 @@ def drops(count: int, name: str = "dedupe") -> dict:
 
 def test_dropped_rows_are_found(history):
     [finding] = RULE.check(history(seconds=[1] * 5, operators=drops(200), plan={"watermarks": {"event_time": 30.0}}))
-
     assert finding.summary == (
         "1,000 rows (9.1% of those read) were dropped as late by dedupe in the last minute (allowed lateness 30 s)"
     )
@@ -36,7 +35,7 @@ def test_an_aggregation_says_at_least(history, name):
     ("seconds read as microseconds", START / 1e6, "1970-01-01: seconds read as microseconds?"),
 )
 def test_event_times_of_1970_are_no_late_producer(history, oldest, words):
-    view = history(seconds=[1] * 5, operators=drops(200))
+    view = history(operators=[drops(200)] * 5)
     [finding] = RULE.check(retold(view, lambda n, batch: {"event_time_min": oldest, "watermark": START - 60}))
 
     assert finding.summary.endswith(f"in the last minute; the oldest event time is {words}")
@@ -55,7 +54,7 @@ def test_of_a_query_whose_batches_are_minutes_apart_the_last_ones_count(history)
 
 
 def test_rows_of_another_year_are_late(history):
-    view = history(seconds=[1] * 5, operators=drops(200))
+    view = history(operators=[drops(200)] * 5)
     year_2001 = 1e9
     [finding] = RULE.check(retold(view, lambda n, batch: {"event_time_min": year_2001, "watermark": START}))
 

@@ -25,7 +25,6 @@ def test_the_only_batch_so_far_is_worth_a_word_when_it_took_long(history):
 def test_batches_with_pauses_are_not_said_to_run_back_to_back(history):
     slower = {"warm": 0, "interval": 15.0, "seconds": [2.0] * 8 + [6.0] * 3}
     [finding] = RULE.check(history(**slower, plan={"trigger": None, "trigger_interval": None}))
-
     assert finding.summary == "batches take 6.0 s"
     assert list(RULE.check(history(**slower))) == []
 

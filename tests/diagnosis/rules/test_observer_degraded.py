@@ -9,7 +9,6 @@ def errors(*counts, name="tasks"):
 
 def test_a_collector_that_fails_again_and_again_is_named(history):
     [finding] = RULE.check(watched(history(), errors(0, 0, 1, 2, 3)))
-
     assert finding.summary == "the data about this query has gaps: collector tasks failed 3 times in 20 s"
     assert (finding.component.kind, finding.component.detail) == ("observer", "tasks")
     assert finding.began == history().now - 10

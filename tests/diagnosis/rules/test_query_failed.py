@@ -66,7 +66,6 @@ def test_what_the_query_failed_of_is_told(history, exception, error_class, warm,
 
 def test_the_batch_that_failed_is_told(history):
     [finding] = RULE.check(history(exception=STACK))
-
     told = {each.name: each.value for each in finding.evidence}
     assert told == {"ledgerops_query_failures_total": 1.0, "failed_batch_id": 6.0}
 
@@ -215,7 +214,6 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
 def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
     full = "org.apache.spark.SparkException: Job aborted.\nCaused by: java.io.IOException: No space left on device"
     [finding] = RULE.check(history(seconds=[1.0], exception=full))
-
     assert "No space left on device" in finding.summary and "full" in finding.summary
     assert finding.remedies[0].action.startswith("free space on the disk")
 

@@ -174,7 +174,6 @@ def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pau
     view = history(seconds=[1] * 10, warm=0, quiet_for=quiet_for, **UNTOLD)
     paused = retold(view, lambda n, batch: {"started": batch.started + (pause + n % 3) * n * (pause > 0)})
     paused.history.last_seen = paused.history.batches[-1].ended
-
     assert bool(list(RULE.check(QueryView(paused.history, paused.history.last_seen + quiet_for)))) is stuck
 
 

@@ -81,7 +81,6 @@ def test_others_are_not(history, case, said):
     view = history(**case)
     if said is not None:
         view = asked(view, **({"latest": [105_800], "earliest": [0], "later": 2.0} | said))
-
     assert list(RULE.check(view)) == []
 
 

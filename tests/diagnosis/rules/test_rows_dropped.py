@@ -27,7 +27,6 @@ def test_dropped_rows_are_found_with_their_share(history, case, said):
 def test_all_that_was_dropped_since_it_began_is_told_and_late_rows_explain_it(history):
     view = history(operators=[drops(10)] * 50)
     [finding], [root] = RULE.check(view), Diagnoser()(history(operators=[drops(200)] * 5)).root_causes
-
     assert finding.evidence[2].value == 500
     assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
 

@@ -22,7 +22,6 @@ def silent(history, seconds, **case):
 
 def test_a_broker_that_does_not_answer_is_named(history):
     [finding] = RULE.check(silent(history, 14))
-
     assert finding.summary == "the broker has not answered for 13 s (Connection refused)"
     assert finding.component.name == "transactions"
     assert finding.share == 1
@@ -128,7 +127,6 @@ def test_an_idle_query_whose_broker_dies_is_told(history):
     view = history(idle=True)
     now = view.now + 40
     view.history.set_running(Running(now, "run-1", now - 30, OFFSETS))
-
     assert [root.rule for root in Diagnoser()(QueryView(view.history, now)).root_causes] == ["source-unreachable"]
 
 

@@ -28,7 +28,6 @@ def within(view: QueryView, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk
 
 def test_a_heap_that_will_be_full_soon_is_found(history):
     [finding] = RULE.check(within(history(warm=0, operators=growing(40, row=2000))))
-
     assert finding.summary == "the state of dedupe grows by 1.0 MB per second: the heap will be full in 9 min 11 s"
     assert finding.evidence[-1].name == "seconds_to_limit"
     assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)

@@ -38,7 +38,6 @@ def test_snapshots_that_stopped_are_found(history):
 )
 def test_the_setting_that_delays_them_is_named(history, settings, back):
     [finding] = RULE.check(history(warm=0, operators=uploaded(140, until=20), plan={"state_settings": settings}))
-
     said = back.format("back to", "at the next start; it is")
     assert [step.action for step in finding.remedies] == [f"set spark.sql.streaming.stateStore.{said}"]
 

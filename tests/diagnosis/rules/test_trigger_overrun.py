@@ -6,7 +6,6 @@ from tests.tables import cases
 
 def test_batches_that_outlast_the_interval_are_found(history):
     [finding] = RULE.check(history(seconds=[4] * 20))
-
     assert finding.summary == "20 of the last 20 batches outlast the interval of 2 s; their median is 4.0 s"
     assert finding.remedies[1].action == "set the trigger interval to 6 s or more, if results may be that old"
     assert {each.name: each.value for each in finding.evidence}["owed_share"] == pytest.approx(0.5)
@@ -25,7 +24,6 @@ def test_a_longer_interval_is_advised_where_usual_batches_need_it(history, usual
 
 def test_a_batch_that_works_off_a_backlog_is_not_late(history):
     falling = [10_000 * left for left in range(20, 0, -1)]
-
     assert list(RULE.check(history(seconds=[4] * 20, backlog=falling))) == []
     [finding] = RULE.check(history(seconds=[4] * 20, backlog=falling[::-1]))
     assert finding.summary.startswith("20 of the last 20 batches")

@@ -41,7 +41,6 @@ def changing(plateau: int, growth: int, after: int = 0, step: int = 1000) -> lis
 
 def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
     [finding] = RULE.check(history(warm=0, operators=changing(20, 6)))
-
     assert finding.summary == (
         "the state of dedupe grew by 6,000 rows, to 6,300, in 12 s and removed none: there is no watermark"
     )
@@ -100,7 +99,6 @@ def timed(timers):
 
 def test_a_function_that_sets_no_time_is_told_what_it_lacks_and_not_a_watermark(history):
     [finding] = beside_a_watermark(history, WATERMARK, timed(lambda n: 0.0))
-
     assert "removed none: no timer, timeout or time to live ended a key of it" in finding.summary
     assert finding.remedies[1].action == "give the function a timeout, timers or a time to live"
 

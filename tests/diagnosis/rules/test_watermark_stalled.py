@@ -111,7 +111,6 @@ def test_others_are_not(history, case):
 
 def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
     [finding] = RULE.check(joined(history, one=True, count=40))
-
     name = "one input of the query"
     assert finding.component.name == name
     assert f"{name} (the watermarks are on event_time, opened), which passes on no newer rows" in finding.summary
