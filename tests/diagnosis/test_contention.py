@@ -28,7 +28,6 @@ def pressed(view, **sample):
 def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_work_takes(history):
     held = contention(looked_at(slowed(history), driver_jvm=0.4, driver_python=0.1))
 
-    assert held is not None
     assert (held.part, held.who) == ("other_processes", "other processes")
     assert held.summary == "other processes use 1.5 of 2 cores, 100% are busy"
     assert held.stretch == held.task_stretch == pytest.approx(5.0)
@@ -42,14 +41,14 @@ def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_w
 def test_it_explains_no_more_than_what_planning_and_offsets_lost(history):
     """They take the same few tenths of a second in every batch on a free machine."""
     held = contention(looked_at(slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.1}), driver_jvm=0.4))
-    assert held is not None and held.stretch == pytest.approx(0.4 / 0.2)
+    assert held.stretch == pytest.approx(0.4 / 0.2)
 
 
 def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(history):
     view = pressed(looked_at(slowed(history, past=0), driver_jvm=0.1), cpu_pressure_ratio=0.97)
     held = contention(view)
 
-    assert held is not None and held.summary.endswith("; threads wait for a core 97% of the time")
+    assert held.summary.endswith("; threads wait for a core 97% of the time")
     assert held.stretch == pytest.approx(1.0 / 0.4)  # of what they take at most on a free machine
     assert held.task_stretch == pytest.approx(10.0)  # of tasks that get the twentieth of the cores that is left
 
@@ -76,7 +75,7 @@ IDLE = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5}  # a machine that is nearly
 def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_idle(history):
     held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, **IDLE))
 
-    assert held is not None and (held.part, held.who) == ("cpu_limit", "CPU limit")
+    assert (held.part, held.who) == ("cpu_limit", "CPU limit")
     assert held.summary == "the container may use 0.5 cores, and holds back threads that would use 1.5 more"
     assert held.stretch == pytest.approx(4.0)  # two threads on half a core
     assert held.task_stretch == pytest.approx(10.0)  # which tasks share with the threads of the driver
@@ -94,7 +93,7 @@ def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_id
 )
 def test_a_cpu_limit_is_told_with_what_it_takes_of_tasks(history, past, executor, of_tasks):
     held = contention(looked_at(slowed(history, past=past), limit=0.5, held_back=1.5, executor=executor, **IDLE))
-    assert held is not None and (held.stretch, held.task_stretch) == pytest.approx((4.0, of_tasks))
+    assert (held.stretch, held.task_stretch) == pytest.approx((4.0, of_tasks))
 
 
 @cases(
@@ -119,7 +118,7 @@ def test_a_limit_that_was_set_between_two_looks_has_held_back_nothing_that_is_kn
 def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history):
     held = contention(slowed(history, waits=stage("save", seconds=[3.5, 3.4], cpu=0.08)))
 
-    assert held is not None and held.stretch == pytest.approx(5.0)
+    assert held.stretch == pytest.approx(5.0)
     assert held.summary == (
         "all parts of a batch take longer, and its tasks compute for 8% of their time: they wait for cores"
     )
@@ -156,7 +155,7 @@ def test_as_many_late_queries_as_cores_are_a_crowd(history, count, heavy, machin
 def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(history):
     use = cpu_use(looked_at(history(), busy=0.75, cpus=4, driver_jvm=1.0, python_workers=0.5))
 
-    assert use is not None and (use.cores, use.busy) == (4, pytest.approx(0.75))
+    assert (use.cores, use.busy) == (4, pytest.approx(0.75))
     assert use.cores_by == {
         "driver_jvm": pytest.approx(1.0),
         "python_workers": pytest.approx(0.5),

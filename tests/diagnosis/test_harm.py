@@ -75,7 +75,6 @@ def test_what_is_only_busy_is_not_harmed(history, case):
 def test_what_is_owed_is_the_share_of_the_time_beyond_the_triggers_that_fell_into_it(history):
     found = owed(history(**TURNS))
 
-    assert found is not None
     assert found.span == pytest.approx(8.2 + 12.2 + 4.1 + 13.6 + 6.6)
     assert found.share == pytest.approx(1 - 5 * 4.0 / found.span)
     assert [turn.seconds for turn in found.late] == [8.2, 12.2, 13.6, 6.6]  # 4.1 s are no more than a moment

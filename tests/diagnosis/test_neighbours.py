@@ -43,7 +43,7 @@ def test_the_query_that_took_the_cores_is_told_with_what_it_took_before(victim):
     view = victim()
     found = neighbour(beside(view, crowd.neighbour(view, 21), crowd.neighbour(view, None, "small")))
 
-    assert found is not None and found.query == "hog"
+    assert found.query == "hog"
     assert (found.takes, found.took) == (pytest.approx(1.5, abs=0.2), pytest.approx(0.25, abs=0.05))
     assert (found.slots, found.holds) == (2, False)
 
@@ -51,7 +51,7 @@ def test_the_query_that_took_the_cores_is_told_with_what_it_took_before(victim):
 def test_one_that_was_not_there_before_took_nothing(victim):
     view = victim()
     found = neighbour(beside(view, crowd.neighbour(view, 18, began=29.0)))
-    assert found is not None and found.took is None
+    assert found.took is None
 
 
 def test_the_batch_that_runs_counts_as_those_before_it(victim):

@@ -39,7 +39,7 @@ def late(history, known, count=20, **more):
 )
 def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, known, chosen):
     found = profile(late(history, known))
-    assert found is not None and numbers(found.splits) == chosen
+    assert numbers(found.splits) == chosen
     assert found.knows_tasks is (len(known) > 1)
     assert ("tasks_unknown" in found.parts) is not found.knows_tasks
 
@@ -53,25 +53,25 @@ def test_a_typical_batch_is_told_by_the_newest_whose_tasks_are_known(history, kn
 )
 def test_a_first_batch_with_rows_counts_only_where_there_are_no_others(history, rows, seconds, chosen):
     found = profile(history(warm=0, rows=rows, seconds=seconds, stages=HEAVY, cores=2))
-    assert found is not None and numbers(found.splits) == chosen
+    assert numbers(found.splits) == chosen
 
 
 def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
     view = history(seconds=[5.0, 0.5] * 8, stages=[HEAVY, QUICK] * 8, phases=[{"add_batch": 4.0}, {}] * 8, cores=2)
     found = profile(view)
-    assert found is not None and found.duration == 5.0
+    assert found.duration == 5.0
     assert numbers(found.splits) == [12, 14, 16, 18, 20]
 
 
 def test_one_late_batch_is_told_by_its_tasks_where_no_other_is_late(history):
     view = history(seconds=[0.5] * 15 + [30.0], stages=[QUICK] * 15 + [HEAVY], cores=2)
     found = profile(view)
-    assert found is not None and (numbers(found.splits), found.knows_tasks) == ([21], True)
+    assert (numbers(found.splits), found.knows_tasks) == ([21], True)
 
 
 def test_batches_without_rows_do_not_count_where_nothing_is_owed(history):
     found = profile(history(warm=0, seconds=[1.0, 0.2] * 6, rows=[100, 0] * 6))
-    assert found is not None and found.duration == 1.0
+    assert found.duration == 1.0
 
 
 @cases(
@@ -86,7 +86,7 @@ def test_before_there_is_a_settled_batch_only_a_very_long_one_is_told(history, s
 
 def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
     found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=HEAVY, cores=2))
-    assert found is not None and found.usual_duration == 1.0
+    assert found.usual_duration == 1.0
     assert numbers(found.usual_splits) == [9, 10, 11, 12, 13]
     assert all(part.usual is not None for part in found.parts.values())
 
@@ -94,7 +94,7 @@ def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
 @cases("case", ("late from birth", {"warm": 0}), ("its tasks were not read", {"warm": 14, "warm_stages": None}))
 def test_without_a_healthy_past_nothing_is_usual(history, case):
     found = profile(history(seconds=[4] * 8, stages=HEAVY, cores=2, **case))
-    assert found is not None and not found.has_past
+    assert not found.has_past
     assert {part.usual for part in found.parts.values()} == {None}
 
 
@@ -107,7 +107,6 @@ def test_for_more_rows_only_what_grows_with_them_may_take_longer(history):
     )  # fmt: skip
     found = profile(view)
 
-    assert found is not None
     assert found.parts["query_planning"].usual == pytest.approx(0.2)
     assert found.parts["cpu"].usual == pytest.approx(0.36)
     assert found.parts["cpu"].allowed == pytest.approx(3 * 0.36)
@@ -122,18 +121,22 @@ def test_medians_of_different_batches_still_add_up_to_the_median_batch(history):
     )  # fmt: skip
     found = profile(view)
 
-    assert found is not None
     assert sum(part.now for part in found.parts.values()) == pytest.approx(found.duration)
     assert sum(part.share for part in shown(found)) == pytest.approx(1.0)
     assert [part.part for part in shown(found)] == [name for name in PARTS if name in found.parts]
 
 
-def test_contention_takes_no_more_than_growth_and_nothing_of_seconds_on_a_core(history):
-    held = profile(looked_at(slowed(history), driver_jvm=0.5))
-    free = profile(looked_at(slowed(history), busy=0.3))
+def compared(held, free):
+    """Both profiles, and what contention takes of each part."""
+    held, free = profile(held), profile(free)
+    return held, free, {name: free.parts[name].now - held.parts[name].now for name in free.parts}
 
-    assert held is not None and free is not None and held.contention is not None and free.contention is None
-    taken = {name: free.parts[name].now - held.parts[name].now for name in free.parts}
+
+def test_contention_takes_no_more_than_growth_and_nothing_of_seconds_on_a_core(history):
+    view = slowed(history)
+    held, free, taken = compared(looked_at(view, driver_jvm=0.5), looked_at(view, busy=0.3))
+
+    assert held.contention is not None and free.contention is None
     assert held.parts["other_processes"].now == pytest.approx(sum(taken.values()))
     assert sum(part.now for part in held.parts.values()) == pytest.approx(held.duration)
     for name, part in free.parts.items():
@@ -142,26 +145,18 @@ def test_contention_takes_no_more_than_growth_and_nothing_of_seconds_on_a_core(h
 
 
 def test_the_cpu_limit_of_a_driver_takes_nothing_of_stages_that_run_on_other_machines(history):
-    machine = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5, "executor": "1"}
-    held = profile(looked_at(slowed(history), limit=0.5, held_back=1.5, **machine))
-    free = profile(looked_at(slowed(history), **machine))
+    view, machine = slowed(history), {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5, "executor": "1"}
+    _, _, taken = compared(looked_at(view, limit=0.5, held_back=1.5, **machine), looked_at(view, **machine))
 
-    assert held is not None and free is not None
-    taken = {name: free.parts[name].now - held.parts[name].now for name in free.parts}
     assert taken["query_planning"] > 0.2 and all(taken.get(name, 0.0) == 0.0 for name in STAGES)
 
 
 def test_tasks_that_wait_lose_to_others_at_most_what_computing_was_stretched_by(history):
     """Of tasks that hardly compute the rest waits for something else than a core."""
-    asleep = stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.01)
-    held = profile(looked_at(slowed(history, waits=asleep), driver_jvm=0.5))
+    view = slowed(history, waits=stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.01))
+    held, _, taken = compared(looked_at(view, driver_jvm=0.5), looked_at(view, busy=0.3))
 
-    assert held is not None and held.contention is not None
-    computing = held.parts["cpu"].now
-    free = profile(looked_at(slowed(history, waits=asleep), busy=0.3))
-    assert free is not None
-    lost = free.parts["sink_wait"].now - held.parts["sink_wait"].now
-    assert lost == pytest.approx(computing * (held.contention.task_stretch - 1))
+    assert taken["sink_wait"] == pytest.approx(held.parts["cpu"].now * (held.contention.task_stretch - 1))
 
 
 def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(history):
@@ -169,7 +164,6 @@ def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(his
     view = history(**SLOW | {"stages": [begins_late], "phases": {"add_batch": 4.7}, "cores": 2})
     found = profile(beside(looked_at(view), neighbour(view, 21)))
 
-    assert found is not None
     assert found.parts["other_queries"].now > 3.5
     assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].allowed, abs=0.1)
 
@@ -178,9 +172,8 @@ def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_
     parts = {"launch": Part("launch", 3.0, 0.5), "cpu": Part("cpu", 1.0, 1.0), "waiting": Part("waiting", 2.0, 0.2)}
     rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()))
 
-    assert {name: part.now for name, part in rest.items()} == {
-        "launch": 0.5, "cpu": 1.0, "waiting": 2.0, "other_queries": 2.5,
-    }  # fmt: skip
+    now = {name: part.now for name, part in rest.items()}
+    assert now == {"launch": 0.5, "cpu": 1.0, "waiting": 2.0, "other_queries": 2.5}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -201,16 +194,12 @@ def test_the_parts_of_every_recorded_profile_add_up_to_its_batch(name):
     ("no past", [], 0.8, 0.0),
 )
 def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, before, few, cpu):
-    batches = [*before, *[(100, 0.8)] * 12]
-    planning = [0.1] * len(before) + [2.0] * 12
+    batches = [(0.1, *each) for each in before] + [(2.0, 100, 0.8)] * 12  # planning, rows and the seconds of tasks
     view = history(
-        warm=0,
-        rows=[rows for rows, _ in batches],
-        seconds=[planned + ran + 0.1 for planned, (_, ran) in zip(planning, batches, strict=True)],
-        phases=[{"query_planning": p, "add_batch": ran} for p, (_, ran) in zip(planning, batches, strict=True)],
-        stages=[[stage(records=[rows / 2] * 2, seconds=[ran] * 2, cpu=1.0)] for rows, ran in batches],
-    )
-
+        warm=0, rows=[rows for _, rows, _ in batches], seconds=[plans + ran + 0.1 for plans, _, ran in batches],
+        phases=[{"query_planning": plans, "add_batch": ran} for plans, _, ran in batches],
+        stages=[[stage(records=[rows / 2] * 2, seconds=[ran] * 2, cpu=1.0)] for _, rows, ran in batches],
+    )  # fmt: skip
     seconds = {part.name: part.now for part in profile(view).parts.values()}
     assert seconds["few_rows"] == pytest.approx(few)
     assert seconds.get("cpu", 0.0) == pytest.approx(cpu)
@@ -221,12 +210,8 @@ def test_a_past_whose_quick_batches_were_not_looked_at_is_that_of_the_others(his
     """Tasks are read every few seconds: of two batches in turns it may always be the one just over the interval."""
     looked_at, late = stage(seconds=[1.0, 1.0], wall=1.0), stage(seconds=[now - 0.2] * 2, wall=now - 0.2)
     view = history(
-        warm=0,
-        interval=1.0,
-        seconds=[0.5, 1.1] * 15 + [now] * 6,
+        warm=0, interval=1.0, seconds=[0.5, 1.1] * 15 + [now] * 6, stages=[[], [looked_at]] * 15 + [[late]] * 6,
         phases=[{"add_batch": 0.4}, {"add_batch": 1.05}] * 15 + [{"add_batch": now - 0.1}] * 6,
-        stages=[[], [looked_at]] * 15 + [[late]] * 6,
-    )
-
+    )  # fmt: skip
     found = profile(view)
-    assert found is not None and found.usual_duration == (usual and pytest.approx(usual))
+    assert found.usual_duration == (usual and pytest.approx(usual))
