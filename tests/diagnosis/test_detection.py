@@ -15,6 +15,7 @@ from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
+from tests.tables import cases
 
 START = 1_790_000_000.0
 OVERHEAD, SPEED, INTERVAL, FIRST = 0.5, 1000.0, 2.0, 6.0
@@ -27,12 +28,12 @@ def run(load: Load, seconds: float, limit: int | None = None, seed: int = 1, noi
     registry = QueryRegistry(Diagnoser)
 
     def look(kind, at, data):
-        state = registry.ingest(Observation(START + at, kind, "q", data))
+        state = registry.ingest(Observation(START + at, kind, "daily_counts", data))
         return at, registry.judge(state, START + at)
 
-    yield look("started", 0.0, {"id": "i", "runId": "r", "name": "q", "timestamp": format_instant(START)})
-    plan = {"run_id": "r", "trigger": "processing_time", "trigger_interval": INTERVAL}
-    yield look("plan", 0.1, plan)
+    run_id = spark_json()["runId"]
+    yield look("started", 0.0, spark_json(timestamp=format_instant(START)))
+    yield look("plan", 0.1, {"run_id": run_id, "trigger": "processing_time", "trigger_interval": INTERVAL})
     arrived, until, read, at, number = 0.0, 0.0, 0, 0.0, 0
     while at < seconds:
         while until < at:
@@ -43,25 +44,16 @@ def run(load: Load, seconds: float, limit: int | None = None, seed: int = 1, noi
         took = OVERHEAD + (read - begin) / SPEED * chance.uniform(1 - noise, 1 + noise) + chance.uniform(0, noise)
         took += FIRST if number == 0 else 0.0
         for step in range(1, int(took // 5) + 1):
-            running = {"run_id": "r", "since": START + at, "message": "Processing new data"}
+            running = {"run_id": run_id, "since": START + at, "message": "Processing new data"}
             yield look("batch_running", at + 5.0 * step, running)
         source = {"description": "s", "numInputRows": read - begin} | {
             name: {"transactions": {"0": offset}}
             for name, offset in (("startOffset", begin), ("endOffset", read), ("latestOffset", head))
         }
         milliseconds = int(took * 1000)
-        progress = {
-            "id": "i",
-            "runId": "r",
-            "name": "q",
-            "timestamp": format_instant(START + at),
-            "batchId": number,
-            "batchDuration": milliseconds,
-            "numInputRows": read - begin,
-            "durationMs": {"triggerExecution": milliseconds, "addBatch": int(milliseconds * 0.8)},
-            "sources": [source],
-            "sink": {},
-        }
+        lasts = {"triggerExecution": milliseconds, "addBatch": int(milliseconds * 0.8)}
+        begins = {"batchId": number, "timestamp": format_instant(START + at), "numInputRows": read - begin}
+        progress = spark_json(durationMs=lasts, batchDuration=milliseconds, sources=[source], **begins)
         yield look("progress", at + took, progress)
         number += 1
         at = at + took if took >= INTERVAL else at + INTERVAL
@@ -82,36 +74,30 @@ def test_twice_the_capacity_is_named_in_time(limit, seed):
     verdicts = run(step(60, 0.4 * capacity, 2 * capacity), 130, limit, seed)
     at = next(at for at, v in verdicts if any(root.rule == "input-overload" for root in v.root_causes))
 
-    assert 60 < at <= 97, (
-        f"named after {at - 62:.0f} s"
-    )  # half a minute after the batch that begins at 62 s, and a report
+    assert 60 < at <= 97  # half a minute after the batch that begins at 62 s, and a report
 
 
-@pytest.mark.parametrize(
-    ("limit", "within"),
-    [
-        # a second batch that is much longer than the first may be warm-up; the third tells
-        pytest.param(None, 60, id="batches take all"),
-        pytest.param(1500, 40, id="batches are limited"),
-    ],
+@cases(
+    "limit, within",
+    ("batches take all: the second may be long as it warms up, the third tells", None, 60),
+    ("batches are limited", 1500, 40),
 )
 def test_an_overload_from_the_start_is_named_and_stays_named(limit, within):
     told = [(at, any(r.rule == "input-overload" for r in v.root_causes)) for at, v in run(steady(2000), 300, limit)]
     first = next(at for at, named in told if named)
+
     assert first <= within
     assert all(named for at, named in told if at >= first)
 
 
 def test_a_long_second_batch_of_a_slow_start_is_not_overload():
     registry = QueryRegistry(Diagnoser)
-    for batch in (spark_json(batchId=0, numInputRows=900), spark_json(batchId=1, numInputRows=12_000)):
-        number = batch["batchId"]
-        batch["timestamp"] = format_instant(START + 18.0 * number)
-        batch["durationMs"] = {"triggerExecution": (18_000, 28_000)[number]}
-        batch["sources"] = []
-        state = registry.ingest(Observation(START + 50, "progress", None, batch))
-        assert state is not None
-        verdict = registry.judge(state, START + 18.0 * number + (18, 28)[number])
+    for number, rows, seconds in ((0, 900, 18), (1, 12_000, 28)):
+        began, lasts = START + 18.0 * number, {"triggerExecution": 1000 * seconds}
+        told = {"batchId": number, "numInputRows": rows, "timestamp": format_instant(began), "durationMs": lasts}
+        state = registry.ingest(Observation(START + 50, "progress", None, spark_json(sources=[], **told)))
+        verdict = registry.judge(state, began + seconds)
+
     assert [finding.rule for finding in verdict.findings] == []
 
 

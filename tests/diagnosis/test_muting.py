@@ -11,24 +11,20 @@ from tests.tables import cases
 RULES = ("slow-sink", "late-data")
 
 
-def test_a_rule_is_muted_for_one_query_or_for_all():
-    muted = read_muted(["slow-sink:orders", "late-data"], RULES)
-    assert is_muted(muted, "slow-sink", "orders")
-    assert is_muted(muted, "late-data", "orders") and is_muted(muted, "late-data", "payments")
+MUTED = read_muted(["slow-sink:orders", "late-data", "slow-sink: shop:orders"], RULES)
 
 
 @cases(
-    "slug, query",
-    ("another query", "slow-sink", "payments"),
-    ("a longer name", "slow-sink", "orders_by_day"),
-    ("another rule", "key-skew", "orders"),
+    "slug, query, muted",
+    ("for one query", "slow-sink", "orders", True),
+    ("for all", "late-data", "payments", True),
+    ("the name of a query may have a colon", "slow-sink", "shop:orders", True),
+    ("another query", "slow-sink", "payments", False),
+    ("a longer name", "slow-sink", "orders_by_day", False),
+    ("another rule", "key-skew", "orders", False),
 )
-def test_nothing_else_is(slug, query):
-    assert not is_muted(read_muted(["slow-sink:orders", "late-data"], RULES), slug, query)
-
-
-def test_the_name_of_a_query_may_have_a_colon():
-    assert is_muted(read_muted(["slow-sink: shop:orders"], RULES), "slow-sink", "shop:orders")
+def test_a_rule_is_muted_for_one_query_or_for_all(slug, query, muted):
+    assert is_muted(MUTED, slug, query) is muted
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,15 @@ AVAILABLE = 2048 * MIB
 def found(history, held, role="driver_python", processes=1, available=AVAILABLE, apart=10.0):
     """What the rule says when the processes of a role held so many MiB, in samples so many seconds apart."""
     view = history(warm=0, seconds=[1] * 10)
-    hosts = [
-        Host(
-            view.now - apart * (len(held) - 1 - place),
-            2,
-            0.3,
-            8192 * MIB,
-            available,
-            None,
-            None,
-            (
-                Process("driver_jvm", 9.0, 900 * MIB, 80, None),
-                Process(role, 9.0, int(each * MIB), 9, None, processes(place) if callable(processes) else processes),
-            ),
+    hosts = []
+    for place, each in enumerate(held):
+        count = processes(place) if callable(processes) else processes
+        jvm, grows = (
+            Process("driver_jvm", 9.0, 900 * MIB, 80, None),
+            Process(role, 9.0, int(each * MIB), 9, None, count),
         )
-        for place, each in enumerate(held)
-    ]
+        at = view.now - apart * (len(held) - 1 - place)
+        hosts.append(Host(at, 2, 0.3, 8192 * MIB, available, None, None, (jvm, grows)))
     return list(RULE.check(QueryView(view.history, view.now, hosts)))
 
 
@@ -35,24 +28,24 @@ def rising(samples=30, step=5.0, start=200.0):
     return [start + step * n for n in range(samples)]
 
 
-def test_a_driver_program_that_keeps_what_it_collects_is_found(history):
+@cases(
+    "role, who, between",
+    ("a driver program that keeps what it collects", "driver_python", "the driver's Python process grows", "batch"),
+    ("a function that keeps what it computes", "python_workers", "the Python workers grow", "call"),
+)
+def test_what_keeps_its_memory_is_found(history, role, who, between):
+    [finding] = found(history, rising(), role)
+
+    assert finding.summary == f"{who} by 524 kB per second to 362 MB: the memory will be full in 1 h 8 min"
+    assert finding.component.name == who.rpartition(" ")[0]
+    told = [each.value for each in finding.evidence]
+    assert told == pytest.approx([345 * MIB, 0.5 * MIB, AVAILABLE, 4096.0], rel=0.01)
+    assert f"from {between} to {between}" in finding.remedies[0].action
+
+
+def test_to_restart_the_driver_in_time_is_the_next_step(history):
     [finding] = found(history, rising())
-
-    assert finding.summary == (
-        "the driver's Python process grows by 524 kB per second to 362 MB: the memory will be full in 1 h 8 min"
-    )
-    assert finding.component.name == "the driver's Python process"
-    assert [each.value for each in finding.evidence] == pytest.approx(
-        [345 * MIB, 0.5 * MIB, AVAILABLE, 4096.0], rel=0.01
-    )
-    assert "from batch to batch" in finding.remedies[0].action
     assert finding.remedies[1].action == "restart the driver within 1 h 8 min"
-
-
-def test_a_function_of_the_workers_that_keeps_what_it_computes_is_found(history):
-    [finding] = found(history, rising(), "python_workers", processes=3)
-    assert finding.summary.startswith("the Python workers grow by 524 kB per second to 362 MB")
-    assert "from call to call" in finding.remedies[0].action
 
 
 def test_what_is_freed_between_batches_does_not_hide_the_growth(history):
