@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.memory_spill import CAUSE
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import late, stage
@@ -48,16 +48,11 @@ def test_a_cache_that_holds_the_memory_is_named(history):
     assert {each.name: each.value for each in finding.evidence}["persisted_share_of_memory"] == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_a_small_cache_is_not(history, share):
-    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB), 4.0), share))
+@cases("share, most", ("no cache", 0.0, 2**30), ("a small one", 0.3, 2**30), ("the memory is unknown", 0.9, 0))
+def test_other_caches_are_not(history, share, most):
+    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB), 4.0), share, most))
     assert "persisted" not in finding.summary
     assert not [step for step in finding.remedies if "persist" in step.action]
-
-
-def test_nothing_is_said_of_a_cache_where_the_memory_is_unknown(history):
-    [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB), 4.0), 0.9, most=0))
-    assert "persisted" not in finding.summary
 
 
 @cases(
@@ -69,8 +64,3 @@ def test_nothing_is_said_of_a_cache_where_the_memory_is_unknown(history):
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, 4.0, **more))) == []
-
-
-def test_it_is_ruled_out_once_a_batch_has_spilled(history):
-    assert ruled_out(CAUSE, late(history, spilling(200 * MIB, 0.3), 4.0)) == "0.30 s of 4.0 s (7%)"
-    assert ruled_out(CAUSE, late(history, spilling(0), 4.0)) is None

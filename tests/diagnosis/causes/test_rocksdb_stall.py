@@ -25,26 +25,24 @@ def test_writers_that_stand_still_are_found(history):
 
 
 def writing(history, mib_by_store, settings):
-    state = {"rows": 1000, "update_seconds": 6.0, "shuffle_partitions": 2}
+    """Stores that write so much in a batch, with these settings."""
     custom = {"rocksdbWriterStallLatencyMs": 4e9, "rocksdbTotalBytesWritten": 2 * mib_by_store * 2**20}
-    return stalled(history, operators={**state, "custom": custom}, seconds=[4] * 8, stages=TASKS,
-                   phases={"add_batch": 3.8}, plan={"stateful": True, "state_settings": settings})  # fmt: skip
+    state = {"rows": 1000, "update_seconds": 6.0, "shuffle_partitions": 2, "custom": custom}
+    return stalled(history, *[4.0] * 8, operators=state, plan={"stateful": True, "state_settings": settings})
 
 
 @cases(
-    "mib_by_store, settings, number",
-    ("set", 70, {"rocksdb.writeBufferSizeMB": "1", "rocksdb.maxWriteBufferNumber": "2"}, ("1", 64)),
-    ("RocksDB's default", 300, {"rocksdb.writeBufferSizeMB": "-1"}, ("64", 256)),
+    "mib_by_store, settings, now, enough",
+    ("set", 70, {"rocksdb.writeBufferSizeMB": "1", "rocksdb.maxWriteBufferNumber": "2"}, "1", 64),
+    ("RocksDB's default", 300, {"rocksdb.writeBufferSizeMB": "-1"}, "64", 256),
 )
-def test_buffers_that_a_batch_overflows_are_named_with_their_number(history, mib_by_store, settings, number):
+def test_buffers_that_a_batch_overflows_are_named_with_their_number(history, mib_by_store, settings, now, enough):
     [finding] = check(CAUSE, writing(history, mib_by_store, settings))
-    now, enough = number
-
     [step] = finding.remedies
-    assert step.action == (
-        f"raise spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB from {now} to {enough} at the next start"
-    )
-    assert step.settings == (("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", enough),)
+
+    setting = "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB"
+    assert step.action == f"raise {setting} from {now} to {enough} at the next start"
+    assert step.settings == ((setting, enough),)
 
 
 @cases(

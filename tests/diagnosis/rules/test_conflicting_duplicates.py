@@ -21,9 +21,8 @@ def test_copies_that_contradict_are_found_in_a_query_that_is_quick(history):
         "batches (hashed: c3, d4, a1)"
     )
     assert (finding.component.kind, finding.component.name) == ("source", "transactions")
-    assert [(each.name, each.value) for each in finding.evidence] == [
-        ("conflicting_rows", 10), ("conflicting_share", 10 / 3000), ("conflicting_batches", 2),
-    ]  # fmt: skip
+    told = {each.name: each.value for each in finding.evidence}
+    assert told == {"conflicting_rows": 10, "conflicting_share": 10 / 3000, "conflicting_batches": 2}
 
 
 def test_one_of_a_million_is_found_without_a_sample_too(history):

@@ -60,16 +60,20 @@ LATE = {"seconds": [5] * 8, "phases": {"add_batch": 4.8}, "plan": DELTA}
 WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
 
 
-def test_a_slow_sink_says_that_files_bound_its_write(history):
-    [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS)))
-    assert finding.summary.endswith("; each batch adds 350 files of 4.1 kB: files bound the write, not rows")
-    assert finding.remedies[0].action.startswith("compare the files of a batch with the tasks that write")
-
-
-def test_a_slow_sink_with_few_files_says_nothing_of_them(history):
-    [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS), files=2))
-    assert "files" not in finding.summary
-    assert finding.remedies[0].action.startswith("time one commit to the table")
+@cases(
+    "files, ending, first",
+    (
+        "many",
+        350,
+        "each batch adds 350 files of 4.1 kB: files bound the write, not rows",
+        "compare the files of a batch",
+    ),
+    ("few", 2, "pass in the sink while no task computes", "time one commit to the table"),
+)
+def test_a_slow_sink_says_that_files_bound_its_write(history, files, ending, first):
+    [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS), files=files))
+    assert finding.summary.endswith(ending)
+    assert finding.remedies[0].action.startswith(first)
 
 
 READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8

@@ -14,29 +14,31 @@ def test_a_collector_that_fails_again_and_again_is_named(history):
     assert finding.began == history().now - 10
 
 
-def test_all_that_is_wrong_is_one_finding(history):
-    looks = [{}, {"collector_errors": {"host": 2, "tasks": 1}, "dropped": 7, "queue_size": 9_000}]
-    looks.append({"collector_errors": {"host": 5, "tasks": 3}, "dropped": 70, "queue_size": 10_000})
+ERRORS = [{}, {"collector_errors": {"host": 2, "tasks": 1}}, {"collector_errors": {"host": 5, "tasks": 3}}]
+BUSY = [{"worker_seconds": 4.5 * number} for number in range(6)]
+LOSSES = [{}, {"dropped": 7, "queue_size": 9_000}, {"dropped": 70, "queue_size": 10_000}]
 
+
+def test_all_that_is_wrong_is_one_finding(history):
+    looks = [errors | losses for errors, losses in zip(ERRORS, LOSSES, strict=True)]
     [finding] = RULE.check(watched(history(), looks))
 
     assert finding.summary == (
         "the data about this query has gaps: collectors host and tasks failed 8 times in 10 s; 70 events were "
         "dropped in 10 s; 10,000 of at most 10,000 events are waiting"
     )
-    assert [(each.name, each.value) for each in finding.evidence] == [
-        ("collector_errors", 8), ("dropped_events", 70), ("queue_share", 1.0),
-    ]  # fmt: skip
+    told = {each.name: each.value for each in finding.evidence}
+    assert told == {"collector_errors": 8, "dropped_events": 70, "queue_share": 1.0}
 
 
-def test_a_worker_that_hardly_keeps_up_is_found(history):
-    [finding] = RULE.check(watched(history(), [{"worker_seconds": 4.5 * number} for number in range(6)]))
-    assert finding.summary == "the data about this query has gaps: the worker is busy 90% of the time"
-
-
-def test_an_observer_that_has_stopped_knows_nothing(history):
-    [finding] = RULE.check(watched(history(quiet_for=50), [{}] * 12, quiet_for=50))
-    assert finding.summary == "this driver has reported nothing for 50 s, so the state of its queries is unknown"
+@cases(
+    "looks, quiet_for, said",
+    ("busy", BUSY, 0, "the data about this query has gaps: the worker is busy 90% of the time"),
+    ("stopped", [{}] * 12, 50, "this driver has reported nothing for 50 s, so the state of its queries is unknown"),
+)
+def test_a_worker_that_hardly_keeps_up_or_an_observer_that_has_stopped_is_found(history, looks, quiet_for, said):
+    [finding] = RULE.check(watched(history(quiet_for=quiet_for), looks, quiet_for=quiet_for))
+    assert finding.summary == said
 
 
 @cases(

@@ -23,10 +23,6 @@ def test_tasks_of_a_real_time_query_that_wait_for_a_core_are_told_with_the_cores
     assert {each.name: each.value for each in finding.evidence} == {"tasks_left": 4.0, "task_slots": 2.0}
 
 
-def test_continuous_processing_needs_a_core_for_each_task_too(history):
-    assert list(RULE.check(looked_at(history, tasks=3, plan={"trigger": "continuous", "trigger_interval": 10.0})))
-
-
 @cases(
     "case",
     ("a core for each task", {"tasks": 2}),
@@ -39,5 +35,6 @@ def test_no_task_waits(history, case):
     assert list(RULE.check(looked_at(history, **case))) == []
 
 
-def test_nothing_is_said_while_no_batch_is_known_to_run(history):
+def test_continuous_processing_needs_a_core_for_each_task_too_while_a_batch_is_known_to_run(history):
+    assert list(RULE.check(looked_at(history, tasks=3, plan={"trigger": "continuous", "trigger_interval": 10.0})))
     assert list(RULE.check(history(warm=0, plan=REAL_TIME, cores=1))) == []
