@@ -68,20 +68,21 @@ def incident(severity, ended, rule="slow-sink"):
     return told | {"query": "q", "until": told["since"], "seconds": 60.0, "ended": ended}
 
 
-def test_what_did_no_harm_and_is_over_is_one_line_that_v_explains():
-    found = report.document([replace(WELL, query="q")], NOW, "a recording")
-    found["incidents"] = [incident("info", "by itself"), incident("info", "by itself", "long-batches")]
+def after(*incidents):
+    return report.document([replace(WELL, query="q")], NOW, "a recording") | {"incidents": list(incidents)}
 
+
+def test_what_did_no_harm_and_is_over_is_one_line_that_v_explains():
+    found = after(incident("info", "by itself"), incident("info", "by itself", "long-batches"))
     text = report.text(found)
+
     assert text.splitlines()[1] == "harmless, and over by itself: slow-sink (q), long-batches (q) (-v tells more)"
     assert "do first" not in text and text.endswith(": nothing found\n")
     assert report.text(found, verbose=True).count("do first") == 2
 
 
 def test_what_did_no_harm_is_not_told_of_a_query_that_was_harmed():
-    found = report.document([replace(WELL, query="q")], NOW, "a recording")
-    found["incidents"] = [incident("critical", "with the run"), incident("info", "by itself", "long-batches")]
-
+    found = after(incident("critical", "with the run"), incident("info", "by itself", "long-batches"))
     assert "harmless" not in report.text(found) and "long-batches" in report.text(found, verbose=True)
 
     found["incidents"][0] |= {"query": "harmed"}
@@ -90,8 +91,7 @@ def test_what_did_no_harm_is_not_told_of_a_query_that_was_harmed():
 
 
 def test_other_incidents_are_told_in_full():
-    found = report.document([replace(WELL, query="q")], NOW, "a recording")
-    found["incidents"] = [incident("info", "with the run"), incident("warning", "by itself")]
+    found = after(incident("info", "with the run"), incident("warning", "by itself"))
     assert report.text(found).count("do first") == 2 and "harmless" not in report.text(found)
 
 
@@ -122,22 +122,19 @@ def test_colour_is_only_paint():
 
 
 def test_lines_are_broken_between_words_at_the_width_of_a_terminal():
-    whole = report.text(BOTH)
-    broken = report.text(BOTH, columns=80)
+    whole, broken = report.text(BOTH), report.text(BOTH, columns=80)
+    one_word = report.document([Verdict("q" * 60, NOW, "healthy", 100)], NOW, "a recording")
 
     assert max(map(len, broken.splitlines())) <= 80 < max(map(len, whole.splitlines()))
     assert broken.split() == whole.split()
-    wrapped = report.text(BOTH, columns=80, verbose=True)
-    assert "largest_task_records\n" + " " * 15 + "48k rows" in wrapped
+    assert "largest_task_records\n" + " " * 15 + "48k rows" in report.text(BOTH, columns=80, verbose=True)
+    assert report.text(BOTH, columns=200) == whole
+    assert "q" * 60 in report.text(one_word, columns=40)
 
 
-def test_lines_that_fit_stay_as_they_are():
-    assert report.text(BOTH, columns=200) == report.text(BOTH)
-
-
-def test_a_word_that_is_wider_than_the_terminal_stays_whole():
-    document = report.document([Verdict("q" * 60, NOW, "healthy", 100)], NOW, "a recording")
-    assert "q" * 60 in report.text(document, columns=40)
+@cases("verdict, severity", ("a sick query", SICK, "critical"), ("a query that is well", WELL, None))
+def test_the_worst_severity_decides(verdict, severity):
+    assert report.worst(report.document([verdict], NOW, "x")) == severity
 
 
 def test_findings_below_the_wanted_severity_are_left_out():
@@ -147,11 +144,6 @@ def test_findings_below_the_wanted_severity_are_left_out():
 
     assert "key-skew" not in report.text(document, lowest="warning")
     assert report.text(document, lowest="warning").endswith("1 query at 2026-09-21 14:13:20 UTC: nothing found\n")
-
-
-def test_the_worst_severity_decides():
-    assert report.worst(report.document([SICK], NOW, "x")) == "critical"
-    assert report.worst(report.document([WELL], NOW, "x")) is None
 
 
 def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():

@@ -6,6 +6,7 @@ from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
+SAW_TOOTH = {"interval": 60.0, "seconds": [5] * 6, "rows": 90_000, "backlog": [60_000 - 10_000 * n for n in range(6)]}
 FALLS = [60_000 - 4000 * n for n in range(10)]
 
 
@@ -61,10 +62,7 @@ def test_nothing_worse_is_said_meanwhile(history, case):
     ("not in the last batch", restarted(backlog=[*FALLS[:9], FALLS[8] + 1])),
     ("too few batches", restarted(seconds=[1.5] * 3, backlog=FALLS[:3])),
     ("a burst in the middle of a run", {"seconds": [1.5] * 10, "rows": 5000, "backlog": FALLS}),
-    (
-        "the saw-tooth of a long trigger",
-        restarted(interval=60.0, seconds=[5] * 6, rows=90_000, backlog=[60_000 - 10_000 * n for n in range(6)]),
-    ),
+    ("the saw-tooth of a long trigger", restarted(**SAW_TOOTH)),
     ("done and idle", restarted(idle=True, backlog=[*FALLS[:9], 0])),
 )
 def test_others_are_not(history, case):

@@ -11,6 +11,7 @@ from tests.tables import cases
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 
+OLD, BEHIND = [2.0] * 30 + [90.0], [12.0] * 30 + [100.0]
 APPENDS = {"watermarks": {"event_time": 10.0}, "output_mode": "append"}
 WINDOWS = {"warm": 0, "seconds": [1] * 40, "operators": {}, "plan": APPENDS}
 
@@ -34,16 +35,8 @@ def marked(view, behind):
     "make, said",
     ("unread rows", lambda history: history(**OVERLOAD), "the oldest unread row has waited 72 s"),
     ("a long batch", lambda history: history(**LIVE, running=100), "results are late by 1 min 41 s"),
-    (
-        "rows that got old",
-        lambda history: aged(history(**LIVE), [2.0] * 30 + [90.0]),
-        "half of the rows have an event time older than 90 s",
-    ),
-    (
-        "a watermark that falls behind",
-        lambda history: marked(history(**LIVE), [12.0] * 30 + [100.0]),
-        "the watermark delays results by 90 s",
-    ),
+    ("rows", lambda history: aged(history(**LIVE), OLD), "half of the rows have an event time older than 90 s"),
+    ("a watermark", lambda history: marked(history(**LIVE), BEHIND), "the watermark delays results by 90 s"),
 )
 def test_what_is_too_late_is_told(history, make, said):
     [finding] = RULE.check(make(history))

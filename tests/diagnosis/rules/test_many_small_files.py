@@ -9,6 +9,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
+BOUND = "; each batch adds 350 files of 4.1 kB: files bound the write, not rows"
 DELTA = {"sink": "DeltaSink[/out]"}
 
 
@@ -62,12 +63,7 @@ WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
 
 @cases(
     "files, ending, first",
-    (
-        "many",
-        350,
-        "each batch adds 350 files of 4.1 kB: files bound the write, not rows",
-        "compare the files of a batch",
-    ),
+    ("many", 350, BOUND, "compare the files of a batch"),
     ("few", 2, "pass in the sink while no task computes", "time one commit to the table"),
 )
 def test_a_slow_sink_says_that_files_bound_its_write(history, files, ending, first):

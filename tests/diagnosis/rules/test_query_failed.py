@@ -112,50 +112,37 @@ def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
 
 
+ABORTED = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most "
+    "recent failure: Lost task 0.0 in stage 3.0 (TID 3) (host executor driver): "
+)
+UNWRITTEN = "org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows"
+FULL = "java.io.IOException: No space left on device"
+WRITING = f"{ABORTED}{UNWRITTEN} to file:/out. SQLSTATE: 58030\nCaused by: {FULL}\n\nDriver stacktrace:"
+NO_CONSUMER = "org.apache.kafka.common.KafkaException: Failed to construct kafka consumer"
+NO_URLS = "org.apache.kafka.common.config.ConfigException: No resolvable urls"
+REFUSED = "org.postgresql.util.PSQLException: Connection to db refused."
+CHANGED = "DeltaIllegalStateException: [DELTA_X] Schema change in version 8"
+NUMBER = "SparkNumberFormatException: [CAST_INVALID_INPUT] The value '{}' of the type STRING cannot be cast to DOUBLE"
+FLOAT = "ValueError: could not convert string to float: '{}'"
+
+
 @pytest.mark.parametrize(
     ("exception", "line"),
     [
-        ("java.io.IOException: No space left on device\n\tat x", "IOException: No space left on device"),
+        (f"{FULL}\n\tat x", "IOException: No space left on device"),
+        (f"{ABORTED}java.lang.RuntimeException: bad row\n\tat x", "RuntimeException: bad row"),
+        (f"{WRITING}\nCaused by: {UNWRITTEN}\nCaused by: {FULL}", "IOException: No space left on device"),
         (
-            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 30.0 failed 1 times, "
-            "most recent failure: Lost task 0.0 in stage 30.0 (TID 47) (host executor driver): "
-            "java.lang.RuntimeException: bad row\n\tat x",
-            "RuntimeException: bad row",
-        ),
-        (
-            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, "
-            "most recent failure: Lost task 0.0 in stage 3.0 (TID 3) (host executor driver): "
-            "org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/out. "
-            "SQLSTATE: 58030\nCaused by: java.io.IOException: No space left on device\n\nDriver stacktrace:\n"
-            "Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows\n"
-            "Caused by: java.io.IOException: No space left on device",
-            "IOException: No space left on device",
-        ),
-        (
-            "java.util.concurrent.ExecutionException: x\nCaused by: org.apache.kafka.common.KafkaException: Failed to "
-            "construct kafka consumer\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable urls",
+            f"java.util.concurrent.ExecutionException: x\nCaused by: {NO_CONSUMER}\nCaused by: {NO_URLS}",
             "ConfigException: No resolvable urls",
         ),
-        (
-            "org.postgresql.util.PSQLException: Connection to db refused.\nCaused by: java.net.ConnectException: x",
-            "PSQLException: Connection to db refused.",
-        ),
+        (f"{REFUSED}\nCaused by: java.net.ConnectException: x", "PSQLException: Connection to db refused."),
         ("org.apache.spark.SparkException: Writing job aborted", "SparkException: Writing job aborted"),
-        (
-            "o.a.DeltaIllegalStateException: [DELTA_X] Schema change in version 8:\nstreaming source schema: root",
-            "DeltaIllegalStateException: [DELTA_X] Schema change in version 8",
-        ),
+        (f"o.a.{CHANGED}:\nstreaming source schema: root", CHANGED),
         ("boom", "boom"),
-        (
-            "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'DE89370400440532013000' of "
-            'the type "STRING" cannot be cast to "DOUBLE"',
-            "SparkNumberFormatException: [CAST_INVALID_INPUT] The value '...' of the type \"STRING\" cannot be cast "
-            'to "DOUBLE"',
-        ),
-        (
-            "ValueError: could not convert string to float: 'DE8937'",
-            "ValueError: could not convert string to float: '...'",
-        ),
+        (f"org.apache.spark.{NUMBER.format('DE89370400440532013000')}", NUMBER.format("...")),
+        (FLOAT.format("DE8937"), FLOAT.format("...")),
         ("KeyError: 'account_id'", "KeyError: 'account_id'"),
         ("x" * 500, "x" * 157 + "..."),
         ("Something went wrong: it was bad", "Something went wrong: it was bad"),

@@ -10,17 +10,13 @@ def drops(count: int, name: str = "dedupe") -> dict:
 
 
 @cases(
-    "case, said",
-    (
-        "most batches",
-        {"operators": [drops(0)] + [drops(200)] * 4},
-        "800 rows (7.3% of those read) were dropped by dedupe",
-    ),
-    ("a join", {"operators": [drops(200, JOIN)] * 5}, f"1,000 rows (9.1% of those read) were dropped by {JOIN}"),
-    ("a function", {"operators": [drops(200, APPLY)] * 5}, f"1,000 rows (9.1% of those read) were dropped by {APPLY}"),
+    "operators, said",
+    ("in most batches", [drops(0)] + [drops(200)] * 4, "800 rows (7.3% of those read) were dropped by dedupe"),
+    ("by a join", [drops(200, JOIN)] * 5, f"1,000 rows (9.1% of those read) were dropped by {JOIN}"),
+    ("by a function", [drops(200, APPLY)] * 5, f"1,000 rows (9.1% of those read) were dropped by {APPLY}"),
 )
-def test_dropped_rows_are_found_with_their_share(history, case, said):
-    [finding] = RULE.check(history(**case))
+def test_dropped_rows_are_found_with_their_share(history, operators, said):
+    [finding] = RULE.check(history(operators=operators))
     assert finding.summary == f"{said} in the last minute"
 
 

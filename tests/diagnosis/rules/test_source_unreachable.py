@@ -14,22 +14,61 @@ OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
 KAFKA = "KafkaV2[Subscribe[transactions]]"
 REFUSED = "Connection refused"
 TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listOffsets"
+SLOW_AS_EVER = {"seconds": [4] * 3, "phases": {"latest_offset": 3.5}, "running": 13, "message": OFFSETS}
 
 
 def silent(history, seconds, **case):
     return asked(history(quiet_for=seconds, **case), error=REFUSED, silent_for=seconds - 1)
 
 
+def waits(history, seconds):
+    return history(running=seconds, message=OFFSETS)
+
+
 def test_a_broker_that_does_not_answer_is_named(history):
     [finding] = RULE.check(silent(history, 14))
     assert finding.summary == "the broker has not answered for 13 s (Connection refused)"
-    assert finding.component.name == "transactions"
-    assert finding.share == 1
+    assert (finding.component.name, finding.share) == ("transactions", 1)
 
 
-def test_a_query_that_waits_for_offsets_is_found_without_a_collector(history):
-    [finding] = RULE.check(history(running=12, message=OFFSETS))
-    assert finding.summary == "the query has waited 12 s for offsets"
+@cases(
+    "make, more",
+    ("without a collector", lambda history: waits(history, 20), ""),
+    ("it answers", lambda history: asked(waits(history, 20), [6000], [0]), ", although the broker answers ledgerops"),
+)
+def test_a_query_that_waits_for_offsets_is_found(history, make, more):
+    [finding] = RULE.check(make(history))
+    assert finding.summary == f"the query has waited 20 s for offsets{more}"
+
+
+def gave_up(history):
+    return history(exception=TIMEOUT, error_class="STREAM_FAILED")
+
+
+def stuck(history):
+    return asked(waits(history, 40), error=REFUSED, silent_for=38)
+
+
+@cases(
+    "make, status, explains",
+    ("a query that gave up", gave_up, "failed", "query-failed"),
+    ("a stuck query", stuck, "stuck", "query-stuck"),
+)
+def test_it_is_the_root_of(history, make, status, explains):
+    verdict = Diagnoser()(make(history))
+
+    [root] = verdict.root_causes
+    assert (verdict.status, root.rule, root.explains) == (status, "source-unreachable", (explains,))
+
+
+@cases(
+    "make",
+    ("a single look in vain", lambda history: silent(history, 9)),
+    ("the query goes on reading", lambda history: asked(history(seconds=[1] * 10), error=REFUSED, silent_for=15)),
+    ("it is idle", lambda history: asked(history(idle=True, quiet_for=30), error=REFUSED, silent_for=15)),
+)
+def test_a_collector_whose_own_settings_are_wrong_is_no_finding(history, make):
+    assert list(RULE.check(make(history))) == []
 
 
 def test_both_together_are_one_finding_and_surer(history):
@@ -40,23 +79,6 @@ def test_both_together_are_one_finding_and_surer(history):
         "the query has waited 20 s for offsets"
     )
     assert finding.confidence > 0.9
-
-
-def test_a_broker_that_answers_only_ledgerops_is_told_apart(history):
-    [finding] = RULE.check(asked(history(running=20, message=OFFSETS), [6000], [0]))
-    assert finding.summary == "the query has waited 20 s for offsets, although the broker answers ledgerops"
-
-
-def test_a_query_that_gave_up_names_its_source(history):
-    verdict = Diagnoser()(history(exception=TIMEOUT, error_class="STREAM_FAILED"))
-    [root] = verdict.root_causes
-    assert (root.rule, root.explains) == ("source-unreachable", ("query-failed",))
-
-
-def test_it_is_the_root_of_a_stuck_query(history):
-    verdict = Diagnoser()(asked(history(running=40, message=OFFSETS), error=REFUSED, silent_for=38))
-    [root] = verdict.root_causes
-    assert (verdict.status, root.rule, root.explains) == ("stuck", "source-unreachable", ("query-stuck",))
 
 
 def test_it_clears_with_the_first_answer(history):
@@ -79,25 +101,11 @@ def test_it_is_ruled_out_by_an_answer_of_the_last_minute(history, seconds, known
     ("a short wait", {"running": 9, "message": OFFSETS}),
     ("a long batch", {"running": 300, "message": "Processing new data"}),
     ("a slow file listing", {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}),
-    (
-        "a source that is slow as ever",
-        {"seconds": [4] * 3, "phases": {"latest_offset": 3.5}, "running": 13, "message": OFFSETS},
-    ),
+    ("a source that is slow as ever", SLOW_AS_EVER),
     ("failed of something else", {"exception": "java.lang.ArithmeticException: / by zero"}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
-
-
-def test_a_single_look_in_vain_is_no_finding(history):
-    assert list(RULE.check(silent(history, 9))) == []
-
-
-def test_a_query_that_goes_on_reading_has_a_broker(history):
-    """The collector's own settings are wrong then."""
-    reads = asked(history(seconds=[1] * 10), error=REFUSED, silent_for=15)
-    rests = asked(history(idle=True, quiet_for=30), error=REFUSED, silent_for=15)
-    assert [*RULE.check(reads), *RULE.check(rests)] == []
 
 
 def test_a_broker_that_never_answered_ledgerops_may_be_another_one(history):

@@ -24,22 +24,14 @@ def test_snapshots_that_stopped_are_found(history):
 
 
 @cases(
-    "settings, back",
-    (
-        "the interval",
-        {"maintenanceInterval": "3600s", "minDeltasForSnapshot": "10"},
-        "maintenanceInterval {} 60s {} 3600s",
-    ),
-    (
-        "the changes",
-        {"maintenanceInterval": "60000", "minDeltasForSnapshot": "500"},
-        "minDeltasForSnapshot {} 10 {} 500",
-    ),
+    "interval, changes, back",
+    ("the interval", "3600s", "10", "maintenanceInterval back to 60s at the next start; it is 3600s"),
+    ("the changes between two", "60000", "500", "minDeltasForSnapshot back to 10 at the next start; it is 500"),
 )
-def test_the_setting_that_delays_them_is_named(history, settings, back):
+def test_the_setting_that_delays_them_is_named(history, interval, changes, back):
+    settings = {"maintenanceInterval": interval, "minDeltasForSnapshot": changes}
     [finding] = RULE.check(history(warm=0, operators=uploaded(140, until=20), plan={"state_settings": settings}))
-    said = back.format("back to", "at the next start; it is")
-    assert [step.action for step in finding.remedies] == [f"set spark.sql.streaming.stateStore.{said}"]
+    assert [step.action for step in finding.remedies] == [f"set spark.sql.streaming.stateStore.{back}"]
 
 
 @pytest.mark.parametrize("settings", [None, {}, {"maintenanceInterval": "1m", "minDeltasForSnapshot": "10"}])
