@@ -40,53 +40,40 @@ def test_the_query_then_falls_behind(view):
     assert grown.last > grown.first
 
 
-@pytest.mark.parametrize(
+def copied(batches):
+    return lambda: reads(every(0.1, 100, 30.0), batches=batches)
+
+
+def scattered(seconds, seed, batches):
+    return lambda: reads(at_random(seconds, seed), batches=batches)
+
+
+@cases(
     "view",
-    [
-        pytest.param(lambda: reads(every(2.0)), id="one arrives for each that is read"),
-        pytest.param(lambda: reads(every(2.5)), id="fewer arrive than may be read"),
-        pytest.param(lambda: reads(every(2.0, start=-60.0)), id="the cap is reached, and the wait is long but steady"),
-        pytest.param(lambda: reads(every(86_400.0, 365, -365 * 86_400.0)), id="a first backlog of a year"),
-        pytest.param(lambda: reads(every(0.1, 300, -86_400.0)), id="a first backlog that was copied at once"),
-        pytest.param(lambda: reads([*every(0.1, 300, -3600.0), *every(4.0)]), id="a backlog beside files that arrive"),
-        pytest.param(lambda: reads(every(2.0, start=-120.0), cap=2, batches=40), id="a catch-up after a pause"),
-        *(
-            pytest.param(
-                lambda batches=batches: reads(every(0.1, 100, 30.0), batches=batches),
-                id=f"{batches} of 100 files that were copied within ten seconds",
-            )
-            for batches in range(5, 45, 3)
-        ),
-        pytest.param(lambda: reads(every(2.0), clock=-86_400.0), id="copied one by one with their old times"),
-        pytest.param(lambda: reads(every(1.25), clock=-3600.0), id="a clock an hour behind"),
-        pytest.param(lambda: reads(every(1.25), clock=3600.0), id="a clock an hour ahead"),
-        pytest.param(lambda: reads(every(2.0), cap=5, pace=0.3, batches=30), id="a slow clock, and no cap is reached"),
-        pytest.param(
-            lambda: reads([*every(0.1, 12, 1.0), *every(1.95, 100, 3.0)], batches=50), id="hardly more than may be read"
-        ),
-        pytest.param(lambda: reads(every(1.25), batches=13), id="not ten seconds yet"),
-        pytest.param(lambda: reads(every(1.25), trigger="available_now"), id="a run that ends by itself"),
-        pytest.param(lambda: reads(every(1.25), option=None), id="no cap: each batch reads all there is"),
-        pytest.param(lambda: reads(every(1.25), option="maxOffsetsPerTrigger"), id="another cap"),
-        pytest.param(lambda: reads(every(1.25), flat=False), id="it is not known whether files still arrive"),
-        pytest.param(lambda: reads(every(1.25), known=False), id="a recording without files"),
-        pytest.param(lambda: reads(every(1.25), batches=10), id="just started"),
-        pytest.param(lambda: reads(every(1.25), idle=True), id="idle"),
-        pytest.param(lambda: reads([]), id="no file yet"),
-        *(
-            pytest.param(
-                lambda seed=seed, batches=batches: reads(at_random(2.6, seed), batches=batches),
-                id=f"at random, three quarters of the cap {seed}",
-            )
-            for seed, batches in ((4, 75), (13, 60), (33, 45))
-        ),
-        *(
-            pytest.param(
-                lambda seed=seed: reads(at_random(4.0, seed), batches=60), id=f"at random, half the cap {seed}"
-            )
-            for seed in range(4)
-        ),
-    ],
+    ("one arrives for each that is read", lambda: reads(every(2.0))),
+    ("fewer arrive than may be read", lambda: reads(every(2.5))),
+    ("the cap is reached, and the wait is long but steady", lambda: reads(every(2.0, start=-60.0))),
+    ("a first backlog of a year", lambda: reads(every(86_400.0, 365, -365 * 86_400.0))),
+    ("a first backlog that was copied at once", lambda: reads(every(0.1, 300, -86_400.0))),
+    ("a backlog beside files that arrive", lambda: reads([*every(0.1, 300, -3600.0), *every(4.0)])),
+    ("a catch-up after a pause", lambda: reads(every(2.0, start=-120.0), cap=2, batches=40)),
+    *((f"{n} of 100 files that were copied within ten seconds", copied(n)) for n in range(5, 45, 3)),
+    ("copied one by one with their old times", lambda: reads(every(2.0), clock=-86_400.0)),
+    ("a clock an hour behind", lambda: reads(every(1.25), clock=-3600.0)),
+    ("a clock an hour ahead", lambda: reads(every(1.25), clock=3600.0)),
+    ("a slow clock, and no cap is reached", lambda: reads(every(2.0), cap=5, pace=0.3, batches=30)),
+    ("hardly more than may be read", lambda: reads([*every(0.1, 12, 1.0), *every(1.95, 100, 3.0)], batches=50)),
+    ("not ten seconds yet", lambda: reads(every(1.25), batches=13)),
+    ("a run that ends by itself", lambda: reads(every(1.25), trigger="available_now")),
+    ("no cap: each batch reads all there is", lambda: reads(every(1.25), option=None)),
+    ("another cap", lambda: reads(every(1.25), option="maxOffsetsPerTrigger")),
+    ("it is not known whether files still arrive", lambda: reads(every(1.25), flat=False)),
+    ("a recording without files", lambda: reads(every(1.25), known=False)),
+    ("just started", lambda: reads(every(1.25), batches=10)),
+    ("idle", lambda: reads(every(1.25), idle=True)),
+    ("no file yet", lambda: reads([])),
+    *((f"at random, three quarters of the cap {n}", scattered(2.6, n, m)) for n, m in ((4, 75), (13, 60), (33, 45))),
+    *((f"at random, half the cap {n}", scattered(4.0, n, 60)) for n in range(4)),
 )
 def test_others_do_not(view):
     assert growth.growth(view()) is None

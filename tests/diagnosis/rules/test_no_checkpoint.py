@@ -1,5 +1,3 @@
-import pytest
-
 from ledgerops.diagnosis.rules.no_checkpoint import RULE
 from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
 from tests.tables import cases
@@ -7,14 +5,16 @@ from tests.tables import cases
 TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
 
 
-@pytest.mark.parametrize(
-    ("offsets", "effect"),
-    [
-        ("latest", "a restart skips the rows that arrive until it has started (startingOffsets is latest)"),
-        ("earliest", "a restart reads the topics from the beginning again (startingOffsets is earliest)"),
-        ("given", "a restart reads its sources from the beginning again"),
-        (None, "a restart reads its sources from the beginning again"),
-    ],
+FROM_THE_BEGINNING = "a restart reads its sources from the beginning again"
+SKIPS = "a restart skips the rows that arrive until it has started (startingOffsets is latest)"
+
+
+@cases(
+    "offsets, effect",
+    ("the latest", "latest", SKIPS),
+    ("all", "earliest", "a restart reads the topics from the beginning again (startingOffsets is earliest)"),
+    ("given ones", "given", FROM_THE_BEGINNING),
+    ("unknown", None, FROM_THE_BEGINNING),
 )
 def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, offsets, effect):
     [finding] = RULE.check(history(plan={**TEMPORARY, "starting_offsets": offsets}))
@@ -36,9 +36,11 @@ def test_others_are_not(history, plan):
     assert list(RULE.check(history(plan=plan))) == []
 
 
-@pytest.mark.parametrize(
-    ("temporary", "expected"),
-    [(True, "with a checkpointLocation"), (False, "with the same checkpoint"), (None, "with the same checkpoint")],
+@cases(
+    "temporary, expected",
+    ("it is gone", True, "with a checkpointLocation"),
+    ("it is kept", False, "with the same checkpoint"),
+    ("nobody knows", None, "with the same checkpoint"),
 )
 def test_the_advice_after_a_failure_does_not_speak_of_a_checkpoint_that_is_gone(history, temporary, expected):
     [finding] = QUERY_FAILED.check(history(exception="boom", plan={"temporary_checkpoint": temporary}))

@@ -132,13 +132,11 @@ def test_other_queries_that_read_files_are_not(view):
     assert list(RULE.check(view())) == []
 
 
-@pytest.mark.parametrize(
-    ("case", "because"),
-    [
-        pytest.param({}, None, id="no cap"),
-        pytest.param(held(rows=500), "batches read at most 500 of the 1,000 offsets that maxOffsetsPerTrigger allows"),
-        pytest.param(held(seconds=[1.9] * 12), None, id="it is reached"),
-    ],
+@cases(
+    "case, because",
+    ("no cap", {}, None),
+    ("not reached", held(rows=500), "batches read at most 500 of the 1,000 offsets that maxOffsetsPerTrigger allows"),
+    ("it is reached", held(seconds=[1.9] * 12), None),
 )
 def test_a_cap_is_ruled_out_with_its_number(history, case, because):
     assert RULE.ruled_out(history(**case)) == because

@@ -1,7 +1,5 @@
 from math import exp
 
-import pytest
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.unbounded_state import RULE
 from ledgerops.signals.query_view import QueryView
@@ -74,13 +72,11 @@ def beside_a_watermark(history, plan, operators):
     return list(RULE.check(history(warm=0, operators=operators, watermark=MARKS, plan=plan)))
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("dedupe", "no column of its keys is the event time"),
-        ("stateStoreSave-1", "no column of its keys is the event time"),
-        ("symmetricHashJoin", "the join does not bound the time between its rows"),
-    ],
+@cases(
+    "name, why",
+    ("distinct rows", "dedupe", "no column of its keys is the event time"),
+    ("a second count", "stateStoreSave-1", "no column of its keys is the event time"),
+    ("a join", "symmetricHashJoin", "the join does not bound the time between its rows"),
 )
 def test_state_that_the_watermark_does_not_reach_is_kept_for_ever(history, name, why):
     plan = WATERMARK | {"without_event_time": (name.split("-")[0],)}
