@@ -33,10 +33,8 @@ def test_more_rows_that_a_cpu_limit_leaves_no_time_for_are_no_reason_to_divide_t
     assert Diagnoser()(view).root_causes[0].rule == "cpu-saturated"
 
 
-ADDS, ASKS = (
-    {"add_batch": 4.6, "query_planning": 0.15},
-    {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15},
-)
+ADDS = {"add_batch": 4.6, "query_planning": 0.15}
+ASKS = {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}
 WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
 
 

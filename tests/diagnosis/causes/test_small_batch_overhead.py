@@ -34,15 +34,14 @@ def test_what_costs_most_of_it_is_named(history, ran, largest):
     assert finding.component.detail == largest
 
 
-def working(seconds, began):
+def working(seconds, began=0.1):
+    """Batches of tasks that work for so long, and nothing else."""
     return {"phases": {"add_batch": 2.0}, "stages": [stage(records=[900, 900], seconds=[seconds] * 2, began=began)]}
 
 
 def fixed(planning):
     """Of a batch of 2.1 s so many seconds of planning; tasks that work take most of the rest."""
-    works = stage(records=[900, 900], seconds=[1.9 - planning] * 2, began=0.1)
-    phases = {"query_planning": planning, "add_batch": 2.0 - planning, "wal_commit": 0.1}
-    return {"phases": phases, "stages": [works]}
+    return working(1.9 - planning) | {"phases": {"query_planning": planning, "add_batch": 2.0 - planning}}
 
 
 def test_what_takes_a_third_of_a_batch_is_told(history):
@@ -56,7 +55,7 @@ def test_what_takes_a_third_of_a_batch_is_told(history):
     ("a third passes before the first task, maybe in a function", working(1.1, began=0.9)),
     ("a first batch, which pays for warm-up", {"seconds": [42.0]}),
     ("nobody waits for half a second", {"seconds": [0.6] * 20}),
-    ("the tasks have work", working(1.8, began=0.1)),
+    ("the tasks have work", working(1.8)),
     ("the sink waits", {"phases": {"add_batch": 2.0}, "stages": [stage(seconds=[0.2, 0.2])]}),
     ("the checkpoint is slow", {"phases": {"add_batch": 0.4, "wal_commit": 0.8, "commit_offsets": 0.8}}),
 )

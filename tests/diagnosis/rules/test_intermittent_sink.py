@@ -9,7 +9,7 @@ from tests.tables import cases
 
 QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
 STALLS = [1, 1, 1, 6] * 4  # a trigger interval of 2 s
-STATEFUL = [{"name": "stateStoreSave", "rows": 100}]
+STATEFUL = {"name": "stateStoreSave", "rows": 100}
 
 
 def phases(seconds):
@@ -92,14 +92,14 @@ def with_slow_tasks(ran):
 
 WAIT = [stage("save", seconds=[5.2, 5.2], wall=5.3, cpu=0.05)]
 ONE_WAITS = [stage("save", records=[300] * 5, seconds=[0.1, 0.1, 0.1, 0.1, 5.2], wall=5.3, cpu=0.05)]
-SAVING = [STATEFUL[0] | {"commit_seconds": 9.0 if each > 1 else 0.1} for each in STALLS]
+SAVING = [STATEFUL | {"commit_seconds": 9.0 if each > 1 else 0.1} for each in STALLS]
 
 
 @cases(
     "ran, operators, found",
     ("all wait", WAIT, None, True),
     ("one waits: something is amiss on a machine, and the sink takes what the others bring", ONE_WAITS, None, False),
-    ("all wait, and the state is saved quickly", WAIT, STATEFUL[0], True),
+    ("all wait, and the state is saved quickly", WAIT, STATEFUL, True),
     ("they wait for their state to be saved", WAIT, SAVING, False),
 )
 def test_writing_tasks_that_wait_are_the_sink_too(history, ran, operators, found):
@@ -124,7 +124,7 @@ UNEVEN_ROWS, SNAPSHOTS = [1000] * 20 + [1000, 3000] * 3 + [1000], ([6] + [1] * 9
     ("the source stalls", STALLS, {"phases": [{"add_batch": 0.8, "latest_offset": each - 0.9} for each in STALLS]}),
     ("tasks compute", STALLS, {"stages": with_slow_tasks([stage("save", seconds=[5.5, 5.6], wall=5.6)])}),
     ("garbage collection", STALLS, {"cores": 2, "gc": 15.0}),
-    ("each tenth batch of a stateful query is a snapshot", SNAPSHOTS, {"operators": STATEFUL[0]}),
+    ("each tenth batch of a stateful query is a snapshot", SNAPSHOTS, {"operators": STATEFUL}),
     ("the usual one overruns, too", [1.5, 1.5, 6] * 4, {"warm_seconds": 2.5, "warm": 14}),
     ("nobody waits for less than a second", [0.2, 0.2, 0.2, 0.9] * 4, {"interval": 0.5}),
 )
@@ -140,9 +140,8 @@ def test_others_are_not(history, seconds, more):
     ("windows end, and more rows are written", {"removed": 500}, False),
 )
 def test_of_a_stateful_query_whose_slow_batches_were_not_sampled_the_state_rules_itself_out(history, slow, found):
-    operators = [STATEFUL[0] | {"removed": 10} | (slow if each > 1 else {}) for each in STALLS]
-    view = stalling(history, operators=operators)
-    assert bool(list(RULE.check(view))) is found
+    operators = [STATEFUL | {"removed": 10} | (slow if each > 1 else {}) for each in STALLS]
+    assert bool(list(RULE.check(stalling(history, operators=operators)))) is found
 
 
 def test_a_look_that_asked_spark_in_vain_does_not_hide_garbage_collection(history):

@@ -11,16 +11,14 @@ from tests.build import history as remembered
 from tests.diagnosis.contradictions import contradictions
 from tests.tables import cases
 
-STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
-
-
+RAISED, MALFORMED = "USER_RAISED_EXCEPTION", "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
+STACK = f"org.apache.spark.SparkRuntimeException: [{RAISED}] bad row\n\tat org.apache.spark.sql.Some.method"
 FILE = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
 PYTHON = (
     "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
     '  File "jobs/risk.py", line 12, in score\n    raise ValueError(f"poison {row}")\n'
     "ValueError: poison t-17\n\n\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:581)"
 )
-MALFORMED = "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
 WRAPPED = (
     "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback (most recent call last):\n"
     '  File "sinks.py", line 91, in write_batch\n    rows.write.save()\n'
@@ -28,40 +26,28 @@ WRAPPED = (
     f": org.apache.spark.SparkException: [{MALFORMED}] Malformed records: [null].\n"
     "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
 )
+POISON = "(no error class): ValueError: poison t-17; at jobs/risk.py:12 in score"
+WRITE = (
+    f"({MALFORMED}): SparkException: [{MALFORMED}] Malformed records: [null].; a value of a row cannot be converted to "
+    "the type that the query wants; at sinks.py:91 in write_batch"
+)
 
 
 @cases(
-    "exception, error_class, warm, known_by, said",
-    (
-        "an exception of Spark",
-        *(STACK, "USER_RAISED_EXCEPTION", 6, "USER_RAISED_EXCEPTION"),
-        "after batch 5 (USER_RAISED_EXCEPTION): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row",
-    ),
-    (
-        "before the first batch, without an error class",
-        *(STACK, None, 0, "USER_RAISED_EXCEPTION"),
-        "before its first batch (USER_RAISED_EXCEPTION): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row",
-    ),
-    (
-        "a file that cannot be read",
-        *(FILE, "FAILED_READ_FILE", 6, "FAILED_READ_FILE"),
-        "after batch 5 (FAILED_READ_FILE): bad file:///in/p.json.",
-    ),
-    (
-        "what Python raised, and not that there is a traceback",
-        *(PYTHON, None, 6, "ValueError"),
-        "after batch 5 (no error class): ValueError: poison t-17; at jobs/risk.py:12 in score",
-    ),
-    (
-        "what a write within foreachBatch failed of",
-        *(WRAPPED, "FOREACH_BATCH_USER_FUNCTION_ERROR", 6, MALFORMED),
-        f"after batch 5 ({MALFORMED}): SparkException: [{MALFORMED}] Malformed records: [null].; a value of a row "
-        "cannot be converted to the type that the query wants; at sinks.py:91 in write_batch",
-    ),
+    "exception, error_class, known_by, said",
+    ("an exception of Spark", STACK, RAISED, RAISED, f"({RAISED}): SparkRuntimeException: [{RAISED}] bad row"),
+    ("a file", FILE, "FAILED_READ_FILE", "FAILED_READ_FILE", "(FAILED_READ_FILE): bad file:///in/p.json."),
+    ("what Python raised, and not that there is a traceback", PYTHON, None, "ValueError", POISON),
+    ("a write within foreachBatch", WRAPPED, "FOREACH_BATCH_USER_FUNCTION_ERROR", MALFORMED, WRITE),
 )
-def test_what_the_query_failed_of_is_told(history, exception, error_class, warm, known_by, said):
-    [finding] = RULE.check(history(exception=exception, error_class=error_class, warm=warm))
-    assert (finding.summary, finding.component.detail) == (f"the query failed {said}", known_by)
+def test_what_the_query_failed_of_is_told(history, exception, error_class, known_by, said):
+    [finding] = RULE.check(history(exception=exception, error_class=error_class))
+    assert (finding.summary, finding.component.detail) == (f"the query failed after batch 5 {said}", known_by)
+
+
+def test_a_query_may_fail_before_its_first_batch(history):
+    [finding] = RULE.check(history(warm=0, exception=STACK))
+    assert finding.summary.startswith(f"the query failed before its first batch ({RAISED}): ")
 
 
 def test_the_batch_that_failed_is_told(history):
