@@ -26,6 +26,9 @@ SLOW = {"add_batch": 0.9, "wal_commit": 1.5, "commit_offsets": 1.5}
 WAS = {"add_batch": 0.1, "wal_commit": 0.8, "commit_offsets": 0.1}
 BRIEF, AS_EVER = {"add_batch": 0.1, "wal_commit": 0.4}, {"wal_commit": 0.8, "commit_offsets": 0.2}
 TASKS = [stage(seconds=[0.4, 0.4], began=0.3)]
+WAITS = replace(CAUSE, slug="waits", parts=("wal_commit",), grown=("after_tasks",), born=("query_planning",))
+PLANS, LATE = {"query_planning": 2.0, "add_batch": 1.9}, [stage(seconds=[0.4, 0.4], began=3.4)]
+DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
 
 
 def grown(history, now=SLOW, before=QUICK, took=4.0, **more):
@@ -103,11 +106,6 @@ def test_without_harm_a_small_part_is_not_worth_knowing(history):
     told = {"now": SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}, "before": QUICK}
     assert list(check(CAUSE, grown(history, **told)))
     assert list(check(CAUSE, born(history, told["now"], interval=0.0))) == []
-
-
-WAITS = replace(CAUSE, slug="waits", parts=("wal_commit",), grown=("after_tasks",), born=("query_planning",))
-PLANS, LATE = {"query_planning": 2.0, "add_batch": 1.9}, [stage(seconds=[0.4, 0.4], began=3.4)]
-DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
 
 
 @cases(

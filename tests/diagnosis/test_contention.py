@@ -13,6 +13,9 @@ from tests.tables import cases
 LIGHT, WAITS = stage("save", seconds=[0.4, 0.3], wall=0.4), stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.2)
 USUAL = {"add_batch": 0.6, "query_planning": 0.1, "wal_commit": 0.05, "commit_offsets": 0.05}
 STARVED = {"add_batch": 3.6, "query_planning": 0.5, "wal_commit": 0.3, "commit_offsets": 0.2}
+IDLE = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5}  # a machine that is nearly idle, and a container that is not
+BUSY, FREE = {"busy": 1.0, "driver_jvm": 2.0}, {"busy": 0.2}
+ASLEEP = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
 
 
 def slowed(history, now=STARVED, waits=WAITS, past=14, count=8, **more):
@@ -67,9 +70,6 @@ def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(
 )
 def test_others_do_not_have_them(history, case, machine):
     assert contention(looked_at(slowed(history, **case), **machine)) is None
-
-
-IDLE = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5}  # a machine that is nearly idle, and a container that is not
 
 
 def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_idle(history):
@@ -134,10 +134,6 @@ def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history
 )
 def test_an_event_log_of_another_fault_does_not(history, case):
     assert contention(slowed(history, **case)) is None
-
-
-BUSY, FREE = {"busy": 1.0, "driver_jvm": 2.0}, {"busy": 0.2}
-ASLEEP = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
 
 
 @cases(

@@ -17,6 +17,10 @@ from tests.tables import cases
 NOW = 1_790_000_000.0
 YES, NO = [True], [False]
 NUMBER = (Evidence("x", 1.0, "count", "0", NOW),)
+KEYED = {"keys": ("customer_id",), "stateful": True, "shuffle_partitions": 2}
+EVEN = [stage("save", records=[500, 500], seconds=[0.4, 0.4], wall=0.5)]
+HOT = {"phases": {"add_batch": 3.8}, "plan": {"keys": ("customer_id",), "stateful": True}}
+ALL, ONE = frozenset({("slow-sink", None)}), frozenset({("slow-sink", "daily_counts")})
 
 
 def rule(
@@ -224,11 +228,6 @@ def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(his
     assert verdict.forecast.seconds_to_slo_breach > 0
 
 
-KEYED = {"keys": ("customer_id",), "stateful": True, "shuffle_partitions": 2}
-EVEN = [stage("save", records=[500, 500], seconds=[0.4, 0.4], wall=0.5)]
-HOT = {"phases": {"add_batch": 3.8}, "plan": {"keys": ("customer_id",), "stateful": True}}
-
-
 @cases(
     "case, ran, cause",
     ("a slow sink", {"seconds": [5] * 8}, stage(seconds=[0.3, 0.3], wall=0.3), "slow-sink"),
@@ -282,9 +281,6 @@ def test_a_root_cause_that_another_explains_now_is_not_over():
     assert (roots(verdict), verdict.ended) == (["slow-sink"], ())
     late[0] = sink[0] = False
     assert [over.finding.rule for over in judge(view(NOW + 10)).ended] == ["slow-sink"]
-
-
-ALL, ONE = frozenset({("slow-sink", None)}), frozenset({("slow-sink", "daily_counts")})
 
 
 def test_a_muted_finding_is_set_apart_and_what_it_explained_stands_for_itself():

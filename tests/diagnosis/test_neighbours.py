@@ -19,6 +19,9 @@ LATE_START = stage("save", seconds=[0.4, 0.4], began=7.0, wall=0.5)
 FROM_BIRTH = {"warm": 0, "seconds": [10] * 6, "stages": [LATE_START]}
 ASLEEP = stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01)
 ONE_SLOT = stage(seconds=[2.4, 0.0], wall=4.9)
+WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
+SOON = stage("read", began=0.0, wall=0.1)
+EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
 
 
 def who(view):
@@ -106,11 +109,6 @@ def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
     view = history(**FROM_BIRTH)
     assert not slots_taken(looked_at(view, active=2))
     assert slots_taken(looked_at(beside(view, crowd.neighbour(view, 999)), active=2))
-
-
-WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
-SOON = stage("read", began=0.0, wall=0.1)
-EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
 
 
 @cases("shift, found", ("taken while it waits: a slot is free", 0.0, False), ("taken between its waits", None, True))

@@ -6,6 +6,10 @@ from tests.diagnosis.rules.crowd import looked_at
 from tests.diagnosis.test_contention import pressed, slowed
 from tests.tables import cases
 
+ADDS = {"add_batch": 4.6, "query_planning": 0.15}
+ASKS = {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}
+WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
+
 
 def test_what_the_other_processes_cost_a_batch_is_told_and_is_the_root(history):
     [root] = Diagnoser()(looked_at(slowed(history, count=20), driver_jvm=0.5)).root_causes
@@ -31,11 +35,6 @@ def test_more_rows_that_a_cpu_limit_leaves_no_time_for_are_no_reason_to_divide_t
     more = slowed(history, count=20, rows=[1000] * 14 + [6000] * 20)
     view = looked_at(more, busy=0.05, cpus=64, driver_jvm=0.5, limit=0.5, held_back=1.4)
     assert Diagnoser()(view).root_causes[0].rule == "cpu-saturated"
-
-
-ADDS = {"add_batch": 4.6, "query_planning": 0.15}
-ASKS = {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}
-WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
 
 
 @cases(

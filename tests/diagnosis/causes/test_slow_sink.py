@@ -14,6 +14,12 @@ BETWEEN = [stage("count", seconds=[0.4, 0.4], began=0.5), stage("save", seconds=
 LATE = [stage("save", seconds=[0.4, 0.4], began=4.1)]
 FOREACH = {"plan": {"sink": "ForeachBatchSink"}}
 PHASES = {"add_batch": 4.8, "query_planning": 0.1}
+SEE = "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process"
+LOOK = "look at app.py:22 in dedup: the function of foreachBatch spends most of its time there"
+TIME, LARGER = "time one write at the target of the sink", "write larger batches from the executors"
+FUNCTION, SINK = "the function of foreachBatch", "the sink"
+AT = "(mostly at app.py:22 in dedup)"
+READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
 
 
 def slow(history, ran, **more):
@@ -101,13 +107,6 @@ def test_the_first_step_fits_the_sink(history, sink, first):
     assert finding.component.name == sink.partition("[")[0]
 
 
-SEE = "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python process"
-LOOK = "look at app.py:22 in dedup: the function of foreachBatch spends most of its time there"
-TIME, LARGER = "time one write at the target of the sink", "write larger batches from the executors"
-FUNCTION, SINK = "the function of foreachBatch", "the sink"
-AT = "(mostly at app.py:22 in dedup)"
-
-
 @cases(
     "ran, cores, line, where, actions",
     ("it computes at a line", QUICK, 0.9, True, f"{FUNCTION} {AT}", [LOOK]),
@@ -139,9 +138,6 @@ def test_tasks_that_write_wait_for_the_sink_only_where_cores_are_free(history, r
     [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy))
 
     assert finding.summary.endswith(f" pass in the sink{told}")
-
-
-READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
 
 
 @cases(

@@ -10,6 +10,9 @@ INPUT = stage(records=[50, 50], seconds=[0.2, 0.2])
 TABLE = stage(records=[500_000, 500_000], seconds=[3.5, 3.5], began=0.3, shuffle=False)
 SMALL_TABLE = stage(records=[900, 900], shuffle=False, seconds=[0.3, 0.3])
 SLOW = {"seconds": [4.0] * 8, "rows": 100, "phases": {"add_batch": 3.9}}
+GROWN = {"interval": 3.0, "rows": 600, "warm": 0, "seconds": [2.0] * 14 + [7.0] * 8}
+PHASES = [{"add_batch": seconds - 0.1} for seconds in GROWN["seconds"]]
+WRITES = {"records": [300, 300], "seconds": [0.2, 0.2], "shuffle": False}
 
 
 def test_a_table_that_each_batch_reads_is_told_with_its_rows(history):
@@ -46,11 +49,6 @@ def test_where_to_look_depends_on_the_sink(history, plan, first):
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []
-
-
-GROWN = {"interval": 3.0, "rows": 600, "warm": 0, "seconds": [2.0] * 14 + [7.0] * 8}
-PHASES = [{"add_batch": seconds - 0.1} for seconds in GROWN["seconds"]]
-WRITES = {"records": [300, 300], "seconds": [0.2, 0.2], "shuffle": False}
 
 
 def read_and_broadcast(rows, seconds, driver):

@@ -6,6 +6,11 @@ from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import late, stage
 from tests.tables import cases
 
+ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the query again"
+BUILT_AGAIN = (
+    "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it"
+)
+
 
 def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
     return [stage("save", records=[records] * count, seconds=[seconds] * count, wall=wall, shuffle=shuffle)]
@@ -16,12 +21,6 @@ def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history):
     assert finding.summary == "200 tasks on 2 cores take 3.9 s of a batch of 5.0 s, with 5 records each"
     assert finding.saving_seconds == pytest.approx(4.0 * (1 - 6 / 200))
     assert {each.name: each.value for each in finding.evidence}["tasks"] == 200
-
-
-ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the query again"
-BUILT_AGAIN = (
-    "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it"
-)
 
 
 @cases(

@@ -3,12 +3,11 @@ import pytest
 from ledgerops.diagnosis.rules.eviction_storm import RULE
 from tests.tables import cases
 
+QUIET = [(10, 0.01)] * 6
+
 
 def removing(*told: tuple[int, float]) -> list[dict]:
     return [{"rows": 5000, "removed": rows, "removal_seconds": seconds} for rows, seconds in told]
-
-
-QUIET = [(10, 0.01)] * 6
 
 
 def test_a_batch_that_removes_many_rows_at_once_is_found(history):

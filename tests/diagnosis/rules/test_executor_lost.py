@@ -8,6 +8,9 @@ from tests.tables import cases
 
 KILLED = "Container killed by YARN, exit code 137"
 RAISE = "raise spark.executor.memoryOverhead at the next start"
+NO_ANSWER = {"reason": "timed out", "names": ("1", "2")}
+ON_ANOTHER = {"reason": "worker lost: 10.0.0.12:34567", "host": "10.0.0.12"}
+ONE, CHECK = "1 executor was lost in the last 5 min", "check the machine of the executor"
 
 
 def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
@@ -17,11 +20,6 @@ def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
     )
     hosts = [*view.hosts[:-1], replace(view.hosts[-1], removed_executors=removed)]
     return QueryView(view.history, view.now, hosts, view.others)
-
-
-NO_ANSWER = {"reason": "timed out", "names": ("1", "2")}
-ON_ANOTHER = {"reason": "worker lost: 10.0.0.12:34567", "host": "10.0.0.12"}
-ONE, CHECK = "1 executor was lost in the last 5 min", "check the machine of the executor"
 
 
 @cases(

@@ -4,6 +4,11 @@ from ledgerops.diagnosis.rules.falling_behind import RULE
 from tests.tables import cases
 
 FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
+MORE_AND_MORE = {"seconds": [30 + 4 * n for n in range(7)], "backlog": [15_000 + 2_000 * n for n in range(7)]}
+READ_IN_THE_NEXT = MORE_AND_MORE | {"interval": 60.0, "rows": 30_000}
+SHORT = [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57]
+LONG = [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3]
+ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
 def test_growing_backlog_is_found(history):
@@ -24,10 +29,6 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     [finding] = RULE.check(history(**case))
     told = f"took longer than its rows took to arrive, up to {longest} s; results are {late} s late"
     assert finding.summary == f"{which} {told}"
-
-
-MORE_AND_MORE = {"seconds": [30 + 4 * n for n in range(7)], "backlog": [15_000 + 2_000 * n for n in range(7)]}
-READ_IN_THE_NEXT = MORE_AND_MORE | {"interval": 60.0, "rows": 30_000}
 
 
 @cases(
@@ -77,11 +78,6 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history, b
     second began to come."""
     [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5, batches)))
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
-
-
-SHORT = [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57]
-LONG = [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3]
-ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
 @cases(

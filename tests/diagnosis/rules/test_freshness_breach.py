@@ -14,6 +14,8 @@ LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 OLD, BEHIND = [2.0] * 30 + [90.0], [12.0] * 30 + [100.0]
 APPENDS = {"watermarks": {"event_time": 10.0}, "output_mode": "append"}
 WINDOWS = {"warm": 0, "seconds": [1] * 40, "operators": {}, "plan": APPENDS}
+YEARS = [9e7 + 3.0 * n for n in range(40)]
+DAY = {"watermarks": {"event_time": 86400.0}}
 
 
 def aged(view, ages, late=0):
@@ -41,10 +43,6 @@ def marked(view, behind):
 def test_what_is_too_late_is_told(history, make, said):
     [finding] = RULE.check(make(history))
     assert finding.summary == f"{said}; the limit is 64 s"
-
-
-YEARS = [9e7 + 3.0 * n for n in range(40)]
-DAY = {"watermarks": {"event_time": 86400.0}}
 
 
 @cases(

@@ -11,6 +11,9 @@ from tests.build import history as remembered
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
+TIMES = "each batch reads its rows of transactions"
+EACH_ACTION = "once for each action on the batch in foreachBatch"
+
 
 def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sink="ForeachBatchSink"):
     """Three batches with so many rows of so many offsets each."""
@@ -24,10 +27,6 @@ def view(rows, offsets=1000, description="KafkaV2[Subscribe[transactions]]", sin
             sink={"description": sink},
         )))  # fmt: skip
     return QueryView(remembered(batches), T0 + 60)
-
-
-TIMES = "each batch reads its rows of transactions"
-EACH_ACTION = "once for each action on the batch in foreachBatch"
 
 
 def test_a_batch_that_is_written_twice_without_persist_is_found_and_its_rows_count_once():

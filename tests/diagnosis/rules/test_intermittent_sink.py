@@ -10,6 +10,8 @@ from tests.tables import cases
 QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
 STALLS = [1, 1, 1, 6] * 4  # a trigger interval of 2 s
 STATEFUL = {"name": "stateStoreSave", "rows": 100}
+GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
+UNEVEN_ROWS, SNAPSHOTS = [1000] * 20 + [1000, 3000] * 3 + [1000], ([6] + [1] * 9) * 4
 
 
 def phases(seconds):
@@ -48,9 +50,6 @@ def test_with_a_long_trigger_interval_the_batches_count_and_not_the_minutes(hist
     seconds = ([8.0] * 9 + [60.0]) * 3 + [8.0]
     [finding] = RULE.check(stalling(history, seconds, interval=20.0, warm=10))
     assert finding.summary.startswith("3 of the last") and "every 4 min" in finding.summary
-
-
-GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
 
 
 def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_minute(history):
@@ -104,9 +103,6 @@ SAVING = [STATEFUL | {"commit_seconds": 9.0 if each > 1 else 0.1} for each in ST
 )
 def test_writing_tasks_that_wait_are_the_sink_too(history, ran, operators, found):
     assert bool(list(RULE.check(stalling(history, stages=with_slow_tasks(ran), operators=operators)))) is found
-
-
-UNEVEN_ROWS, SNAPSHOTS = [1000] * 20 + [1000, 3000] * 3 + [1000], ([6] + [1] * 9) * 4
 
 
 @cases(

@@ -11,6 +11,9 @@ from tests.tables import cases
 
 BOUND = "; each batch adds 350 files of 4.1 kB: files bound the write, not rows"
 DELTA = {"sink": "DeltaSink[/out]"}
+LATE = {"seconds": [5] * 8, "phases": {"add_batch": 4.8}, "plan": DELTA}
+WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
+READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8
 
 
 def writes(view, commits=10, files=350, size=4_100, checkpoint=None):
@@ -57,10 +60,6 @@ def test_others_are_not(history, commits):
     assert list(RULE.check(writes(history(plan=DELTA), **commits))) == []
 
 
-LATE = {"seconds": [5] * 8, "phases": {"add_batch": 4.8}, "plan": DELTA}
-WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
-
-
 @cases(
     "files, ending, first",
     ("many", 350, BOUND, "compare the files of a batch"),
@@ -70,9 +69,6 @@ def test_a_slow_sink_says_that_files_bound_its_write(history, files, ending, fir
     [finding] = check(SLOW_SINK, writes(history(**LATE, stages=WAITS), files=files))
     assert finding.summary.endswith(ending)
     assert finding.remedies[0].action.startswith(first)
-
-
-READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8
 
 
 @pytest.mark.parametrize(("files", "found"), [(350, True), (2, False)])

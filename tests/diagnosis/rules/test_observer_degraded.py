@@ -2,6 +2,10 @@ from ledgerops.diagnosis.rules.observer_degraded import RULE
 from tests.diagnosis.rules.crowd import watched
 from tests.tables import cases
 
+ERRORS = [{}, {"collector_errors": {"host": 2, "tasks": 1}}, {"collector_errors": {"host": 5, "tasks": 3}}]
+BUSY = [{"worker_seconds": 4.5 * number} for number in range(6)]
+LOSSES = [{}, {"dropped": 7, "queue_size": 9_000}, {"dropped": 70, "queue_size": 10_000}]
+
 
 def errors(*counts, name="tasks"):
     return [{"collector_errors": {name: count, "plan": 1}} for count in counts]
@@ -12,11 +16,6 @@ def test_a_collector_that_fails_again_and_again_is_named(history):
     assert finding.summary == "the data about this query has gaps: collector tasks failed 3 times in 20 s"
     assert (finding.component.kind, finding.component.detail) == ("observer", "tasks")
     assert finding.began == history().now - 10
-
-
-ERRORS = [{}, {"collector_errors": {"host": 2, "tasks": 1}}, {"collector_errors": {"host": 5, "tasks": 3}}]
-BUSY = [{"worker_seconds": 4.5 * number} for number in range(6)]
-LOSSES = [{}, {"dropped": 7, "queue_size": 9_000}, {"dropped": 70, "queue_size": 10_000}]
 
 
 def test_all_that_is_wrong_is_one_finding(history):

@@ -5,6 +5,8 @@ from tests.tables import cases
 DELAY = {"watermarks": {"event_time": 10.0}}
 DROPS = {"dropped_rows": 50}
 BEHIND = [[0, 500 * n] for n in range(20)]  # the second partition is not read at all
+FEW = {"read": [[50, 0]] * 20, "backlog": [[0, 50 * n] for n in range(20)], "operators": {"dropped_rows": 2}}
+YOUNG = {"seconds": [1.0] * 5, "read": [[500, 0]] * 5, "backlog": BEHIND[:5], "plan": {}}
 
 
 def apart(**changes):
@@ -23,10 +25,6 @@ def test_a_partition_that_is_read_behind_another_explains_the_late_rows(history)
     )
     assert root.remedies[1].action == "allow more lateness with withWatermark, at least 48 s"
     assert root.explains == ("rows-dropped", "late-data") and "late-data" not in {each.rule for each in roots}
-
-
-FEW = {"read": [[50, 0]] * 20, "backlog": [[0, 50 * n] for n in range(20)], "operators": {"dropped_rows": 2}}
-YOUNG = {"seconds": [1.0] * 5, "read": [[500, 0]] * 5, "backlog": BEHIND[:5], "plan": {}}
 
 
 @cases(

@@ -12,6 +12,9 @@ from tests.diagnosis.rules.retelling import retold
 from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
 from tests.tables import cases
 
+UNTOLD = {"interval": None, "plan": {"trigger": None}}
+DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
+
 
 @cases(
     "case, said",
@@ -22,10 +25,6 @@ from tests.tables import cases
 def test_what_takes_far_too_long_is_told(history, case, said):
     [finding] = RULE.check(history(**case))
     assert finding.summary == said
-
-
-UNTOLD = {"interval": None, "plan": {"trigger": None}}
-DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
 
 
 @cases(

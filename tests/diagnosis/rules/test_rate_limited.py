@@ -9,6 +9,7 @@ from tests.tables import cases
 CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
 FIVE = {"rate_limits": {"maxOffsetsPerTrigger": "5000"}}
 GROWS = [3000 + 1000 * n for n in range(12)]
+FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
 
 
 def held(**changes):
@@ -44,9 +45,6 @@ def test_a_cap_that_holds_the_query_back_is_the_root_of_falling_behind(history, 
 )
 def test_it_is_found(history, case):
     assert [each.component.detail for each in RULE.check(history(**case))] == ["maxOffsetsPerTrigger"]
-
-
-FIXED = {"query_planning": 0.25, "wal_commit": 0.08, "commit_offsets": 0.06}
 
 
 @cases(

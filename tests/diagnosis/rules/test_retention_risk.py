@@ -8,6 +8,11 @@ from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
 
 GROWS = [200 * n for n in range(100)]
+WEEK = 7 * 86400.0
+FALLS = [200_000 - 2000 * n for n in range(60)]
+WORKED_OFF = {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": FALLS}
+SAW_TOOTH = {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6}
+STANDS = [10.0 * place for place in range(1, 10)]
 
 
 def behind(**changes):
@@ -59,12 +64,6 @@ def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(hi
     assert {root.rule for root in verdict.root_causes} == {"query-stuck", "retention-risk"}
 
 
-WEEK = 7 * 86400.0
-FALLS = [200_000 - 2000 * n for n in range(60)]
-WORKED_OFF = {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": FALLS}
-SAW_TOOTH = {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6}
-
-
 @cases(
     "case, said",
     ("nobody asks the broker", behind(), None),
@@ -95,9 +94,6 @@ def table(history, waits, keeps):
         read = TableRead(9, 1 if waited else 0, since=since, oldest=oldest[0], oldest_at=oldest[1])
         view.history.add_tables(Tables(at, "run-1", {"orders": read}))
     return QueryView(view.history, view.now, view.hosts, view.others)
-
-
-STANDS = [10.0 * place for place in range(1, 10)]
 
 
 def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(history):

@@ -6,6 +6,8 @@ from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
 MIB = 2**20
+BOUNDED = [{"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)]
+SMALL, LARGE = {"rows": 10, "memory_bytes": 1_000}, {"rows": 10, "memory_bytes": 20_000_000}
 
 
 def growing(count: int, step: int = 1000, removed: int = 0, row: int = 500, **more) -> list[dict]:
@@ -62,9 +64,6 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
     )
 
 
-BOUNDED = [{"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)]
-
-
 def moves_on(count, until=99):
     """A watermark that advances with the clock, for so many batches."""
     return {"watermark": [1.79e9 + 2.0 * min(n, until) for n in range(count)]}
@@ -84,9 +83,6 @@ def moves_on(count, until=99):
 )
 def test_others_are_not(history, operators, more):
     assert list(RULE.check(within(history(warm=0, operators=operators, **more)))) == []
-
-
-SMALL, LARGE = {"rows": 10, "memory_bytes": 1_000}, {"rows": 10, "memory_bytes": 20_000_000}
 
 
 @cases(

@@ -9,6 +9,7 @@ from tests.tables import cases
 
 SOURCE = "DeltaSource[/lake/orders]"
 CAP = {"rate_limits": {"maxFilesPerTrigger": "3"}}
+GROWS = [1.5 * place for place in range(1, 33)]
 
 
 def reads(history, waits, versions=None, run_id="run-1", **case):
@@ -22,9 +23,6 @@ def reads(history, waits, versions=None, run_id="run-1", **case):
         read = TableRead(head=99, versions=0 if waited == 0 else left, since=at - waited if waited else None)
         view.history.add_tables(Tables(at, run_id, {"orders": read}))
     return QueryView(view.history, view.now + 0.5, view.hosts, view.others)
-
-
-GROWS = [1.5 * place for place in range(1, 33)]
 
 
 def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind(history):

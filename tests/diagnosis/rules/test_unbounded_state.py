@@ -5,6 +5,12 @@ from ledgerops.diagnosis.rules.unbounded_state import RULE
 from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
+WATERMARK = {"watermarks": {"event_time": 10.0}}
+MARKS = [1.79e9 + 2.0 * n for n in range(30)]
+NO_TIMES = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
+SESSIONS = "applyInPandasWithState"
+NO_TIMEOUT = {"without_timeout": (SESSIONS,)}
+
 
 def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe") -> list[dict]:
     return [
@@ -60,11 +66,6 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
     marks = [1.79e9 + 7200.0 * n for n in range(30)]
     [finding] = RULE.check(history(warm=0, operators=growing(30), watermark=marks))
     assert "the watermark removes nothing" in finding.summary
-
-
-WATERMARK = {"watermarks": {"event_time": 10.0}}
-MARKS = [1.79e9 + 2.0 * n for n in range(30)]
-NO_TIMES = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
 
 
 def beside_a_watermark(history, plan, operators):
@@ -134,10 +135,6 @@ def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, n
 )
 def test_others_are_not(history, operators, more):
     assert list(RULE.check(history(warm=0, operators=operators, **more))) == []
-
-
-SESSIONS = "applyInPandasWithState"
-NO_TIMEOUT = {"without_timeout": (SESSIONS,)}
 
 
 def slow(count, step=60, name=SESSIONS, row=200, removed=0):
