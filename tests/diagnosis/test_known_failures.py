@@ -78,6 +78,9 @@ EXAMPLES = {
 }
 
 
+DENIED = f"\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
+
+
 def name_of(text: str) -> str | None:
     """The name of what is known of an exception."""
     known = explain(text)
@@ -114,9 +117,14 @@ def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
 
 
-def test_the_innermost_known_cause_counts():
-    text = f"{EXAMPLES['table-gone']}\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
-    assert name_of(text) == "no-permission"
+@cases(
+    "text, name",
+    ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
+    ("a full disk, in any case", "OSError: disk quota exceeded", "disk-full"),
+    ("a file that is too large", "OSError: File too large", None),
+)
+def test_what_counts_of_a_text(text, name):
+    assert name_of(text) == name
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
@@ -124,12 +132,6 @@ def test_the_first_step_keeps_the_checkpoint_and_reads_as_a_sentence(known):
     for text in (known.happened, known.first_step.action, known.first_step.why):
         assert not text.endswith(".") and text[0].islower()
     assert "delete the checkpoint" not in known.first_step.action
-
-
-def test_a_full_disk_is_known_in_any_case_and_a_file_that_is_too_large_is_none():
-    full, large = (explain(f"OSError: {what}") for what in ("disk quota exceeded", "File too large"))
-    assert full is not None and full.name == "disk-full"
-    assert large is None
 
 
 HEAP = "java.lang.OutOfMemoryError: Java heap space"

@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.diagnosis.cause import check, ruled_out
+from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
 from ledgerops.model.records import DriverCode
@@ -57,15 +57,11 @@ def test_a_function_that_waits_from_birth_is_the_sink_s(history, cores):
     assert list(check(SMALL_BATCH_OVERHEAD, view)) == []
 
 
-def test_what_tasks_compute_elsewhere_is_none_of_the_driver_s(history):
-    view = looked_at(slow(history, LATE, **FOREACH), busy=0.2, driver_jvm=0.5, executor="1")
-    assert list(check(CAUSE, view)) == []
-
-
 @cases(
     "sink, cores",
     ("the driver plans", "ForeachBatchSink", {"driver_jvm": 1.0}),
     ("the function computes", "ForeachBatchSink", {"driver_jvm": 0.1, "driver_python": 0.9}),
+    ("tasks compute elsewhere", "ForeachBatchSink", {"driver_jvm": 0.5, "executor": "1"}),
     ("another sink has no function", "DeltaSink[/out]", {"driver_jvm": 0.1}),
 )
 def test_what_may_be_planning_is_not(history, sink, cores):
@@ -162,8 +158,3 @@ def test_of_tasks_that_read_and_write_the_kind_of_both_tells_for_which_they_wait
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, slow(history, [QUICK], **case))) == []
-
-
-def test_it_is_ruled_out_by_what_it_takes(history):
-    assert ruled_out(CAUSE, slow(history, [stage(seconds=[4.4, 4.4], began=0.1, cpu=1.0)])) == "0.40 s of 5.0 s (8%)"
-    assert ruled_out(CAUSE, slow(history, [], stages=None)) is None

@@ -115,22 +115,14 @@ def test_others_are_not(history, stages, more):
 @pytest.mark.parametrize("rows", [0, 8433])
 def test_two_hundred_partitions_of_python_state_are_no_reason_to_look_for_a_function(history, rows):
     """Batches without a row take as long as those with 8,433: it is the partitions that cost, whatever runs in them."""
-    took = [91.6 if n % 2 else 88.5 for n in range(6)]
-    work = [stage("state", records=[0.0 if n % 2 else rows / 200] * 200, seconds=[0.85] * 200, wall=86.0, cpu=0.1)
-            for n in range(6)]  # fmt: skip
+    took, read = [88.5, 91.6] * 3, [rows, 0] * 3
+    ran = [stage("state", records=[n / 200] * 200, seconds=[0.85] * 200, wall=86.0, cpu=0.1) for n in read]
     state = {"name": "transformWithStateInPySparkExec", "rows": 9000, "shuffle_partitions": 200, "commit_seconds": 20.0}
     view = history(
-        warm=0,
-        interval=10.0,
-        seconds=took,
-        rows=[0 if n % 2 else 8433 for n in range(6)],
-        stages=[[each] for each in work],
-        phases=[{"add_batch": each - 0.5, "query_planning": 0.3} for each in took],
-        operators=state,
-        python=140.0,
+        warm=0, interval=10.0, seconds=took, rows=[8433, 0] * 3, stages=[[each] for each in ran], python=140.0, cores=2,
+        phases=[{"add_batch": each - 0.5, "query_planning": 0.3} for each in took], operators=state,
         plan={"stateful": True, "shuffle_partitions": 200},
-        cores=2,
-    )
+    )  # fmt: skip
     roots = Diagnoser()(view).root_causes
 
     assert roots[0].rule in ("too-many-tasks", "small-batch-overhead")

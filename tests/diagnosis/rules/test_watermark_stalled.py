@@ -200,10 +200,6 @@ def test_where_the_older_rows_are_dropped_it_is_late_data_and_no_clock(history):
     assert {"rows-dropped", "freshness-breach"} <= set(LATE_DATA.explains) and list(LATE_DATA.check(view))
 
 
-def test_older_rows_that_wait_in_open_windows_are_not_late_because_some_are_dropped(history):
-    assert list(RULE.check(clocked(history, stray=1.0, dropped=20)))
-
-
 def minute(at):
     return at // 60 * 60.0
 
@@ -218,6 +214,7 @@ def minute(at):
     ("after a backlog of old rows", {"when": lambda at: START + 60 - (START + 60 - at) * 9}),
     ("with rows in every other batch", {"rows": lambda n: 500 * (n % 2 or n == 39)}),
     ("in whole minutes", {"when": minute, "stands": 110, "count": 180}),
+    ("beside older rows in open windows, of which some are dropped", {"stray": 1.0, "dropped": 20}),
     ("for longer than batches are remembered", {"count": 300}),
 )
 def test_it_is_found_of_any_source(history, case):
