@@ -33,7 +33,6 @@ EVERY = [(rule, context) for rule, steps in FIRST_STEPS.items() for context in s
 LOSES = re.compile(r"new checkpoint|delete|drop |failOnDataLoss|filter out|restart|policy max", re.IGNORECASE)
 PAGES = problem_pages()
 CAUSES_FILE = rule_files(Site())["causes.yaml"]
-
 every = pytest.mark.parametrize(
     ("rule", "context"), EVERY, ids=[f"{rule}-{context or 'any'}" for rule, context in EVERY]
 )

@@ -10,8 +10,6 @@ from tests.tables import cases
 
 TURNS = {"interval": 4.0, "seconds": [8.2, 12.2, 4.1, 13.6, 6.6], "warm_seconds": 2.0}
 FAR_TURNS = {"interval": 4.0, "seconds": [44.0, 11.0, 9.0, 24.0], "warm_seconds": 2.0}
-
-
 GROWS = [4.0 * 1.2**n for n in range(9)]
 OUTGROWN = {"warm": 0, "interval": 0.0, "seconds": GROWS, "rows": [int(1000 * each) for each in GROWS]}
 LONGER = {"warm": 0, "interval": 10.0, "seconds": [14.0, 20.0, 26.0, 32.0], "rows": [1, 2142, 3060, 3825]}

@@ -76,8 +76,6 @@ EXAMPLES = {
     "state-unreadable": "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred",
     "unreachable": "java.net.ConnectException: Connection refused",
 }
-
-
 DENIED = f"\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
 
 

@@ -9,8 +9,6 @@ from ledgerops.errors import UserError
 from tests.tables import cases
 
 RULES = ("slow-sink", "late-data")
-
-
 MUTED = read_muted(["slow-sink:orders", "late-data", "slow-sink: shop:orders"], RULES)
 
 

@@ -33,8 +33,6 @@ WELL = Verdict(
     100,
     figures={"input_rows_per_second": 980.0, "batch_seconds": 1.2, "trigger_interval_seconds": 2.0},
 )
-
-
 BOTH = report.document([WELL, SICK], NOW, "a recording")
 
 

@@ -10,7 +10,6 @@ from tests.tables import cases
 
 OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
-
 OLD, BEHIND = [2.0] * 30 + [90.0], [12.0] * 30 + [100.0]
 APPENDS = {"watermarks": {"event_time": 10.0}, "output_mode": "append"}
 WINDOWS = {"warm": 0, "seconds": [1] * 40, "operators": {}, "plan": APPENDS}

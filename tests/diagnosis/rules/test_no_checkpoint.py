@@ -3,8 +3,6 @@ from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
 from tests.tables import cases
 
 TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
-
-
 FROM_THE_BEGINNING = "a restart reads its sources from the beginning again"
 SKIPS = "a restart skips the rows that arrive until it has started (startingOffsets is latest)"
 
