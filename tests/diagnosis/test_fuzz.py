@@ -16,6 +16,7 @@ from ledgerops.errors import UserError
 from ledgerops.model import recording
 from ledgerops.model.records import KINDS
 from ledgerops.runtime.replay import replay
+from tests.fuzzing import mutated
 from tests.fuzzing.cases import KINDS as CASES
 from tests.fuzzing.cases import run
 from tests.fuzzing.checks import judged
@@ -52,6 +53,16 @@ def test_a_case_is_judged_or_refused(number):
 )
 def test_what_once_raised_is_judged(number):
     run(5, number, Counter())
+
+
+def test_cases_hold_every_kind_of_observation_and_are_the_same_each_time():
+    assert {line["kind"] for number in range(0, 60, 6) for line in application(Chance(number), 40)} == set(KINDS)
+    first, second = (application(Chance(3), 30) for _ in range(2))
+    assert first == second
+
+
+def test_the_real_lines_that_are_changed_are_all_that_are_recorded():
+    assert len(mutated.recordings()) >= 7 and len(mutated.event_logs()) >= 2
 
 
 def spots(value, path=()):

@@ -28,6 +28,12 @@ def test_a_symptom_never_points_to_a_cause_that_nobody_names(history):
     assert contradictions(verdict) == []
 
 
+def test_a_query_that_outlasts_its_interval_a_little_is_pressured_and_told_why(history):
+    verdict = Diagnoser()(history(warm=0, seconds=[2.68] * 30, cores=None))
+    assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("pressured", ["trigger-overrun"])
+    assert verdict.health < 100
+
+
 def test_a_symptom_that_lingers_still_speaks_of_the_batches_that_showed_it(history):
     diagnose, long = Diagnoser(), [1.0] * 5 + [54.0, 11.0]
     [shown] = diagnose(history(warm=0, seconds=long, interval=4.0, cores=None)).root_causes

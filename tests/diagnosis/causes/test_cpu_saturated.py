@@ -1,13 +1,17 @@
-from ledgerops.diagnosis.cause import check
+from ledgerops.diagnosis.cause import check, ruled_out
 from ledgerops.diagnosis.causes.cpu_saturated import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
-from tests.diagnosis.test_contention import pressed, slowed
+from tests.diagnosis.test_contention import STARVED, pressed, slowed
 from tests.tables import cases
 
 ADDS = {"add_batch": 4.6, "query_planning": 0.15}
 ASKS = {"add_batch": 1.6, "latest_offset": 3.2, "query_planning": 0.15}
+SLEEPS = {
+    "count": 8, "now": {"add_batch": 4.6, "query_planning": 0.2}, "waits": stage("udf", seconds=[4.4, 4.3], cpu=0.0),
+    "python": 8.5,
+}  # fmt: skip
 WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
 
 
@@ -43,11 +47,16 @@ def test_more_rows_that_a_cpu_limit_leaves_no_time_for_are_no_reason_to_divide_t
     ("a broker that answers slowly", {"now": ASKS}, {"driver_jvm": 0.5}, "slow-source"),
     ("one task that has most of the rows", {"now": ADDS, "waits": WHALE}, {"driver_jvm": 0.5}, "key-skew"),
     ("a slow sink", {"now": ADDS, "waits": stage(seconds=[0.3, 0.2])}, {"driver_jvm": 0.5}, "slow-sink"),
+    ("a function that sleeps: planning is as quick as ever", SLEEPS, {"driver_jvm": 0.1}, None),
 )
 def test_other_faults_on_a_busy_machine_are_not(history, case, machine, first):
     view = looked_at(slowed(history, **{"count": 20} | case), **machine)
     assert list(check(CAUSE, view)) == []
     assert first is None or Diagnoser()(view).root_causes[0].rule == first
+
+
+def test_without_contention_nothing_is_measured_that_could_rule_it_out(history):
+    assert ruled_out(CAUSE, slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.05})) is None
 
 
 def test_a_batch_that_hangs_on_a_busy_machine_comes_first(history):

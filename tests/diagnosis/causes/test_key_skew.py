@@ -59,9 +59,15 @@ def test_of_a_stateful_query_nobody_is_told_to_add_partitions(history):
     ("the source is uneven", [stage(records=[100, 100, 100, 1700], seconds=[0.2, 0.2, 0.2, 3.4], shuffle=False)]),
     ("all cores stay busy", [stage(records=[400] * 11 + [1000], seconds=[1.0] * 11 + [1.2], wall=3.4)]),
     ("it costs little", [stage(records=[100, 100, 100, 1700], seconds=[0.1, 0.1, 0.1, 0.6])]),
+    ("tasks unknown", None),
 )
 def test_others_are_not(history, stages):
     assert list(check(CAUSE, skewed(history, stages=stages and [stages] * 8))) == []
+
+
+def test_without_known_cores_no_split_is_called_uneven(history):
+    """Over as many slots as tasks a row or ten of each would look like a whale."""
+    assert list(check(CAUSE, skewed(history, cores=None))) == []
 
 
 def test_a_hot_key_that_no_task_feels_is_no_finding(history):

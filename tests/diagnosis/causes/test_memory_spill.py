@@ -61,6 +61,8 @@ def test_other_caches_are_not(history, share, most):
     ("a little", spilling(MIB), {}),
     ("another stage takes the time", spilling(200 * MIB, 0.6), {}),
     ("the collector takes it", spilling(200 * MIB, gc=0.8), {}),
+    ("tasks unknown", None, {}),
+    ("the query has the time", spilling(200 * MIB), {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, 4.0, **more))) == []

@@ -75,6 +75,16 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
 
 
 @cases(
+    "make",
+    ("a slot is free", lambda history: looked_at(history(**WAITS_FOR_A_JOB), active=1)),
+    ("it is alone in its driver", slow),
+    ("the other is a light one", lambda history: beside(slow(history), neighbour(slow(history), None))),
+)
+def test_other_queries_have_none(history, make):
+    assert list(check(CAUSE, make(history))) == []
+
+
+@cases(
     "task_seconds, step",
     ("many short tasks", [0.4, 0.4], "put both queries into fair scheduling pools"),
     ("a task outlasts the interval", [4.8, 4.8], "run hog as an application of its own"),
@@ -83,4 +93,5 @@ def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_
     view = history(**FROM_BIRTH, phases={"add_batch": 9.8})
     heavy = stage("udf", seconds=task_seconds * round(9.6 / sum(task_seconds)), wall=4.9, cpu=0.01)
     [finding] = check(CAUSE, looked_at(beside(view, neighbour(view, 999, heavy=heavy)), busy=0.2, active=2))
+    assert finding.share is not None and finding.share > 0.6
     assert finding.remedies[1].action.startswith(step)

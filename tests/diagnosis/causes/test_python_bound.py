@@ -18,12 +18,20 @@ def test_workers_that_take_the_time_of_the_tasks_are_named(history):
     assert "py-spy dump" in finding.remedies[0].action
 
 
+def test_a_function_that_became_slower_is_told_against_its_past(history):
+    quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
+    [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick))
+    assert finding.summary.endswith("; usually 0.60 s")
+
+
 @cases(
     "case",
     ("no Python", {"python": None}),
     ("less than half of the batch in Python", {"python": 3.0}),
     ("not in its tasks", {"stages": [stage(seconds=[0.5, 0.5], cpu=0.1)], "python": 0.9}),
     ("the JVM computes, Python waits for rows", {"stages": [stage("udf", seconds=[4.5, 4.5], cpu=0.8)]}),
+    ("tasks unknown", {"stages": None}),
+    ("the query has the time", {"interval": 10.0}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, slow(history, **case))) == []

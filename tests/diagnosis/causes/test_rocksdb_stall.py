@@ -68,6 +68,8 @@ def test_a_tenth_of_a_batch_is_worth_a_word_where_it_grew(history):
     ("now and then", [4.0, 0.0, 0.0, 0.0] * 2, {}),
     ("a hundredth of the batch", [0.1] * 8, {}),
     ("another state store", [4.0] * 8, {"operators": {"rows": 1000}}),
+    ("tasks unknown", [4.0] * 8, {"stages": None}),
+    ("the query has the time", [4.0] * 8, {"interval": 10.0}),
 )
 def test_others_are_not(history, seconds, more):
     assert list(check(CAUSE, stalled(history, *seconds, **more))) == []

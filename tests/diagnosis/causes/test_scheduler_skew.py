@@ -41,6 +41,7 @@ def test_a_query_without_state_need_not_wait_for_the_data(history):
     ("all of the cores", on(4, 0), {"1": 4, "2": 0}),
     ("one task cannot be spread", on(1, 0), TWO),
     ("it costs little", on(4, 0, 0.2), TWO),
+    ("cores unknown", on(4, 0), None),
 )
 def test_others_are_not(history, stages, cores):
     assert list(check(CAUSE, late(history, stages, cores=cores))) == []

@@ -73,6 +73,7 @@ def test_the_first_step_fits_the_source(history, source, first):
     ("idle", lambda history: asking(history, idle=True)),
     ("a broker that answers only ledgerops slowly", lambda history: answers(history(seconds=[1.0] * 8))),
     ("tasks that compute", lambda history: waiting(history, now=(COMPUTES, WRITES))),
+    ("the query has the time", lambda history: asking(history, interval=20.0)),
 )
 def test_others_are_not(history, make):
     assert list(check(CAUSE, make(history))) == []

@@ -27,6 +27,8 @@ def test_rocksdb_is_advised_to_save_changes_only(history):
 @cases(
     "commit, more",
     ("a smaller part", 2.0, {}),
+    ("tasks unknown", 7.6, {"stages": None}),
+    ("the query has the time", 7.6, {"interval": 10.0}),
     ("no state", 0.0, {"operators": None}),
     ("everything waits for the collector", 7.6, {"stages": [stage(seconds=[4.4, 4.4], gc=0.8)]}),
 )

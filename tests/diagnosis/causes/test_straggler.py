@@ -49,6 +49,9 @@ def test_an_executor_is_named_when_it_is_always_the_same(history, stages):
     ("it costs the batch little", [stage(records=[500] * 4, seconds=[0.1, 0.1, 0.1, 0.6])], {}),
     ("once", [LONE] + [[stage("join", records=[500] * 4, seconds=[4, 4, 4, 4.2])]] * 7, {}),
     ("executors that are as fast", on((2, 7.6), (2, 8.4), [3.8, 3.8, 4.2, 4.2]), {"cores": TWO}),
+    ("cores unknown", LONE, {"cores": None}),
+    ("tasks unknown", None, {}),
+    ("the query has the time", LONE, {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **{"cores": 4} | more))) == []

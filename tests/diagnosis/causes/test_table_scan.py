@@ -46,6 +46,7 @@ def test_where_to_look_depends_on_the_sink(history, plan, first):
     ("the rows are the input's", {"stages": [TABLE], "rows": 1_000_000}),
     ("in time", {"stages": [INPUT, TABLE], "warm_seconds": 4.0, "interval": 10.0}),
     ("it takes little", {"stages": [stage(records=[50, 50], seconds=[3.5, 3.5]), SMALL_TABLE]}),
+    ("tasks unknown", {}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, history(**SLOW | {"warm": 0} | case))) == []

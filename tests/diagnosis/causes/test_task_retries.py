@@ -35,6 +35,8 @@ def test_without_a_text_of_the_exception_it_says_so(history):
     ("no task fails: it is their start", failing(seconds=0.0, tasks=0), {}),
     ("they fail at once", failing(seconds=0.6, tasks=9), {}),
     ("while other tasks go on", failing(ran=4.4), {}),
+    ("the query has the time", failing(), {"interval": 10.0}),
+    ("cores unknown", failing(), {"cores": None}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []

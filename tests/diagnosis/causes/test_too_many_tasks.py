@@ -107,6 +107,9 @@ def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):
     ("something else takes the batch", tiny(wall=0.6), {}),
     ("they have work to do", tiny(records=5000.0), {}),
     ("each takes long", tiny(count=20, seconds=0.4), {}),
+    ("cores unknown", tiny(), {"cores": None}),
+    ("tasks unknown", None, {}),
+    ("the query has the time", tiny(), {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **more))) == []

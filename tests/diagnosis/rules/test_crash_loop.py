@@ -7,6 +7,11 @@ from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
+RAISED = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/srv/app.py", line 13, in to_cents
+    return int(text) * 100
+ValueError: invalid literal for int() with base 10: '12,5O'
+"""
 
 
 def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> QueryView:
@@ -80,11 +85,8 @@ def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
 
 
-RAISED = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "/srv/app.py", line 13, in to_cents
-    return int(text) * 100
-ValueError: invalid literal for int() with base 10: '12,5O'
-"""
+def test_the_first_failure_is_the_failed_querys(history):
+    assert list(RULE.check(history(exception=STACK))) == []
 
 
 @cases(

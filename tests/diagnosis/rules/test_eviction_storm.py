@@ -31,8 +31,9 @@ def test_others_are_not(history, seconds, told):
     assert list(RULE.check(history(seconds=seconds, operators=removing(*told)))) == []
 
 
-def test_the_first_batch_is_not(history):
+def test_the_first_batch_and_a_query_without_state_are_not(history):
     assert list(RULE.check(history(warm=0, seconds=[9], operators=removing((90_000, 15.0))))) == []
+    assert list(RULE.check(history(seconds=[1] * 6 + [9]))) == []
 
 
 def test_it_is_ruled_out_with_its_number(history):

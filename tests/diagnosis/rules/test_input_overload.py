@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import owed
@@ -79,6 +80,12 @@ def test_a_batch_that_waited_for_its_source_has_all_that_came_meanwhile(history)
     assert growth.load(view).arrival == pytest.approx(12_000 / 24.5)
     assert list(RULE.check(view)) == []
     assert list(RULE.check(sure))
+
+
+def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
+    [root] = Diagnoser()(history(**HEAVY, stages=[QUICK])).root_causes
+    assert root.rule == "slow-sink"
+    assert {each.rule: each.because for each in root.ruled_out}["input-overload"].startswith("slow-sink takes ")
 
 
 @cases(

@@ -106,7 +106,7 @@ def test_others_are_not(case):
 )
 def test_stages_of_one_task_each_may_have_read_different_partitions(history, partitions, size, found):
     reads = stage(records=[1500 / partitions] * partitions, seconds=[0.1] * partitions, shuffle=False)
-    seen = history(rows=3000, seconds=[1] * 8, stages=[[reads, reads]] * 8, source="FileStreamSource[file:/in]")
+    seen = history(rows=3000, seconds=[1] * 8, stages=[reads, reads], source="FileStreamSource[file:/in]")
     for tasks in list(seen.history.tasks):
         stages = tuple(replace(each, input_bytes=size) for each in tasks.stages)
         seen.history.add_tasks(replace(tasks, stages=stages))
@@ -122,10 +122,8 @@ def late(history, *reads, took=5.0, count=12, **more):
         began += seconds + 0.01
     told = {"warm": 0, "cores": 2, "source": "RateStreamV2[rowsPerSecond=5]", **more}
     told["plan"] = {"sink": "ForeachBatchSink"} | more.get("plan", {})
-    return history(
-        rows=1000 * len(reads), seconds=[took] * count, phases=[{"add_batch": took}] * count,
-        stages=[stages] * count, **told,
-    )  # fmt: skip
+    ran = {"seconds": [took] * count, "phases": {"add_batch": took}, "stages": stages}
+    return history(rows=1000 * len(reads), **ran, **told)
 
 
 def test_what_repeated_reads_take_of_a_batch_that_is_late_is_told_and_persist_comes_first(history):

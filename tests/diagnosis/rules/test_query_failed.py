@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.exception_text import exception_class, first_line, place, user_code
+from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rules.query_failed import REPAIR, RULE
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch
@@ -205,3 +206,8 @@ MERGE = "a table that it writes takes new columns only with mergeSchema"
 def test_to_start_the_query_is_told_once(history, exception, actions):
     [finding] = RULE.check(history(exception=exception))
     assert [each.action for each in finding.remedies] == actions
+
+
+def test_a_schema_that_changed_is_no_crash_loop():
+    known = explain("org.apache.spark.sql.catalyst.util.UnknownFieldException: [UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS] x")
+    assert known is not None and known.name == SCHEMA_EVOLVED

@@ -12,6 +12,8 @@ from tests.diagnosis.rules.retelling import retold
 from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
 from tests.tables import cases
 
+LOCKS = "look in the database for locks and for what its sessions wait for"
+ANSWERS, DUMP = "check whether the file system or object store answers", "take a thread dump of the task's executor"
 UNTOLD = {"interval": None, "plan": {"trigger": None}}
 DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
 
@@ -203,28 +205,10 @@ def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sen
 
 @cases(
     "frame, tasks, words, step",
-    (
-        "a database",
-        QUERY,
-        True,
-        "; its 2 tasks wait for the database (PgStatement.execute)",
-        "look in the database for locks and for what its sessions wait for",
-    ),
-    (
-        "a file system, in the driver",
-        OPEN,
-        False,
-        "; the driver waits for the file system (FileSystem.open)",
-        "check whether the file system or object store answers",
-    ),
-    (
-        "Python",
-        READ,
-        True,
-        "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)",
-        "take a thread dump of the task's executor",
-    ),
-    ("nothing that is known", COMPUTES, True, "", "take a thread dump of the task's executor"),
+    ("a database", QUERY, True, "; its 2 tasks wait for the database (PgStatement.execute)", LOCKS),
+    ("a file system, in the driver", OPEN, False, "; the driver waits for the file system (FileSystem.open)", ANSWERS),
+    ("Python", READ, True, "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)", DUMP),
+    ("nothing that is known", COMPUTES, True, "", DUMP),
 )
 def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, words, step):
     view = stacked(history(running=31, message="Processing new data"), frame, frame, tasks=tasks)

@@ -65,3 +65,8 @@ def test_a_day_whose_peak_stays_below_is_not(history, period):
 
     for batches in range(10, 190, 3):
         assert list(RULE.check(load(history, day, batches=batches))) == []
+
+
+@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 20}, {"interval": 0.0}])
+def test_a_query_of_which_little_is_known_is_not(history, case):
+    assert list(RULE.check(history(**case))) == []

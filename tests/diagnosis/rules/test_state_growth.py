@@ -117,13 +117,9 @@ def on_disk(told: list[dict], cache: float = 0.0) -> list[dict]:
     ]
 
 
-@cases(
-    "keys",
-    ("few keys", 40),
-    ("many keys", 5000),
-)
+@cases("keys", ("few keys", 40), ("many keys", 5000))
 def test_rows_that_only_get_larger_are_found_however_many_there_are(history, keys):
-    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=lists(40, keys, 2.0))))
+    [finding] = RULE.check(within(history(warm=0, operators=lists(40, keys, 2.0))))
 
     large, small = {40: ("2.0 MB", "350 kB"), 5000: ("16.4 kB", "2.8 kB")}[keys]
     assert finding.summary == (
@@ -134,9 +130,7 @@ def test_rows_that_only_get_larger_are_found_however_many_there_are(history, key
 
 
 def test_files_of_rocksdb_that_get_larger_with_as_many_rows_are_found(history):
-    view = history(warm=0, seconds=[1] * 40, operators=on_disk(lists(40, step=2.0)))
-    [finding] = RULE.check(within(view, disk=300 * MIB))
-
+    [finding] = RULE.check(within(history(warm=0, operators=on_disk(lists(40, step=2.0))), disk=300 * MIB))
     assert "of the disk" in finding.summary
 
 
@@ -153,4 +147,4 @@ def test_files_of_rocksdb_that_get_larger_with_as_many_rows_are_found(history):
     ("it may have a time to live", lists(40, step=2.0, name="transformWithStateExec"), {}),
 )
 def test_rows_that_do_not_fill_it_by_getting_larger_are_not(history, operators, room):
-    assert list(RULE.check(within(history(warm=0, seconds=[1] * 40, operators=operators), **room))) == []
+    assert list(RULE.check(within(history(warm=0, operators=operators), **room))) == []

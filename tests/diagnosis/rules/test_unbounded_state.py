@@ -88,9 +88,9 @@ def test_state_that_the_watermark_does_not_reach_is_kept_for_ever(history, name,
     assert finding.remedies[1].action.startswith("bound the state with withWatermark and the event time in the keys")
 
 
-def timed(timers):
+def timed(timers, name="transformWithStateInPySparkExec"):
     """State of a function that has so many timers in each batch."""
-    told = growing(30, name="transformWithStateInPySparkExec")
+    told = growing(30, name=name)
     return [each | {"custom": NO_TIMES | {"numRegisteredTimers": timers(n)}} for n, each in enumerate(told)]
 
 
@@ -105,8 +105,9 @@ def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
 
 
 def test_without_a_watermark_an_operator_whose_metrics_tell_of_no_timer_has_no_excuse(history):
-    [finding] = RULE.check(history(warm=0, operators=timed(lambda n: 0.0)))
-    assert finding.component.name == "transformWithStateInPySparkExec"
+    name = "transformWithStateExec"
+    [finding] = RULE.check(history(warm=0, operators=timed(lambda n: 0.0, name)))
+    assert finding.component.name == name
 
 
 @cases(

@@ -46,6 +46,7 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
         "rows on time are 59 min 41 s behind it"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
+    assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
 
 
 def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
@@ -72,6 +73,7 @@ def test_smaller_jumps_are_found_too(history, case):
 
 @cases(
     "case",
+    ("all are on time", {}),
     ("a row ahead by less than the allowed lateness", {"future": 8.0}),
     ("clocks that differ", {"future": 25.0}),
     ("batches of a replay as wide as that", {"future": 250.0, "width": 100.0, "step": 2.0}),
