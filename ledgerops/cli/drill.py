@@ -163,7 +163,7 @@ def _remedies(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt
     found = page.all_taken(folder)
     part = page.part(found, args.note)
-    print(part.section, part.drills, sep="\n")
+    print(part.text, part.drills, sep="\n\n")
     if args.publish:
         sections.publish(args.publish, part)
         print(f"wrote {args.publish}")

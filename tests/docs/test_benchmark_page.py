@@ -8,7 +8,6 @@ import sys
 
 from docs.site.console import blocks
 from ledgerops.drills.benchmark.export import export
-from ledgerops.drills.benchmark.page import around
 from ledgerops.drills.benchmark.splits import splits
 from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill
 from tests.paths import ROOT
@@ -80,7 +79,5 @@ def test_the_loop_of_the_page_draws_what_is_not_complete_and_ends_when_it_is_sto
 
 
 def test_the_page_has_a_place_for_the_results():
-    head, rest = around(ROOT / "docs/benchmark.md")
-
-    assert "## Results" in head.splitlines() and head.count("\n## ") == 1
-    assert rest.lstrip().startswith("## Make the data set")
+    assert "## Results" in PAGE.partition("\n<!-- benchmark -->\n")[0].splitlines()
+    assert "\n<!-- end of benchmark -->\n" in PAGE.partition("\n## Make the data set")[0]

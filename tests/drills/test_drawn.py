@@ -196,6 +196,7 @@ OTHERS = "| [by others](others.md) | 1 of 1 | 2 of 2 | most |\n"
 
 def test_seeds_that_the_rules_have_seen_are_a_sample_of_their_own_and_count_not_in_the_summary(tmp_path):
     page = tmp_path / "diagnosis.md"
+    page.write_text(f"| [drawn by seed]({drawn_page.ANCHOR}) | | | |\n")
 
     sections.publish(page, drawn(1, UNSEEN))
     text, drills = page.read_text(), (tmp_path / "diagnosis-drills.md").read_text()
@@ -212,27 +213,18 @@ def test_the_page_has_sums_and_the_page_beside_has_the_drills(tmp_path):
     sections.publish(page, drawn(UNSEEN))
 
     assert f"{UNSEEN}-1-x" not in page.read_text()
-    assert "(accuracy-drills.md)" in page.read_text()
     assert f"{UNSEEN}-1-x" in (tmp_path / "accuracy-drills.md").read_text()
 
 
-def test_a_part_takes_the_place_of_the_one_with_its_title_and_leaves_the_others(tmp_path):
+def test_a_part_takes_its_place_and_its_row_and_leaves_what_was_written_by_hand(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"# How often\n\ntext\n\n## In short\n\n{OTHERS}")
+    summary = f"{OTHERS}| [steps](#steps) | | | |\n"
+    page.write_text(f"# How often\n\n{summary}\n## Steps\n\nby hand\n\n<!-- steps -->\n<!-- end of steps -->\n\nmore\n")
     for number in (1, 2):
-        row = ("[steps](#steps-that-were-taken)", f"{number} of 2", "", "helps")
-        steps = f"{sections.STEPS}\n{number} steps\n"
-        sections.publish(page, sections.Part(steps, row, f"{sections.STEPS}\nrows\n"))
-        sections.publish(page, drawn(UNSEEN))
+        row = ("[steps](#steps)", f"{number} of 2", "", "helps")
+        sections.publish(page, sections.Part("steps", f"{number} steps\n", row, "rows\n"))
 
-    text = page.read_text()
-
-    assert text.startswith("# How often\n\ntext\n\n## In short\n\n| queries ")
-    assert [line.split("|")[1].strip() for line in text.splitlines() if "](" in line and line.startswith("|")] == [
-        "[by others](others.md)",
-        "[steps](#steps-that-were-taken)",
-        f"[drawn by seed]({drawn_page.ANCHOR}): 1 applications",
-    ]
-    assert "1 of 2" not in text
-    assert text.index("## In short") < text.index("## Drills drawn by seed") < text.index("## Steps that were taken")
-    assert text.endswith("## Steps that were taken\n\n2 steps\n")
+    assert page.read_text() == (
+        f"# How often\n\n{OTHERS}| [steps](#steps) | 2 of 2 |  | helps |\n\n## Steps\n\nby hand\n\n"
+        "<!-- steps -->\n\n2 steps\n\n<!-- end of steps -->\n\nmore\n"
+    )

@@ -132,7 +132,7 @@ def test_the_page_counts_only_what_could_be_set_and_shows_controls_apart():
     ]
     published = part(found)
 
-    assert "ended the harm in 1 of 2 cases" in published.section
+    assert "ended the harm in 1 of 2 cases" in published.text
     assert published.row[1] == "harm ended in 1 of 2"
     assert "3.6 s" in published.drills  # saved
     assert published.drills.index("Controls") < published.drills.index("of late-rows")

@@ -21,6 +21,7 @@ from ledgerops.drills.benchmark.baselines.data import cases
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS, DataSet, Method
 from ledgerops.drills.benchmark.splits import SPLITS, TEST
 from ledgerops.drills.scoring.publish import machine, today
+from ledgerops.drills.scoring.sections import put
 from ledgerops.errors import UserError
 
 
@@ -49,8 +50,6 @@ def _run(args: argparse.Namespace) -> None:
     if unknown := set(args.only or ()) - set(known):
         raise UserError(f"no method {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     data = DataSet(args.data, cases(args.data, args.split), args.environment)
-    if args.publish:
-        page.around(args.publish)  # before the run, not after it
     args.out.mkdir(parents=True, exist_ok=True)
     found = {}
     for number, method in enumerate((*METHODS, *ABLATIONS), 1):
@@ -69,7 +68,8 @@ def _run(args: argparse.Namespace) -> None:
     if args.publish:
         misses = page.misses(truths, answers)
         sample = page.sample_of(args.split, truths)
-        page.publish(args.publish, page.section(results, ablations, confidence, misses, sample, today(), machine()))
+        text = page.section(results, ablations, confidence, misses, sample, today(), machine())
+        put(args.publish, "benchmark", text)
         print(f"wrote {args.publish}")
 
 

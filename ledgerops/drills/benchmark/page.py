@@ -4,51 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledgerops.drills.benchmark.calibration import Bin
 from ledgerops.drills.benchmark.methods import Method
 from ledgerops.drills.benchmark.score import judge
 from ledgerops.drills.scoring.report import table
-from ledgerops.errors import UserError
 
-BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->\n"
 STRENGTHS = ("just", "clear", "gross")
-GIVEN = """\
-All methods see the same cases. Those that read metrics get what Prometheus scraped every five seconds, of ledgerops'
-exporter and of Spark itself, without the verdict of ledgerops; the parts into which it splits a batch stay in, as a
-measurement that they may use. Where it was a matter of choice, the choice is generous to them:
-
-- Rankings of metrics (z-score, change point, BARO, n-sigma) are told when the fault began, as is usual for methods of
-  root cause analysis. Where it was there from the start, the last two thirds of the case are compared with the first.
-  They answer once, at the end: at most one alarm a case, and no time to detect. One
-  [table](../ledgerops/drills/benchmark/baselines/mapping.py) gives the causes of a metric that moved, and the first ten
-  metrics that name something by it count.
-- Of a healthy case there is no such time. Rankings speak only if batch duration, lag, backlog or watermark changed:
-  by ten deviations (z-score), by a step that explains 90 % of the variation (change point), and by BARO's own detection
-  (BARO, n-sigma).
-- Alerts on fixed thresholds wait for three scrapes, not for the minutes that they would wait in production.
-- The event-log reader has no rule for batches, offsets or watermarks. A rule of it counts if a fifth of the stages meet
-  it, and its finding of uneven tasks counts for three causes.
-- "Spark's metrics only" is our diagnosis on a recording without tasks, the plan and its trigger, the broker, files and
-  tables, the machine and processes, offsets, the metrics of sources, and exceptions. Kept are start and end of a query,
-  the totals of the executors, and of each batch its times by phase, rows, state and watermark. That is more than Spark
-  exports: its metrics have the rates, the latency, the watermark and the size of the state, and no phases.
-- In an event log, which does not hold the trigger interval, ledgerops names the cause of batches that only outlast
-  their interval at info. Here that counts as missed; in [Accuracy](diagnosis.md) it counts.
-- "Always the most frequent cause" is told what that is.
-
-CPU is what a method took for all cases. Live answers are only read: what they cost the driver is in
-[Performance](performance.md).
-
-Tried and not run: RCD of RCAEval 1.8.1 calls a function that the released causal-learn (0.1.4.8) does not have. CIRCA
-of RCAEval stops, because the correlations of more metrics than there are samples are singular. Not tried: sparkMeasure
-is a listener that must be attached while the application runs, and gives figures without a verdict. DataFlint computes
-its alerts in the browser, in Spark's page. The rules of spark-advisor need Python 3.12.
-"""
-
-
 OURS = "live"
 OTHERS = ("thresholds", "backlog", "z-score", "change-point", "baro", "n-sigma", "log-reader")  # by slug
 BEST_BY = {
@@ -58,14 +21,6 @@ BEST_BY = {
     "silent": "healthy silent",
     "time": "median time, of the faults that each names,",
 }
-BY_NATURE = """\
-Beside figures: fixed thresholds are rules that anybody can read and change, and Prometheus evaluates them outside the
-driver, also when it is gone. The backlog alone needs one number for each partition, and works with any engine. Rankings
-need no rules and no knowledge of Spark: they take the metrics of any system, and can point at one for which nobody
-wrote a rule. BARO and n-sigma come as a published package. spark-ignis needs neither a change of the application nor a
-running driver, and judges batch jobs too. ledgerops names causes instead of symptoms; its rules know streams of Spark
-alone, and live it needs its listener in the driver.
-"""
 
 
 class Result(NamedTuple):
@@ -96,7 +51,7 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         compared(results),
         "",
         better(results),
-        GIVEN,
+        "",
         "### Without a part of the data\n",
         "The same recordings, with one kind of data taken away.\n",
         ablated(results, ablations),
@@ -159,7 +114,7 @@ def better(results: Sequence[Result]) -> str:
             names = ", ".join(method for given, method in known if given == best)
             leads.append(f"{name} {_figure(best)} ({_figure(own[key])}) by {names}")
     head = "**What each is better at.** The best of the other methods, with ledgerops, live in brackets: "
-    return f"{head}{'; '.join(leads) or 'none has a figure'}.\n{BY_NATURE}"
+    return f"{head}{'; '.join(leads) or 'none has a figure'}."
 
 
 def ablated(results: Iterable[Result], ablations: Iterable[Result]) -> str:
@@ -212,20 +167,6 @@ def misses(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> l
         fault = ", ".join(filter(None, (truth["kind"], truth["onset"], truth["strength"])))
         found.append(Miss(case, fault, ", ".join(truth["accepted"]), named))
     return found
-
-
-def around(page: Path) -> tuple[str, str]:
-    """What stands before and behind the results. Raises UserError when the page has no mark for them, or OSError."""
-    head, begin, rest = page.read_text("utf-8").partition(BEGIN)
-    if not begin:
-        raise UserError(f"{page} has no place for the results: it needs a line {BEGIN.strip()}")
-    return head, rest.partition(END)[2] if END in rest else rest
-
-
-def publish(page: Path, text: str) -> None:
-    """Replaces what is between the marks of the page, or puts it behind the first. Raises what `around` raises."""
-    head, rest = around(page)
-    page.write_text(f"{head}{BEGIN}\n{text.strip()}\n\n{END}{rest}", "utf-8")
 
 
 def _figure(given: Any) -> str:

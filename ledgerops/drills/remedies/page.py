@@ -51,31 +51,19 @@ def taken(folder: Path, before: Path, control: str = "") -> Taken:
     return Taken(case, step, measure(case, before), after, control)
 
 
-INTRODUCTION = """\
-`ledgerops drill --seed N --remedies` takes the step that the verdict advises. An application with a drawn fault runs;
-of the first two things to do that its verdict names, the first one that can be set is set, with the number that the
-verdict gave, and the application is started again. The harm is measured in the later half of both runs, from Spark's
-event log: seconds of a batch against its interval, rows left unread, rows dropped, growth of the state, how long the
-watermark stands. A step that is only a look ("time one write") is counted apart. The controls take the step of
-another fault: it must not end the harm. Promised is the saving that the verdict stated of a batch, measured what a
-batch took less. Least is the number with which the case, as it was made, has no harm.
-"""
-
-
 MEANING = "whether the advice helps: the step was taken, with the number that the verdict gave"
 
 
 def part(found: Sequence[Taken], note: str = "") -> sections.Part:
     """The Markdown of the steps that were taken, with their sums in front, and a note on the runs."""
     own = [taken for taken in found if not taken.control]
-    text = [sections.STEPS, INTRODUCTION, *([note, ""] if note else []), sums(own), ""]
-    text += [f"[Case by case]({sections.BESIDE}#steps-that-were-taken).", ""]
-    rows = [sections.STEPS, _cases(own), "", "Controls, with the step of another fault:", ""]
-    rows += [_cases([taken for taken in found if taken.control]), ""]
+    text = [*([note, ""] if note else []), sums(own)]
+    rows = [_cases(own), "", "Controls, with the step of another fault:", ""]
+    rows += [_cases([taken for taken in found if taken.control])]
     counted = Counter(taken.kind for taken in own)
     ended = f"harm ended in {counted['helped']} of {counted['helped'] + counted['did not help']}"
     row = "[steps that were taken](#steps-that-were-taken)", ended, "", MEANING
-    return sections.Part("\n".join(text), row, "\n".join(rows))
+    return sections.Part("steps", "\n".join(text), row, "\n".join(rows))
 
 
 def sums(own: Sequence[Taken]) -> str:

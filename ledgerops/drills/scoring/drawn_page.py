@@ -8,49 +8,25 @@ from statistics import median
 
 from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
-from ledgerops.drills.scoring.report import folded, table
+from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SEEN = range(1, 21)  # seeds on which rules were tuned, or whose misses were read before a rule was changed
 NEVER_SEEN_TITLE, SEEN_TITLE = "Seeds never seen by the rules", "Seeds seen by the rules"
 ANCHOR = "#" + NEVER_SEEN_TITLE.lower().replace(" ", "-")
-INTRODUCTION = """\
-`ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops, with a fault or a healthy
-peculiarity. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its recording, and
-a replay of its event log. Recall: named at all. Cause first: named, and the first root cause in most answers from then
-on. From birth: the fault is there from the start of the query; later: it begins after a healthy time. Just, clear and
-gross are the strength of the fault.
-
-A seed that was never seen is a new seed of the generator with which the rules were developed: other applications, other
-numbers, the same kinds of faults. That is less than [applications of others](applications.md) are.
-"""
 MEANING = "new seeds of the generator that the rules were developed with, which is less than applications of others are"
-METHOD = """\
-What is drawn: source, trigger, sink and functions, a fault with its onset and strength, or a healthy peculiarity. Each
-application runs for a minute or two under `ledgerops exec` with Spark's event log enabled. That a fault does harm is
-verified from the checkpoint and from the logs of the application, never from what the diagnosis reads; a drill whose
-fault did no harm on this machine proves nothing and is left out. A fault without harm, such as slow batches of a query
-without a trigger that still keeps up, must be named at info or above, any other fault at warning or above. Spark's
-event log does not say the trigger interval, and it is not given to the replay with `--trigger`: there, batches that are
-only longer than their interval count as named at info, too. Live answers are those of the rules at the time of the run;
-recordings and event logs are replayed with the current rules.
-
-Behind: named, but in most answers not first. Silent: no finding at warning or above at any time. The truth is what
-happened to the query, with the rules in brackets that are accepted as its cause.
-"""
 
 
 def part(results: Sequence[CaseResult], note: str = "") -> sections.Part:
     """The Markdown of all samples that have results, which are never mixed; `note` stands below the first."""
-    parts, rows = [sections.DRAWN, INTRODUCTION], [sections.DRAWN]
+    parts, rows = [], []
     for title, some in _samples(results):
         ran = ", ".join(str(seed) for seed in sorted({result.case.seed for result in some}))
-        parts += [f"### {title}\n", f"Seeds run: {ran}. [Drill by drill]({sections.BESIDE}).\n", sums(some), ""]
+        parts += [f"### {title}\n", f"Seeds run: {ran}.\n", sums(some), ""]
         rows += [f"### {title}\n", drills(some), ""]
         parts += [note, ""] if note else []
         note = ""
-    text = "\n".join([*parts, folded("How a drawn drill is run and judged", METHOD)])
-    return sections.Part(text, _summary(_samples(results)[0][1]), "\n".join(rows))
+    return sections.Part("drawn", "\n".join(parts), _summary(_samples(results)[0][1]), "\n".join(rows))
 
 
 def _samples(results: Sequence[CaseResult]) -> list[tuple[str, list[CaseResult]]]:

@@ -19,23 +19,6 @@ from ledgerops.drills.scoring.score import Score
 
 Done = Sequence[tuple[Case, Bundle, Score]]
 MEANING = "that these faults are told apart on this machine; not what to expect of other workloads"
-RULES = """\
-Recall: found in the drills whose fault it must name. Precision: drills in which it was found and true. The times are
-from effect to finding, and from repair until nothing is found.
-"""
-METHOD = """\
-`make drills` runs the scripted drills. Each is a Spark driver of its own that runs queries of the ledger under random
-names: warm-up and baseline of 45 s, then the fault, then the repair. A fault counts from its effect, which is judged
-from the files of the checkpoint or from the workload, never from what the diagnosis reads. The diagnosis sees the
-recording only. Controls are healthy: they must have no finding at warning or above at any time. Only findings at
-warning or above count.
-
-A drill passes when every fault is found within its deadline (30 s unless the drill says otherwise), in the right place,
-as the first root cause in most verdicts from then to the repair, and without any finding that is not true.
-
-Light drills run three at a time. If the diagnosis of a fault then also says that other processes use the cores, that is
-true and not counted against it; in controls it is. The recordings are kept in `tests/recorded/drills`. The tests replay
-them, and recompute every number of every finding from them with separate code (`tests/evidence`)."""
 
 
 def part(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> sections.Part:
@@ -46,22 +29,19 @@ def part(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
     scored = [(drill, found) for drill, _, found in done]
     totals = report.sums(scored)
     text = [
-        sections.SCRIPTED,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
         _result(totals, sum(found.void for _, found in scored), len(problems)),
         "",
-        f"[Drill by drill]({sections.BESIDE}#scripted-drills-the-rules-were-tuned-on-them), and rule by rule.\n",
         *_missed(done, problems),
-        report.folded("How a scripted drill is judged", METHOD),
     ]
-    rows = [sections.SCRIPTED, report.by_drill(scored), "", RULES, report.by_rule(scored), ""]
+    rows = report.by_drill(scored)
     row = (
         "[scripted drills of the ledger](#scripted-drills-the-rules-were-tuned-on-them)",
         f"{totals.first:.0%}; found {totals.recall * totals.faults:.0f} of {totals.faults}",
         f"{totals.controls - totals.alarms} of {totals.controls}",
         MEANING,
     )
-    return sections.Part("\n".join(text), row, "\n".join(rows))
+    return sections.Part("scripted", "\n".join(text), row, rows)
 
 
 def _result(totals: report.Sums, void: int, not_run: int) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
-from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring.score import Score
@@ -102,36 +101,6 @@ def by_drill(scored: Sequence[Scored]) -> str:
     return table(("", "drill", "", "found after", "root first", "reset", "not true"), rows)
 
 
-def by_rule(scored: Sequence[Scored]) -> str:
-    """One line a rule: recall, precision, time to the finding, and time until it was gone."""
-    rows = []
-    for rule in RULES:
-        faults = [
-            fault for _, score in scored if not score.void for fault in score.faults if rule.slug in fault.fault.rules
-        ]
-        fired = [(drill, score) for drill, score in scored if any(s.rule == rule.slug for s in score.sightings)]
-        right = sum(rule.slug not in (*score.early, *score.untrue) for _, score in fired)
-        times = [fault.seconds for fault in faults if fault.seconds is not None]
-        resets = [
-            score.reset_seconds
-            for drill, score in scored
-            if drill.recovers
-            and score.reset_seconds is not None
-            and any(rule.slug in fault.fault.rules and fault.seconds is not None for fault in score.faults)
-        ]
-        rows.append(
-            (
-                rule.slug,
-                f"{len(times)} of {len(faults)}" if faults else "no drill",
-                f"{right} of {len(fired)}" if fired else "",
-                _seconds(median(times)) if times else "",
-                _seconds(max(times)) if times else "",
-                _seconds(median(resets)) if resets else "",
-            )
-        )
-    return table(("rule", "recall", "precision", "median time", "worst time", "reset"), rows)
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table that is also readable as it is."""
     lines = [tuple(head), *(tuple(row) for row in rows)]
@@ -140,11 +109,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
     return "\n".join([texts[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *texts[1:]])
-
-
-def folded(summary: str, text: str) -> str:
-    """Markdown that a code host and the site fold; the attribute is the site's."""
-    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n'
 
 
 def _seconds(value: float | None) -> str:

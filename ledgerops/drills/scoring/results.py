@@ -86,7 +86,7 @@ def finish(results: Sequence[DrillResult], publish: Path | None, save: Path | No
             page.save(bundle, save)
     if len(done) > 1:
         scored = [(drill, found) for drill, _, found in done]
-        print(report.by_drill(scored), "", report.by_rule(scored), "", sep="\n")
+        print(report.by_drill(scored), "", sep="\n")
         totals = report.sums(scored)
         print(
             f"recall {totals.recall:.2f} of {totals.faults} faults, root cause first {totals.first:.2f}, "
