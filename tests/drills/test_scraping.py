@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ledgerops.drills.harness.scraping import Scraping
+from ledgerops.drills.harness.scraping import scraping
 from tests.serving import Quiet, serving
 
 
@@ -31,7 +31,7 @@ def port():
 def test_each_target_is_scraped_and_a_failure_is_kept_with_its_error(tmp_path, port):
     (tmp_path / "app.log").write_text(f"ledgerops: attached, metrics at http://127.0.0.1:{port}/metrics\n")
     began = time.time()
-    with Scraping(tmp_path, port):
+    with scraping(tmp_path, port):
         until = time.monotonic() + 60
         while not (tmp_path / "scrapes.jsonl.gz").exists() and time.monotonic() < until:
             time.sleep(0.01)
@@ -49,7 +49,7 @@ def test_each_target_is_scraped_and_a_failure_is_kept_with_its_error(tmp_path, p
 
 def test_nothing_is_scraped_of_an_application_without_an_exporter(tmp_path, port):
     (tmp_path / "app.log").write_text("the application ended\n")
-    with Scraping(tmp_path, port):
+    with scraping(tmp_path, port):
         pass
 
     assert not (tmp_path / "scrapes.jsonl.gz").exists()

@@ -4,41 +4,35 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import urllib.request
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from ledgerops.drills.harness.processes import cpu_seconds
-from ledgerops.drills.harness.watching import Watching
+from ledgerops.drills.harness.watching import watching
 
 POLL_SECONDS = 1.0
 MAX_ANSWER_SECONDS = 10.0
 
 
-class Polling(Watching):
-    """Writes live.jsonl and machine.jsonl to the folder of a case until it is stopped.
+def polling(folder: Path, pid: int) -> AbstractContextManager[None]:
+    """Writes live.jsonl and machine.jsonl to the folder of a case, whose application is the process `pid`."""
+    used = _Machine(psutil.Process(pid))
 
-    It begins once the log of the application, the process `pid`, names the address of its exporter.
-    """
-
-    def __init__(self, folder: Path, pid: int) -> None:
-        super().__init__(folder)
-        self._machine = _Machine(psutil.Process(pid))
-
-    def _run(self) -> None:
-        url = ""
-        with (self._folder / "live.jsonl").open("w") as live, (self._folder / "machine.jsonl").open("w") as machine:
-            while not self._stopped.wait(POLL_SECONDS):
-                url = url or self._exporter()
-                if not url:
-                    continue
+    def watch(url: str, stopped: threading.Event) -> None:
+        with (folder / "live.jsonl").open("w") as live, (folder / "machine.jsonl").open("w") as machine:
+            while not stopped.wait(POLL_SECONDS):
                 at = time.time()
                 live.write(json.dumps({"at": at, **_answer(url)}) + "\n")
                 live.flush()
-                machine.write(json.dumps({"at": at, **self._machine.look()}) + "\n")
+                machine.write(json.dumps({"at": at, **used.look()}) + "\n")
+
+    return watching(folder, watch)
 
 
 def _answer(url: str) -> dict[str, Any]:

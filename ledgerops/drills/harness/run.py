@@ -29,9 +29,9 @@ from ledgerops.drills.harness.case import WORDS, Case
 from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.polling import Polling
+from ledgerops.drills.harness.polling import polling
 from ledgerops.drills.harness.processes import descendants
-from ledgerops.drills.harness.scraping import Scraping
+from ledgerops.drills.harness.scraping import scraping
 from ledgerops.errors import UserError
 from ledgerops.servers.process import send
 
@@ -81,12 +81,12 @@ class CaseRun:
         with application(case, tools) as process:
             with ExitStack() as watching:
                 if not case.id:  # of a scripted one, the recording is enough
-                    watching.enter_context(Scraping(self.folder, tools.ui_port))
+                    watching.enter_context(scraping(self.folder, tools.ui_port))
                 times = {"start_seconds": self._wait_for_queries(), "origin": tools.origin}
                 (self.folder / "times.json").write_text(json.dumps(times), "utf-8")
                 bundle = Bundle(self.folder)
                 if not case.id:
-                    watching.enter_context(Polling(self.folder, process.pid))
+                    watching.enter_context(polling(self.folder, process.pid))
                 self._play(bundle)
             self._finish(process, feeders)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ledgerops.drills.harness.watching import Watching
+from ledgerops.drills.harness.watching import watching
 
 FILE = "scrapes.jsonl.gz"
 SCRAPE_SECONDS = 5.0  # between two scrapes, and the longest that one may take
@@ -24,31 +26,23 @@ SPARK_CONF: Mapping[str, str] = {
 }
 
 
-class Scraping(Watching):
+def scraping(folder: Path, ui_port: int) -> AbstractContextManager[None]:
     """Writes scrapes.jsonl.gz to the folder of a case, a line for each scrape: `at`, `job`, and the answer's `text` or
-    the `error`.
+    the `error`. `ui_port`: of Spark's own page."""
 
-    It begins once the log of the application names the address of its exporter. `ui_port`: of Spark's own page.
-    """
-
-    def __init__(self, folder: Path, ui_port: int) -> None:
-        super().__init__(folder)
-        ui = f"http://127.0.0.1:{ui_port}/metrics"
-        self._targets = {"spark": f"{ui}/prometheus/", "spark-executors": f"{ui}/executors/prometheus/"}
-
-    def _run(self) -> None:
-        while not (url := self._exporter()):
-            if self._stopped.wait(1.0):
-                return
-        targets = {"ledgerops": f"{url}/metrics", **self._targets}
-        due = time.monotonic()
-        with ThreadPoolExecutor(len(targets)) as pool, gzip.open(self._folder / FILE, "wt", encoding="utf-8") as file:
+    def watch(url: str, stopped: threading.Event) -> None:
+        ui, due = f"http://127.0.0.1:{ui_port}/metrics", time.monotonic()
+        targets = {"ledgerops": f"{url}/metrics", "spark": f"{ui}/prometheus/"}
+        targets["spark-executors"] = f"{ui}/executors/prometheus/"
+        with ThreadPoolExecutor(len(targets)) as pool, gzip.open(folder / FILE, "wt", encoding="utf-8") as file:
             while True:
                 for line in pool.map(_scrape, targets, targets.values()):
                     file.write(line)
                 due = max(due + SCRAPE_SECONDS, time.monotonic())
-                if self._stopped.wait(due - time.monotonic()):
+                if stopped.wait(due - time.monotonic()):
                     return
+
+    return watching(folder, watch)
 
 
 def _scrape(job: str, url: str) -> str:

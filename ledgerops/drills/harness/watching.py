@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import re
 import threading
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+
+Watch = Callable[[str, threading.Event], None]  # the address of the exporter, and what is set at the end
 
 
-class Watching(ABC):
-    """A thread that watches the case in `folder` until it is left."""
+@contextmanager
+def watching(folder: Path, watch: Watch) -> Iterator[None]:
+    """Runs `watch` in a thread, once the log of the application in `folder` names its exporter; ends with it."""
+    stopped = threading.Event()
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
+    def work() -> None:
+        while not (found := re.search(r"http://[\w.]+:\d+", (folder / "app.log").read_text("utf-8", "replace"))):
+            if stopped.wait(1.0):
+                return
+        watch(found[0], stopped)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Asks no more, and waits until all is written."""
-        self._stopped.set()
-        self._thread.join()
-
-    def _exporter(self) -> str:
-        """The address of its exporter that the application printed; empty before that."""
-        found = re.search(r"(http://[\w.]+:\d+)", (self._folder / "app.log").read_text("utf-8", "replace"))
-        return found.group(1) if found else ""
-
-    @abstractmethod
-    def _run(self) -> None:
-        """Watches until `_stopped` is set."""
+    thread = threading.Thread(target=work, name="watching", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()  # until all is written
