@@ -18,7 +18,6 @@ import os
 import random
 import socket
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -26,7 +25,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -70,23 +68,6 @@ class Behaviour:
     seed: int = 0
 
 
-class Outcomes:
-    """Draws the outcome of each call."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self._behaviour = behaviour
-        self._random = random.Random(behaviour.seed)
-        self._lock = threading.Lock()
-
-    def next(self) -> str:
-        """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
-        with self._lock:
-            drawn = self._random.random()
-        if drawn < self._behaviour.hang_share:
-            return "hang"
-        return "fail" if drawn < self._behaviour.hang_share + self._behaviour.fail_share else "answer"
-
-
 class ScoreServer(ThreadingHTTPServer):
     """Listens on a port of 127.0.0.1 and answers as a behaviour says."""
 
@@ -95,12 +76,19 @@ class ScoreServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, behaviour: Behaviour) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.behaviour, self.outcomes = behaviour, Outcomes(behaviour)
+        self.behaviour, self._random = behaviour, random.Random(behaviour.seed)
 
     @property
     def url(self) -> str:
         """The address of the service, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def next_outcome(self) -> str:
+        """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
+        drawn = self._random.random()
+        if drawn < self.behaviour.hang_share:
+            return "hang"
+        return "fail" if drawn < self.behaviour.hang_share + self.behaviour.fail_share else "answer"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that gave up is no event."""
@@ -137,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _is_answered(self) -> bool:
         """Waits, and draws whether this call gets its answer; one that does not has been dealt with."""
-        outcome = self.server.outcomes.next()
+        outcome = self.server.next_outcome()
         time.sleep(HANG_SECONDS if outcome == "hang" else self.server.behaviour.latency_seconds)
         if outcome == "hang":
             self.close_connection = True
@@ -172,7 +160,7 @@ class RiskService(process.Server):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:

@@ -53,17 +53,14 @@ files.slow(0.4, within="/state/")
 told["state"] = quickest(400, 1600)
 files.heal()
 told["healed"] = quickest(400, 400)
-files.fill()
-while query.isActive:
-    time.sleep(0.02)
-told["full"] = str(query.exception())
+query.stop()
 Path(sys.argv[2]).write_text(json.dumps(told))
 """
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What one query went through while its checkpoint was slow, quick again, and full."""
+    """What one query went through while its checkpoint was slow, and quick again."""
     folder = tmp_path_factory.mktemp("slowfs")
     subprocess.run([sys.executable, "-c", SCRIPT, folder, folder / "told.json"], check=True, timeout=280)
     return json.loads((folder / "told.json").read_text())
@@ -83,7 +80,3 @@ def test_only_the_files_in_a_place_can_be_slow(told):
 
 def test_it_is_quick_again_at_once(told):
     assert max(told["healed"]["quickest"].values()) < 400
-
-
-def test_a_full_one_fails_the_query_as_a_full_disk_does(told):
-    assert told["full"].splitlines()[0].startswith("No space left on device: slow:/")

@@ -5,7 +5,7 @@ import zlib
 import pytest
 import urllib3
 
-from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, Outcomes, RiskService, score
+from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, RiskService, ScoreServer, score
 
 NOTHING = json.dumps({"transactions": []})
 
@@ -73,8 +73,8 @@ def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, statu
 
 def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
     behaviour = Behaviour(latency_seconds=0.0, fail_share=0.3, hang_share=0.02, seed=1)
-    outcomes = Outcomes(behaviour)
-    drawn = [outcomes.next() for _ in range(100)]
+    with ScoreServer(0, behaviour) as server:
+        drawn = [server.next_outcome() for _ in range(100)]
     found = []
     with RiskService(behaviour) as risk, urllib3.PoolManager(retries=False) as connections:
         for each in drawn:

@@ -1,4 +1,4 @@
-"""A file system for checkpoints that can be made slow or full while a query runs: slow:///folder is the local folder.
+"""A file system for checkpoints that can be made slow while a query runs: slow:///folder is the local folder.
 
 Spark has no such thing, so a small Java class adds it to Hadoop's file systems. It is compiled by Janino, which Spark
 brings along, in the driver's own JVM: no Java compiler is needed. What it does to each file that is made or renamed
@@ -24,7 +24,7 @@ class SlowFiles:
     """The file system with its class and its control file below `folder`.
 
     Start the session with `conf`, call `install` once it is there, and give queries `location(folder)` as their
-    checkpoint. From then on `slow`, `fill` and `heal` control what happens to their files.
+    checkpoint. From then on `slow` and `heal` control what happens to their files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,18 +60,11 @@ class SlowFiles:
 
         With `within` only files with this in their path, such as "/state/".
         """
-        self._write(f"{round(seconds * 1000)} {within}")
-
-    def fill(self, within: str = "") -> None:
-        """No file can be made: no space is left."""
-        self._write(f"full {within}")
+        write_text(self.control, f"{round(seconds * 1000)} {within}")  # a reader sees the old text or the new one
 
     def heal(self) -> None:
         """Makes it as fast as the local disk again."""
         self.control.unlink(missing_ok=True)
-
-    def _write(self, what: str) -> None:
-        write_text(self.control, what)  # a reader sees the old text or the new one
 
 
 def _compiled(spark: SparkSession) -> bytes:
