@@ -19,13 +19,9 @@ MAX_PARTITIONS = 12  # shown, the largest; a state of 200 partitions would fill 
 MIN_SKEW_RATIO = 2.0  # as in the rule source-partition-skew: one partition does twice the work of the median
 PROVIDERS = {"rocksdb": "RocksDB", "hdfs": "HDFS-backed store"}
 KINDS = {
-    "store": "store",
-    "side": "side of a join",
-    "value": "value state",
-    "list": "list state",
-    "map": "map state",
+    "store": "store", "side": "side of a join", "value": "value state", "list": "list state", "map": "map state",
     "timers": "timers",
-}
+}  # fmt: skip
 
 
 class StateText:

@@ -18,11 +18,8 @@ from ledgerops.errors import UserError, cannot_read
 from ledgerops.input_files import read_text
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
-LOGIN = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": SCRAM,
-    "SCRAM-SHA-512": SCRAM,
-}
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+LOGIN = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
 # what one of the two clients would refuse, or obey without the other
 REFUSED = {
     "bootstrap.servers": "give it with --bootstrap-servers",
@@ -30,13 +27,14 @@ REFUSED = {
     "auto.offset.reset": "use --start of the command",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
     "sasl.jaas.config": "write sasl.username and sasl.password",
-    "ssl.truststore.location": "write ssl.ca.location with a PEM file",
-    "ssl.truststore.password": "write ssl.ca.location with a PEM file",
-    "ssl.truststore.type": "write ssl.ca.location with a PEM file",
-    "ssl.keystore.location": "write ssl.certificate.location and ssl.key.location with PEM files",
-    "ssl.keystore.password": "write ssl.certificate.location and ssl.key.location with PEM files",
-    "ssl.keystore.type": "write ssl.certificate.location and ssl.key.location with PEM files",
-    "ssl.ca.pem": "write ssl.ca.location with a PEM file",
+    **dict.fromkeys(
+        ("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type", "ssl.ca.pem"),
+        "write ssl.ca.location with a PEM file",
+    ),
+    **dict.fromkeys(
+        ("ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type"),
+        "write ssl.certificate.location and ssl.key.location with PEM files",
+    ),
     "ssl.certificate.pem": "write ssl.certificate.location with a PEM file",
     "ssl.key.pem": "write ssl.key.location with a PEM file",
     "enable.ssl.certificate.verification": "Spark's client always verifies certificates; write ssl.ca.location",

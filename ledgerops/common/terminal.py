@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # Okabe and Ito's palette: distinguishable with any colour vision. The word is always shown too.
-GREEN, ORANGE, RED, BLUE, SKY, PURPLE, YELLOW = (
-    "#009E73",
-    "#E69F00",
-    "#D55E00",
-    "#0072B2",
-    "#56B4E9",
-    "#CC79A7",
-    "#F0E442",
-)
+GREEN, ORANGE, RED, BLUE = "#009E73", "#E69F00", "#D55E00", "#0072B2"
+SKY, PURPLE, YELLOW = "#56B4E9", "#CC79A7", "#F0E442"
 SPARKS, ASCII_SPARKS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 

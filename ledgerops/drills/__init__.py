@@ -17,18 +17,8 @@ from ledgerops.drills.scenarios import (
 )
 
 DRILLS = (
-    *sinks.DRILLS,
-    *skew.DRILLS,
-    *batch_cost.DRILLS,
-    *kafka.DRILLS,
-    *checkpoints.DRILLS,
-    *healthy.DRILLS,
-    *interruptions.DRILLS,
-    *state.DRILLS,
-    *resources.DRILLS,
-    *load.DRILLS,
-    *event_time.DRILLS,
-    *failures.DRILLS,
+    *sinks.DRILLS, *skew.DRILLS, *batch_cost.DRILLS, *kafka.DRILLS, *checkpoints.DRILLS, *healthy.DRILLS,
+    *interruptions.DRILLS, *state.DRILLS, *resources.DRILLS, *load.DRILLS, *event_time.DRILLS, *failures.DRILLS,
     *integrity.DRILLS,
-)
+)  # fmt: skip
 BY_NAME = {drill.name: drill for drill in DRILLS}

@@ -9,19 +9,10 @@ from typing import Literal, NamedTuple
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")  # by what to do: know it, act today, act now
 
+# lost: the run vanished without a terminated event
 Status = Literal[
-    "healthy",
-    "idle",
-    "starting",
-    "catching_up",
-    "pressured",
-    "falling_behind",
-    "stuck",
-    "failed",
-    "stopped",
-    "lost",  # the run vanished without a terminated event
-]
-
+    "healthy", "idle", "starting", "catching_up", "pressured", "falling_behind", "stuck", "failed", "stopped", "lost",
+]  # fmt: skip
 
 WAITING = "waiting for the first batch"  # what is said of a query that is starting and of which nothing else is known
 

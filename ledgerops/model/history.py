@@ -280,17 +280,12 @@ class History:
         heads = [sum(source.latest.values()) for source in progress.sources if source.latest]
         self.trend.append(
             TrendPoint(
-                at=at,
-                rows=rows,
-                batches=batches,
-                batch_seconds=seconds,
-                backlog=backlog(progress),
-                watermark=progress.watermark,
-                state_rows=sum(operator.rows for operator in progress.operators),
+                at=at, rows=rows, batches=batches, batch_seconds=seconds, backlog=backlog(progress),
+                watermark=progress.watermark, state_rows=sum(operator.rows for operator in progress.operators),
                 state_bytes=sum(operator.memory_bytes for operator in progress.operators),
                 heads=sum(heads) if heads else None,
             )
-        )
+        )  # fmt: skip
 
 
 def _thin(progress: Progress) -> Progress:

@@ -44,17 +44,10 @@ def parse_snapshot(text: str) -> IcebergSnapshot:
         raise ValueError(f"not a snapshot: {error!r}") from None
     query = summary.get("spark.sql.streaming.queryId")
     return IcebergSnapshot(
-        version,
-        parent,
-        at,
-        appends,
-        _added(summary, "added-records"),
-        _added(summary, "added-data-files"),
-        _added(summary, "added-files-size"),
-        whole_number(summary.get("total-data-files")),
-        str(query) if query else None,
-        whole_number(summary.get("spark.sql.streaming.epochId")),
-    )
+        version, parent, at, appends, _added(summary, "added-records"), _added(summary, "added-data-files"),
+        _added(summary, "added-files-size"), whole_number(summary.get("total-data-files")),
+        str(query) if query else None, whole_number(summary.get("spark.sql.streaming.epochId")),
+    )  # fmt: skip
 
 
 def _added(summary: Mapping[str, Any], name: str) -> int | None:

@@ -12,21 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 ObservationKind = Literal[
-    "started",
-    "progress",
-    "idle",
-    "terminated",
-    "plan",
-    "tasks",
-    "files",
-    "tables",
-    "driver_code",
-    "stacks",
-    "offsets",
-    "host",
-    "observer",
-    "batch_running",
-]
+    "started", "progress", "idle", "terminated", "plan", "tasks", "files", "tables", "driver_code", "stacks", "offsets",
+    "host", "observer", "batch_running",
+]  # fmt: skip
 KINDS: tuple[ObservationKind, ...] = get_args(ObservationKind)
 
 Partition = tuple[str, str]  # (topic, partition); a source without topics uses its own name

@@ -178,18 +178,9 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
         left = NOTHING_REPORTED if left == NOTHING_REPORTED else left
         known = position is not None
         source = SourceProgress(
-            name,
-            description,
-            rows,
-            start,
-            end,
-            latest,
-            metrics,
-            kind=kind.name,
-            known_form=known,
-            table=table,
+            name, description, rows, start, end, latest, metrics, kind=kind.name, known_form=known, table=table,
             reported=left,
-        )
+        )  # fmt: skip
         times = times_read(source)
         sources.append(source if times == 1 else replace(source, rows=source.read, times_read=times))
     return tuple(sources)

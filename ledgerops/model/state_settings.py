@@ -11,15 +11,7 @@ DELTAS = "minDeltasForSnapshot"
 BUFFER = "rocksdb.writeBufferSizeMB"
 BUFFERS = "rocksdb.maxWriteBufferNumber"
 BOUNDED = "rocksdb.boundedMemoryUsage"
-SECONDS: Mapping[str | None, float] = {
-    None: 1e-3,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-}
+SECONDS: Mapping[str, float] = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 NAMES = (MAINTENANCE, DELTAS, BUFFER, BUFFERS, BOUNDED)
 
 
@@ -31,4 +23,4 @@ def state_settings(setting: Callable[[str], str | None]) -> dict[str, str]:
 def seconds(text: str) -> float | None:
     """A time of Spark's settings, such as `60s` or `5min`; a bare number is in milliseconds. None for another text."""
     found = re.fullmatch(r"(\d{1,15}) ?(ms|s|m|min|h|d)?", text.strip().lower())
-    return int(found[1]) * SECONDS[found[2]] if found else None
+    return int(found[1]) * SECONDS[found[2] or "ms"] if found else None

@@ -19,14 +19,10 @@ INSTANCE = "driver"
 VERDICTS = tuple(
     metric.name
     for metric in (
-        verdict.FINDING,
-        verdict.ROOT_CAUSE,
-        verdict.ROOT_CAUSE_INFO,
-        verdict.ROOT_CAUSE_SINCE,
-        verdict.HEALTH,
+        verdict.FINDING, verdict.ROOT_CAUSE, verdict.ROOT_CAUSE_INFO, verdict.ROOT_CAUSE_SINCE, verdict.HEALTH,
         verdict.STATUS,
     )
-)
+)  # fmt: skip
 
 
 class Sample(NamedTuple):

@@ -86,15 +86,11 @@ def compared(results: Iterable[Result]) -> str:
         time, alarms = every["time"], every["alarms/hour"]
         rows.append(
             (
-                method.name,
-                method.given,
-                *(_share(every[key]) for key in ("recall", "AC@1", "AC@3")),
-                _share(every["silent"]),
-                "" if alarms is None else f"{alarms:.1f}",
-                "" if time is None else f"{time:.1f} s",
-                f"{cpu:.1f} s",
+                method.name, method.given, *(_share(every[key]) for key in ("recall", "AC@1", "AC@3")),
+                _share(every["silent"]), "" if alarms is None else f"{alarms:.1f}",
+                "" if time is None else f"{time:.1f} s", f"{cpu:.1f} s",
             )
-        )
+        )  # fmt: skip
     head = ("method", "is given", "recall", "AC@1", "AC@3", "healthy silent", "alarms/healthy hour", "median time")
     return table((*head, "CPU"), rows)
 

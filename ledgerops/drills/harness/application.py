@@ -36,13 +36,9 @@ def start_application(case: Case, injector: Injector) -> subprocess.Popen[bytes]
     command = [sys.executable, "-m", "ledgerops", "exec", str(script)]
     with (folder / "app.log").open("wb") as log:
         return subprocess.Popen(
-            command if case.start else [*command, *options(case, injector.servers)],
-            cwd=folder,
-            env=_environment(case, injector),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-        )
+            command if case.start else [*command, *options(case, injector.servers)], cwd=folder,
+            env=_environment(case, injector), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
 
 
 def _environment(case: Case, injector: Injector) -> dict[str, str]:

@@ -86,13 +86,9 @@ class TargetApp:
         """A stream of the embedded source by a load plan (YAML text), instrumented as by `ledgerops run`. `label`
         distinguishes the observations of two sources of one query."""
         rows = open_source(
-            self.spark,
-            "transactions",
-            plan=parse_plan(plan, f"{self.drill}.yaml"),
-            work_dir=self.folder / "work",
-            origin=self.origin if origin is None else origin,
-            max_rows_per_trigger=max_rows,
-        )
+            self.spark, "transactions", plan=parse_plan(plan, f"{self.drill}.yaml"), work_dir=self.folder / "work",
+            origin=self.origin if origin is None else origin, max_rows_per_trigger=max_rows,
+        )  # fmt: skip
         return _instrumented(rows, label)
 
     def topic(self, table: str = "transactions", max_rows: int | None = None, lossy: bool = False) -> DataFrame:
@@ -121,16 +117,10 @@ class TargetApp:
         return self.run(
             role,
             lambda: start(
-                job,
-                inputs,
-                sink=Outside(),
-                checkpoint=self.checkpoint(role),
-                trigger_seconds=trigger,
-                available_now=available_now,
-                fingerprint=self.drill,
-                lateness=lateness,
+                job, inputs, sink=Outside(), checkpoint=self.checkpoint(role), trigger_seconds=trigger,
+                available_now=available_now, fingerprint=self.drill, lateness=lateness,
             ),
-        )
+        )  # fmt: skip
 
     def query(
         self,

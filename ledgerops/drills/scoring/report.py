@@ -32,14 +32,10 @@ def sums(scored: Sequence[Scored]) -> Sums:
     controls = [score for drill, score in scored if drill.healthy]
     firsts = [score.faults[0].is_first for _, score in scored if score.faults and not score.void]
     return Sums(
-        len(faults),
-        mean([fault.seconds is not None for fault in faults] or [0]),
-        mean(firsts or [0]),
-        median(times) if times else None,
-        max(times, default=None),
-        len(controls),
+        len(faults), mean([fault.seconds is not None for fault in faults] or [0]), mean(firsts or [0]),
+        median(times) if times else None, max(times, default=None), len(controls),
         sum(bool(score.early or score.untrue) for score in controls),
-    )
+    )  # fmt: skip
 
 
 def details(drill: Case, bundle: Bundle, score: Score) -> str:

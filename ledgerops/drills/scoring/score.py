@@ -85,13 +85,9 @@ def score(drill: Case, bundle: Bundle, verdicts: Iterable[Verdict] | None = None
     found = any(fault.seconds is not None for fault in faults)
     reset = _reset_seconds(sightings, repaired, ended) if found else None
     return Score(
-        void=_is_void(drill, bundle),
-        faults=faults,
-        early=early,
-        untrue=untrue,
-        reset_seconds=reset,
+        void=_is_void(drill, bundle), faults=faults, early=early, untrue=untrue, reset_seconds=reset,
         sightings=tuple(sightings),
-    )
+    )  # fmt: skip
 
 
 def _is_void(drill: Case, bundle: Bundle) -> bool:

@@ -61,16 +61,8 @@ def folder(description: str) -> str | None:
 
 
 DELTA = SourceKind(
-    "delta",
-    "Delta",
+    "delta", "Delta",
     ("DeltaSource[",),
-    _position,
-    ("versions", "files", "bytes"),
-    tried=True,
-    owns=has("reservoirVersion"),
-    left=outstanding,
-    understood=OUTSTANDING,
-    label=_label,
-    table=folder,
-    limits=(FILES_PER_BATCH, BYTES_PER_BATCH),
-)
+    _position, ("versions", "files", "bytes"), tried=True, owns=has("reservoirVersion"), left=outstanding,
+    understood=OUTSTANDING, label=_label, table=folder, limits=(FILES_PER_BATCH, BYTES_PER_BATCH),
+)  # fmt: skip

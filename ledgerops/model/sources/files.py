@@ -39,25 +39,14 @@ def _sequence(offset: Any, source: str) -> Position | None:
 
 
 FILES = SourceKind(
-    "files",
-    "files (Spark's own source)",
+    "files", "files (Spark's own source)",
     ("FileStreamSource[",),
-    _entry,
-    (),
-    tried=True,
-    owns=has(ENTRY),
-    limits=(FILES_PER_BATCH, BYTES_PER_BATCH),
-    logs_files=True,
-)
+    _entry, (), tried=True, owns=has(ENTRY), limits=(FILES_PER_BATCH, BYTES_PER_BATCH), logs_files=True,
+)  # fmt: skip
 AUTO_LOADER = SourceKind(
-    "autoloader",
-    "Auto Loader",
+    "autoloader", "Auto Loader",
     ("CloudFilesSource[",),
-    _sequence,
-    ("files", "bytes"),
-    tried=False,
-    owns=has("seqNum", "lastBackfillStartTimeMs"),
-    left=outstanding,
+    _sequence, ("files", "bytes"), tried=False, owns=has("seqNum", "lastBackfillStartTimeMs"), left=outstanding,
     understood=OUTSTANDING,
     limits=(Limit("cloudFiles.maxFilesPerTrigger", "files"), Limit("cloudFiles.maxBytesPerTrigger", "bytes")),
-)
+)  # fmt: skip

@@ -34,17 +34,10 @@ def _position(offset: Any, source: str) -> Position | None:
 
 
 ICEBERG = SourceKind(
-    "iceberg",
-    "Iceberg",
-    (f"{ICEBERG_CLASSES}spark.source.",),
-    _position,
-    ("versions", "files", "bytes", "rows"),
-    tried=True,
-    owns=has("snapshot_id", "scan_all_files"),
-    label=lambda description: "iceberg",
+    "iceberg", "Iceberg", (f"{ICEBERG_CLASSES}spark.source.",), _position, ("versions", "files", "bytes", "rows"),
+    tried=True, owns=has("snapshot_id", "scan_all_files"), label=lambda description: "iceberg",
     table=lambda description: description,
     limits=(
-        Limit("streaming-max-files-per-micro-batch", "files"),
-        Limit("streaming-max-rows-per-micro-batch", "rows"),
+        Limit("streaming-max-files-per-micro-batch", "files"), Limit("streaming-max-rows-per-micro-batch", "rows"),
     ),
-)
+)  # fmt: skip

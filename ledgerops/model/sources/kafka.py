@@ -24,34 +24,20 @@ def _left(metrics: Reported, offset: Any) -> Left:
 
 
 KAFKA = SourceKind(
-    "kafka",
-    "Kafka",
-    ("Kafka",),
-    _position,
-    ("offsets", "bytes"),
-    tried=True,
-    left=_left,
+    "kafka", "Kafka", ("Kafka",), _position, ("offsets", "bytes"), tried=True, left=_left,
     understood=frozenset(
         (
-            "minOffsetsBehindLatest",
-            "maxOffsetsBehindLatest",
-            "avgOffsetsBehindLatest",
+            "minOffsetsBehindLatest", "maxOffsetsBehindLatest", "avgOffsetsBehindLatest",
             "estimatedTotalBytesBehindLatest",
         )
     ),
     limits=(
-        Limit("maxOffsetsPerTrigger", "rows"),
-        Limit("minOffsetsPerTrigger", "rows", lower=True),
+        Limit("maxOffsetsPerTrigger", "rows"), Limit("minOffsetsPerTrigger", "rows", lower=True),
         Limit("maxTriggerDelay", "seconds", lower=True),
     ),
     has_broker=True,
-)
+)  # fmt: skip
 EVENT_HUBS = SourceKind(
-    "eventhubs",
-    "Event Hubs (its own connector)",
-    ("org.apache.spark.sql.eventhubs.EventHubsSource",),
-    _position,
-    (),
-    tried=False,
-    limits=(Limit("maxEventsPerTrigger", "rows"), Limit("eventhubs.maxEventsPerTrigger", "rows")),
-)
+    "eventhubs", "Event Hubs (its own connector)", ("org.apache.spark.sql.eventhubs.EventHubsSource",), _position, (),
+    tried=False, limits=(Limit("maxEventsPerTrigger", "rows"), Limit("eventhubs.maxEventsPerTrigger", "rows")),
+)  # fmt: skip

@@ -47,14 +47,9 @@ def _left(metrics: Reported, offset: Any) -> Left:
 
 
 KINESIS = SourceKind(
-    "kinesis",
-    "Kinesis",
+    "kinesis", "Kinesis",
     ("KinesisV2[", "org.apache.spark.sql.connector.kinesis.", "org.apache.spark.sql.kinesis."),
-    _position,
-    ("bytes",),
-    tried=False,
-    owns=_owns,
-    left=_left,
+    _position, ("bytes",), tried=False, owns=_owns, left=_left,
     understood=frozenset(("maxMsBehindLatest", "totalPrefetchedBytes")),
     limits=(
         Limit("kinesis.maxFetchRecordsPerShard", "rows", "partition"),
@@ -62,4 +57,4 @@ KINESIS = SourceKind(
         Limit("kinesis.executor.maxFetchRecordsPerShard", "rows", "partition"),
         Limit("kinesis.executor.maxFetchTimeInMs", "milliseconds", "partition"),
     ),
-)
+)  # fmt: skip

@@ -31,11 +31,5 @@ RATE_MICRO_BATCH = SourceKind(
     tried=True,
 )
 OTHER = SourceKind(
-    "other",
-    "any other source",
-    (),
-    _position,
-    ("offsets",),
-    tried=True,
-    limits=(Limit("maxRowsPerTrigger", "rows"),),
-)
+    "other", "any other source", (), _position, ("offsets",), tried=True, limits=(Limit("maxRowsPerTrigger", "rows"),),
+)  # fmt: skip

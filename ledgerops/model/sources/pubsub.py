@@ -20,14 +20,7 @@ def _left(metrics: Reported, offset: Any) -> Left:
 
 
 PUBSUB = SourceKind(
-    "pubsub",
-    "Pub/Sub",
-    ("PubSub",),
-    _position,
-    ("rows", "bytes"),
-    tried=False,
-    owns=_owns,
-    left=_left,
+    "pubsub", "Pub/Sub", ("PubSub",), _position, ("rows", "bytes"), tried=False, owns=_owns, left=_left,
     understood=frozenset(("numRecordsReadyToProcess", "sizeOfRecordsReadyToProcess")),
     limits=(Limit("maxRecordsPerFetch", "rows", "partition"), Limit("maxBytesPerTrigger", "bytes")),
-)
+)  # fmt: skip
