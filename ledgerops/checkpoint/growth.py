@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ledgerops.checkpoint.state_rows import StateReader, spark_errors
 from ledgerops.checkpoint.store_files import StoreFiles
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -36,22 +34,15 @@ def growth(reader: StateReader, files: dict[tuple[int, str], StoreFiles], since:
     # the reader has no changes by side of a join; changes of a list are its elements', without their place in it
     if reader.view.kind not in ("list", "timers") and "joinSide" not in reader.view.options:
         if all(batch + 1 in store.changes for store in files.values() for batch in batches[1:]):
-            found = _try_changes(reader, since)
-            if found is not None and found.rows[-1] == (until, rows):
-                return found
+            with suppress(*spark_errors()):  # it does not know the changes, as of a range that was removed at once
+                found = _by_changes(reader, since)
+                if found.rows[-1] == (until, rows):
+                    return found
         if reader.view.kind in ("store", "side"):
             series = _by_snapshots(files, since, until)
             if series and series[0][0] == since and series[-1] == (until, rows):
                 return Growth(since, until, "snapshots", series)
     return Growth(since, until, "counts", ((since, reader.total(since)), (until, rows)))
-
-
-def _try_changes(reader: StateReader, since: int) -> Growth | None:
-    """None where Spark does not know the changes, as of a range that was removed at once."""
-    try:
-        return _by_changes(reader, since)
-    except spark_errors():
-        return None
 
 
 def _by_changes(reader: StateReader, since: int) -> Growth:
@@ -69,41 +60,18 @@ def _by_changes(reader: StateReader, since: int) -> Growth:
         (F.col("change_type") != "delete").alias("there"),
         F.monotonically_increasing_id().alias("at"),
     )
-    found = _steps(before.union(after), Window.partitionBy("row").orderBy("at"))
-    added = {row["batch"]: row["added"] for row in found}
-    removed = {row["batch"]: row["removed"] for row in found}
+    was = F.coalesce(F.lag("there").over(Window.partitionBy("row").orderBy("at")), F.lit(False))
+    added, removed = F.col("there") & ~F.col("was"), ~F.col("there") & F.col("was")
+    steps = before.union(after).withColumn("was", was).groupBy("batch")
+    found = steps.agg(F.count_if(added).alias("added"), F.count_if(removed).alias("removed")).collect()
+    of = {row["batch"]: (row["added"], row["removed"]) for row in found}
     batches = range(since, reader.batch + 1)
-    totals = accumulate(added.get(batch, 0) - removed.get(batch, 0) for batch in batches)
-    return Growth(
-        since,
-        reader.batch,
-        "changes",
-        tuple(zip(batches, totals, strict=True)),
-        added=sum(added.get(batch, 0) for batch in batches[1:]),
-        removed=sum(removed.get(batch, 0) for batch in batches[1:]),
-    )
-
-
-def _steps(events: DataFrame, of_a_row: object) -> list[dict[str, int]]:
-    from pyspark.sql import functions as F
-
-    was = F.coalesce(F.lag("there").over(of_a_row), F.lit(False))
-    return [
-        row.asDict()
-        for row in events.withColumn("was", was)
-        .groupBy("batch")
-        .agg(
-            F.count_if(F.col("there") & ~F.col("was")).alias("added"),
-            F.count_if(~F.col("there") & F.col("was")).alias("removed"),
-        )
-        .collect()
-    ]
+    came, went = zip(*(of.get(batch, (0, 0)) for batch in batches), strict=True)
+    totals = accumulate(more - less for more, less in zip(came, went, strict=True))
+    rows = tuple(zip(batches, totals, strict=True))
+    return Growth(since, reader.batch, "changes", rows, added=sum(came[1:]), removed=sum(went[1:]))
 
 
 def _by_snapshots(files: dict[tuple[int, str], StoreFiles], since: int, until: int) -> tuple[tuple[int, int], ...]:
-    series = []
-    for batch in range(since, until + 1):
-        rows = [store.snapshot_rows(batch + 1) for store in files.values()]
-        if all(number is not None for number in rows):
-            series.append((batch, sum(number for number in rows if number is not None)))
-    return tuple(series)
+    counted = ((at, [each.snapshot_rows(at + 1) for each in files.values()]) for at in range(since, until + 1))
+    return tuple((at, sum(filter(None, rows))) for at, rows in counted if None not in rows)

@@ -69,23 +69,12 @@ def wait_for(futures: Iterable[Any], admin: Any, seconds: float) -> None:
     admin.poll(0)
 
 
-def read_heads(client: KafkaClient, topics: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """The offset that the next record of each partition will get, by topic and partition.
+def read_heads(client: KafkaClient, topics: Mapping[str, int], end: End = "latest") -> dict[tuple[str, str], int]:
+    """The offset that the next record of each partition will get, by topic and partition; with "earliest" that of the
+    first record that it keeps, above 0 once Kafka has deleted records.
 
     `topics` are names with their number of partitions. Raises UserError when one cannot be read.
     """
-    return _read(client, topics, "latest")
-
-
-def read_beginnings(client: KafkaClient, topics: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """The offset of the first record that each partition keeps: above 0 once Kafka has deleted records.
-
-    As `read_heads` otherwise.
-    """
-    return _read(client, topics, "earliest")
-
-
-def _read(client: KafkaClient, topics: Mapping[str, int], end: End) -> dict[tuple[str, str], int]:
     from confluent_kafka import KafkaError
 
     partitions = [(topic, number) for topic, count in topics.items() for number in range(count)]

@@ -120,10 +120,6 @@ def _float(value: object) -> float:
     return float(value)
 
 
-def _int(value: object) -> int:
-    return int(_float(value))
-
-
 def _str(value: object) -> str:
     if not isinstance(value, str):
         raise BadRecord(f"expected text, got {value!r:.40}")
@@ -153,4 +149,10 @@ def _list(value: object) -> Sequence[object]:
 
 
 EMPTY: Mapping[Any, object] = {tuple: (), collections.abc.Mapping: {}}  # the latter is never written to
-READERS: Mapping[Any, Reader] = {float: _float, int: _int, str: _str, bool: _bool, Offsets: _offsets}
+READERS: Mapping[Any, Reader] = {
+    float: _float,
+    int: lambda value: int(_float(value)),
+    str: _str,
+    bool: _bool,
+    Offsets: _offsets,
+}

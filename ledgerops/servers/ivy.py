@@ -54,15 +54,13 @@ def retrieve(
 
 def problem(lines: Sequence[str]) -> str:
     """The line of Ivy's output that explains most."""
-    for line in lines:
-        if found := re.search(r"Server access error at url (\w+://[^/\s]+)\S* \(\S+: (.*)\)", line):
-            return f"{found[1]} cannot be reached ({_lower(found[2])}); {MIRROR}"
-    for line in lines:
-        if found := re.search(r"module not found: (\S+)", line):
-            return f"no repository has {found[1]}; {MIRROR}"
-    for line in lines:
-        if found := re.search(r"\[FAILED +\] (.*?)( \(\d+ms\))?$", line):
-            return f"download failed: {found[1]}"
+    text = "\n".join(lines)
+    if found := re.search(r"Server access error at url (\w+://[^/\s]+)\S* \(\S+: (.*)\)", text):
+        return f"{found[1]} cannot be reached ({_lower(found[2])}); {MIRROR}"
+    if found := re.search(r"module not found: (\S+)", text):
+        return f"no repository has {found[1]}; {MIRROR}"
+    if found := re.search(r"(?m)\[FAILED +\] (.*?)( \(\d+ms\))?$", text):
+        return f"download failed: {found[1]}"
     messages = [line for line in lines if line and not line.startswith(("at ", "... ", "::"))]
     return _lower(messages[-1]) if messages else f"Ivy took more than {MAX_DOWNLOAD_SECONDS:.0f} s, or was killed"
 

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,21 +34,6 @@ class Fetched:
     folder: Path
     count: int
     fresh: bool
-
-
-def connector_jars() -> list[Path]:
-    """What Spark needs for Kafka and Postgres, for `spark.jars`. UserError when it was not fetched, or was changed."""
-    return _present(CONNECTOR)
-
-
-def delta_jars() -> list[Path]:
-    """What Spark needs for Delta tables, for `spark.jars`. UserError when it was not fetched, or was changed."""
-    return _present(DELTA)
-
-
-def broker_jars() -> list[Path]:
-    """The class path of a Kafka broker and its tools. UserError when it was not fetched, or was changed."""
-    return _present(BROKER)
 
 
 def jars_folder() -> Path:
@@ -110,12 +96,17 @@ def check(folder: Path, kind: str = "") -> None:
 
 
 def _present(kind: str) -> list[Path]:
+    """The jars of a kind. Raises UserError when they were not fetched, or were changed."""
     folder = jars_folder()
     jars = [folder / name for name in hashes() if name.startswith(f"{kind}/")]
     if not all(jar.is_file() for jar in jars):
         raise UserError(f"the {kind} jars are not in {folder}; run ledgerops jars to download them")
     check(folder, f"{kind}/")  # a tenth of a second: what runs is what was tested
     return jars
+
+
+# what Spark needs for Kafka and Postgres, and for Delta tables; the class path of a Kafka broker and its tools
+connector_jars, delta_jars, broker_jars = (partial(_present, kind) for kind in (CONNECTOR, DELTA, BROKER))
 
 
 def _root() -> Path:

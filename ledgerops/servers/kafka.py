@@ -123,15 +123,16 @@ class Kafka(Server):
             self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties))
 
     def _defaults(self) -> dict[str, Any]:
+        ports = () if self._proxied is None else (self.behind, self._proxied)
+        behind, proxied = [f",PROXIED://127.0.0.1:{port}" for port in ports] or ("", "")
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"CLIENT://{self.servers},CONTROLLER://127.0.0.1:{self._controller}",
-            "advertised.listeners": f"CLIENT://{self.servers}",
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            **self._behind(),
+            "listeners": f"CLIENT://{self.servers}{behind},CONTROLLER://127.0.0.1:{self._controller}",
+            "advertised.listeners": f"CLIENT://{self.servers}{proxied}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "CLIENT",
             "log.dirs": str(self.folder / "data"),
             "auto.create.topics.enable": "false",
@@ -149,15 +150,4 @@ class Kafka(Server):
             "broker.heartbeat.interval.ms": "500",
             # the default buffer is a quarter of this heap
             "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
-        }
-
-    def _behind(self) -> dict[str, str]:
-        """The listener for those who come through a proxy."""
-        if self._proxied is None:
-            return {}
-        controller = f"CONTROLLER://127.0.0.1:{self._controller}"
-        return {
-            "listeners": f"CLIENT://{self.servers},PROXIED://127.0.0.1:{self.behind},{controller}",
-            "advertised.listeners": f"CLIENT://{self.servers},PROXIED://127.0.0.1:{self._proxied}",
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
         }

@@ -54,7 +54,9 @@ class Postgres(Server):
     def __enter__(self) -> Postgres:
         self._prepare()
         self.start()
-        self._create_database()
+        with self._connect() as connection:
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone():
+                connection.execute(f"CREATE DATABASE {DATABASE}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,7 +76,7 @@ class Postgres(Server):
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._owner:
-            if not _reachable(self.folder):
+            if not all(each.stat().st_mode & 0o001 for each in (self.folder, *self.folder.parents)):
                 self._temporary = Path(tempfile.mkdtemp(prefix="ledgerops-postgres-"))
                 self._temporary.chmod(0o755)
                 self._data = self._temporary / "data"
@@ -102,11 +104,6 @@ class Postgres(Server):
         except psycopg.OperationalError:
             return False
         return True
-
-    def _create_database(self) -> None:
-        with self._connect() as connection:
-            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone():
-                connection.execute(f"CREATE DATABASE {DATABASE}")
 
     def _connect(self) -> Any:
         import psycopg
@@ -141,8 +138,3 @@ def _owner() -> pwd.struct_passwd | None:
         except KeyError:
             continue
     raise UserError("Postgres refuses to run as root, and neither the user postgres nor the user nobody exists")
-
-
-def _reachable(folder: Path) -> bool:
-    """Whether other users may pass through to it."""
-    return all(each.stat().st_mode & 0o001 for each in (folder, *folder.parents))

@@ -128,10 +128,11 @@ class Lag:
         So it grows while a long batch runs; without a collector it is `backlog_by_partition`. And so it is of a query
         in real-time mode until its next report is overdue: it reads all the time, and says only then how far.
         """
-        heads = self.heads
-        if self._run.last is None or heads is None or heads.at <= head_table.offsets_read_at(self._run.last):
+        heads, last, plan = self.heads, self._run.last, self._run.plan
+        if last is None or heads is None or heads.at <= head_table.offsets_read_at(last):
             return self.backlog_by_partition
-        if self._run.plan.trigger in LONG_RUNNING and self._run.now < self._next_report(self._run.last):
+        overdue = last.ended + LATE_REPORT * max(plan.trigger_interval or 0.0, last.duration)
+        if plan.trigger in LONG_RUNNING and self._run.now < overdue:
             return self.backlog_by_partition
         latest = heads.latest
         asked = {
@@ -140,11 +141,6 @@ class Lag:
             if partition in latest
         }
         return {**self.backlog_by_partition, **asked}
-
-    def _next_report(self, last: Progress) -> float:
-        """When the next report is overdue, of a query that reports once for each of its long batches."""
-        interval = max(self._run.plan.trigger_interval or 0.0, last.duration)
-        return last.ended + LATE_REPORT * interval
 
     @kept
     def unread_offsets(self) -> int | None:

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from ledgerops.common.kafka import KafkaClient, reach
-from ledgerops.common.kafka_offsets import Offsets, ask_offsets, read_beginnings, read_heads
+from ledgerops.common.kafka_offsets import Offsets, ask_offsets, read_heads
 from tests.refusals import refusal_of
 
 PARTITIONS = 4  # of each topic of the mock broker
@@ -25,7 +25,7 @@ def client():
 
 def test_heads_count_the_records_of_each_partition_and_beginnings_are_zero_while_nothing_was_deleted(client):
     assert read_heads(client, {"t": PARTITIONS}) == {("t", "0"): 2, ("t", "1"): 1, ("t", "2"): 0, ("t", "3"): 0}
-    assert read_beginnings(client, {"t": 2}) == {("t", "0"): 0, ("t", "1"): 0}
+    assert read_heads(client, {"t": 2}, "earliest") == {("t", "0"): 0, ("t", "1"): 0}
     assert read_heads(client, {}) == {}
 
 

@@ -107,7 +107,8 @@ def _untrue(drill: Case, bundle: Bundle, sightings: Sequence[Sighting]) -> set[s
         sighting.rule
         for sighting in sightings
         if sighting.rule not in (of_faults if sighting.query in blamed else drill.elsewhere)
-        and not (beside_others and _of_other_drills(sighting))
+        # that other processes use the cores is true with other drills beside this one
+        and not (beside_others and (sighting.rule, sighting.finding.component.detail) == ("cpu-saturated", OTHER))
     }
 
 
@@ -164,11 +165,6 @@ def _finding(verdict: Verdict, fault: Fault) -> Finding | None:
     """The finding that names the fault, at best among the root causes."""
     every = (*verdict.root_causes, *verdict.findings)
     return next((finding for finding in every if finding.rule in fault.rules and _counts(finding)), None)
-
-
-def _of_other_drills(sighting: Sighting) -> bool:
-    """Whether the finding says that other processes use the cores: with other drills beside it, that is true."""
-    return sighting.rule == "cpu-saturated" and sighting.finding.component.detail == OTHER
 
 
 def _began_well(bundle: Bundle) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ledgerops.common.kafka_offsets import read_beginnings, read_heads
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.postgres import describe_url, error_line
 
@@ -67,7 +67,7 @@ class KafkaOutput:
     def __init__(self, client: KafkaClient, partitions: Mapping[str, int]) -> None:
         """`partitions`: how many each topic has. Raises UserError when Kafka does not answer, or holds other things."""
         self._client, self._topics = client, ", ".join(partitions)
-        heads, self._begins = read_heads(client, partitions), read_beginnings(client, partitions)
+        heads, self._begins = read_heads(client, partitions), read_heads(client, partitions, "earliest")
         self._ends = {place: end for place, end in heads.items() if end > self._begins[place]}
         self.rows = sum(end - self._begins[place] for place, end in self._ends.items())
         self.deleted = sum(self._begins.values())
