@@ -11,7 +11,6 @@ its parent.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -21,7 +20,7 @@ import sys
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -165,18 +164,10 @@ class RiskService(process.Server):
 
     def start(self) -> None:
         """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
-        asked, port = self.behaviour, urlsplit(self.url).port or process.free_port()
-        options = {
-            "port": port,
-            "latency-ms": 1000 * asked.latency_seconds,
-            "fail-share": asked.fail_share,
-            "hang-share": asked.hang_share,
-            "seed": asked.seed,
-        }
-        arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        port = urlsplit(self.url).port or process.free_port()
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        command = [sys.executable, "-m", "ledgerops.servers.risk", *arguments]
+        command = [sys.executable, "-m", "ledgerops.servers.risk", str(port), json.dumps(asdict(self.behaviour))]
         self._process = process.Process("the risk service", command, Path(os.devnull), env=environment)
         self.url = f"http://127.0.0.1:{port}"
         try:
@@ -193,18 +184,9 @@ def _listens(port: int) -> bool:
     return True
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Prints its address, then serves until it is interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m ledgerops.servers.risk", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--port", type=int, default=0, help="port to listen on (default 0: any free one)")
-    parser.add_argument("--latency-ms", type=float, default=5.0, help="delay before each answer (default 5)")
-    parser.add_argument("--fail-share", type=float, default=0.0, help="share of calls that get status 503 (default 0)")
-    parser.add_argument("--hang-share", type=float, default=0.0, help="share of calls that get no answer (default 0)")
-    parser.add_argument("--seed", type=int, default=0, help="seed that decides the outcome of each call (default 0)")
-    args = parser.parse_args(arguments)
-    behaviour = Behaviour(args.latency_ms / 1000, args.fail_share, args.hang_share, args.seed)
-    server = ScoreServer(args.port, behaviour)
+def main(port: str = "0", behaviour: str = "{}") -> None:
+    """Prints its address, then serves until it is interrupted. Port 0: any free one; the behaviour is JSON."""
+    server = ScoreServer(int(port), Behaviour(**json.loads(behaviour)))
     print(server.url, flush=True)
     try:
         server.serve_forever()
@@ -213,4 +195,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
