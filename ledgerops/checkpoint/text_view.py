@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ledgerops.common.format import UNKNOWN, clean, count, counted, ratio, size
-from ledgerops.common.terminal import ASCII_SPARKS, BLUE, ORANGE, SKY, SPARKS, sparkline
+from ledgerops.common.terminal import BLUE, ORANGE, SKY, sparkline
 
 Document = Mapping[str, Any]
 MAX_PARTITIONS = 12  # shown, the largest; a state of 200 partitions would fill several screens
@@ -31,20 +31,22 @@ class StateText:
         self.document = document
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        ascii_only = not options.encoding.lower().startswith("utf")
-        yield from _fitted(self._lines(options.max_width, ascii_only), options.max_width, ascii_only)
+        for line in self._lines(options.max_width):
+            line.truncate(options.max_width, overflow="ellipsis")
+            line.no_wrap = True
+            yield line
 
-    def _lines(self, width: int, ascii_only: bool) -> Iterator[Text]:
+    def _lines(self, width: int) -> Iterator[Text]:
         document, kept = self.document, self.document["kept"]
         store = PROVIDERS.get(document["provider"], document["provider"])
         yield Text(clean(_short(Path(document["checkpoint"]))), style="bold")
         yield Text(f"batch {document['batch']}; keeps batches {kept['first']} to {kept['last']}; {store}")
         for operator in document["operators"]:
             yield Text()
-            yield from _operator(operator, width, ascii_only)
+            yield from _operator(operator, width)
 
 
-def _operator(operator: Document, width: int, ascii_only: bool) -> Iterator[Text]:
+def _operator(operator: Document, width: int) -> Iterator[Text]:
     layout = "" if operator["format"] is None else f", format {operator['format']}"
     rows = "" if operator["rows"] is None else f"{operator['rows']:,} rows, "
     yield Text.assemble(
@@ -55,7 +57,7 @@ def _operator(operator: Document, width: int, ascii_only: bool) -> Iterator[Text
     yield from _files(operator, rows)
     for store in operator["stores"]:
         yield Text()
-        yield from _store(store, operator, width, ascii_only)
+        yield from _store(store, operator, width)
 
 
 def _files(operator: Document, rows: str) -> Iterator[Text]:
@@ -73,7 +75,7 @@ def _files(operator: Document, rows: str) -> Iterator[Text]:
     yield Text(f"  {age}", style="dim")
 
 
-def _store(store: Document, operator: Document, width: int, ascii_only: bool) -> Iterator[Text]:
+def _store(store: Document, operator: Document, width: int) -> Iterator[Text]:
     kind = KINDS[store["kind"]] + (", with TTL" if store["ttl"] else "")
     keys = "" if not store["keys"] else f" of {counted(store['keys'], 'key')}"
     uneven = store["skew"] is not None and store["skew"] > MIN_SKEW_RATIO
@@ -90,16 +92,16 @@ def _store(store: Document, operator: Document, width: int, ascii_only: bool) ->
     if store["timers"]:
         yield Text(f"    first  {store['timers']['first']}   last {store['timers']['last']}")
     if store["rows"]:
-        yield from _bars(store, operator, width, ascii_only)
+        yield from _bars(store, operator, width)
     if store["growth"]:
-        yield _growth(store["growth"], width, ascii_only)
+        yield _growth(store["growth"], width)
     if store["top"]:
         yield from _top(store["top"])
     for number, row in enumerate(store["sample"] or ()):
         yield from _folded("" if number else "sample", clean(json.dumps(row, ensure_ascii=False)), width)
 
 
-def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> Iterator[Text]:
+def _bars(store: Document, operator: Document, width: int) -> Iterator[Text]:
     """Rows of each partition; of more than a screen holds, the largest."""
     # variables and sides that share a folder share its bytes
     own = [file for file in operator["files"] if file["store"] == store["folder"] == store["store"]]
@@ -117,8 +119,8 @@ def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> 
         length = round(one["rows"] / most * room) if most and room else 0
         yield Text.assemble(
             f"    {'rows' if not number else '':7}{one['partition']:>4} {one['rows']:>11,} ",
-            (("#" if ascii_only else "█") * length, BLUE),
-            ("." if ascii_only else "·") * (room - length),
+            ("█" * length, BLUE),
+            "·" * (room - length),
             tail,
         )
     rest = partitions[MAX_PARTITIONS:]
@@ -127,14 +129,14 @@ def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> 
         yield Text(f"    {'':7}{len(rest)} more with {least:,} to {largest:,} rows each", style="dim")
 
 
-def _growth(grown: Document, width: int, ascii_only: bool) -> Text:
+def _growth(grown: Document, width: int) -> Text:
     batches = grown["batches"]
     first, last = batches[0], batches[-1]
     change = last["rows"] - first["rows"]
     parts: list[str | tuple[str, str]] = ["    growth "]
     if len(batches) > 2:
         room = min(len(batches), 40, max(8, width - 70))
-        spark = sparkline([float(one["rows"]) for one in batches], room, ASCII_SPARKS if ascii_only else SPARKS)
+        spark = sparkline([float(one["rows"]) for one in batches], room)
         parts += [(spark, SKY), " "]
     span = f"{first['rows']:,} at batch {first['batch']}, {last['rows']:,} at batch {last['batch']}"
     if grown["added"] is None:
@@ -160,7 +162,7 @@ def _top(keys: Sequence[Document]) -> Iterator[Text]:
 class ListingText(StateText):
     """The document of a run: a line for each operator of each job."""
 
-    def _lines(self, width: int, ascii_only: bool) -> Iterator[Text]:
+    def _lines(self, width: int) -> Iterator[Text]:
         jobs = [{**job, "job": clean(job["job"])} for job in self.document["jobs"]]  # the name of a folder
         wide = max(len(job["job"]) for job in jobs)
         named = max((len(one["name"]) for job in jobs for one in job["operators"]), default=8)
@@ -201,13 +203,3 @@ def _short(path: Path) -> str:
     """A path as it is shortest to type from here."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _fitted(lines: Iterator[Text], width: int, ascii_only: bool) -> Iterator[Text]:
-    for line in lines:
-        line.truncate(width, overflow="ellipsis")
-        line.no_wrap = True
-        if ascii_only:
-            for sign, plain in (("…", "~"), ("×", "x"), (UNKNOWN, "-"), ("·", ".")):
-                line.plain = line.plain.replace(sign, plain)
-        yield line

@@ -136,7 +136,7 @@ STORE = {
 }  # fmt: skip
 
 
-def drawn(encoding="utf-8", **store):
+def drawn(**store):
     """The lines of a document's store."""
     operator = {"operator": 0, "name": "stateStoreSave", "partitions": 1, "format": 2, "rows": 1, "bytes": 10}
     document = {
@@ -146,7 +146,6 @@ def drawn(encoding="utf-8", **store):
     console = Console(width=80, color_system=None)
     with console.capture() as caught:
         options = console.options.update(width=80)
-        options.encoding = encoding
         console.print(*StateText(document).__rich_console__(console, options), sep="\n")
     return caught.get().splitlines()[6:]
 
@@ -164,12 +163,6 @@ def test_of_many_partitions_the_largest_are_drawn_in_their_order():
 
 def test_an_empty_store_has_no_bars():
     assert not any(line.startswith("    rows") for line in drawn())
-
-
-def test_a_terminal_without_unicode_is_drawn_in_ascii():
-    lines = drawn("ascii", rows=3, skew=1.5, partitions=[{"partition": 0, "rows": 1}, {"partition": 1, "rows": 2}])
-    assert any("####" in line for line in lines)
-    assert all(line.isascii() for line in lines)
 
 
 def test_growth_is_told_in_words_and_over_several_batches_as_a_line():
