@@ -13,35 +13,30 @@ import psutil
 import zstandard
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import report, sections
-from ledgerops.drills.scoring.score import Score
 
-Done = Sequence[tuple[Case, Bundle, Score]]
 MEANING = "that these faults are told apart on this machine; not what to expect of other workloads"
 
 
-def part(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> sections.Part:
-    """The scripted drills: sums, a row of the summary, and the rows drill by drill and rule by rule.
+def part(scored: Sequence[report.Scored], problems: Mapping[str, str], seed: int, note: str) -> sections.Part:
+    """The scripted drills: sums, a row of the summary, and the rows drill by drill.
 
     `problems`: why a drill could not be run, by name.
     """
-    scored = [(drill, found) for drill, _, found in done]
     totals = report.sums(scored)
     text = [
-        f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
+        f"Run of {today()} on {machine()}, seed {seed}: {len(scored)} drills.{f' {note}' if note else ''}\n",
         _result(totals, sum(found.void for _, found in scored), len(problems)),
         "",
-        *_missed(done, problems),
+        *_missed(scored, problems),
     ]
-    rows = report.by_drill(scored)
     row = (
         "[scripted drills of the ledger](#scripted-drills-the-rules-were-tuned-on-them)",
         f"{totals.first:.0%}; found {totals.recall * totals.faults:.0f} of {totals.faults}",
         f"{totals.controls - totals.alarms} of {totals.controls}",
         MEANING,
     )
-    return sections.Part("scripted", "\n".join(text), row, rows)
+    return sections.Part("scripted", "\n".join(text), row, report.by_drill(scored))
 
 
 def _result(totals: report.Sums, void: int, not_run: int) -> str:
@@ -62,10 +57,10 @@ def _result(totals: report.Sums, void: int, not_run: int) -> str:
     return report.table(("what", "value", "wanted"), rows)
 
 
-def _missed(done: Done, problems: Mapping[str, str]) -> Sequence[str]:
+def _missed(scored: Sequence[report.Scored], problems: Mapping[str, str]) -> Sequence[str]:
     rows = [
         (drill.name, "took no effect" if found.void else drill.limit or "not understood yet")
-        for drill, _, found in done
+        for drill, found in scored
         if not found.passed
     ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]

@@ -80,24 +80,24 @@ def score_again(folder: Path, drills: Sequence[Case]) -> list[DrillResult]:
 def finish(results: Sequence[DrillResult], publish: Path | None, save: Path | None, note: str = "") -> int:
     """Prints the details and the tables, writes what was asked for, and gives the exit code."""
     done = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
+    scored = [(drill, found) for drill, _, found in done]
     for drill, bundle, found in done:
         print(report.details(drill, bundle, found))
         if save is not None:
             page.save(bundle, save)
     if len(done) > 1:
-        scored = [(drill, found) for drill, _, found in done]
-        print(report.by_drill(scored), "", sep="\n")
         totals = report.sums(scored)
         print(
-            f"recall {totals.recall:.2f} of {totals.faults} faults, root cause first {totals.first:.2f}, "
-            f"median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of {totals.controls} controls"
+            f"{report.by_drill(scored)}\n\nrecall {totals.recall:.2f} of {totals.faults} faults, root cause first "
+            f"{totals.first:.2f}, median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of "
+            f"{totals.controls} controls"
         )
     problems = {result.drill.name: result.problem for result in results if result.problem is not None}
     if publish is not None and done:
-        sections.publish(publish, page.part(done, problems, page.today(), page.machine(), done[0][1].seed, note))
+        sections.publish(publish, page.part(scored, problems, done[0][1].seed, note))
         print(f"wrote {publish}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")
     if problems:
         return 2
-    return int(not all(found.passed for _, _, found in done))
+    return int(not all(found.passed for _, found in scored))
