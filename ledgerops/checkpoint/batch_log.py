@@ -142,9 +142,7 @@ def is_checkpoint(path: Path) -> bool:
 
 def metadata_log(folder: Path) -> dict[int, Path]:
     """The file of each batch in one of Spark's metadata logs (`offsets`, `commits`, a file sink's `_spark_metadata`).
-
-    Empty without such a folder. Checksums and unfinished files, all with a leading dot, are left out.
-    """
+    Empty without such a folder. Checksums and unfinished files, all with a leading dot, are left out."""
     try:
         files = list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -29,9 +29,7 @@ class TakenFiles(NamedTuple):
 
 def read_named_entry(checkpoint: Path, folder: str, entry: int) -> TakenFiles | None:
     """The same of the named source that reads files of `folder` (a URI, which may have wildcards); None for none.
-
-    Spark's progress does not say how a source is called.
-    """
+    Spark's progress does not say how a source is called."""
     prefix = local_path(folder.partition("*")[0])
     for log in sorted((checkpoint / "sources").iterdir()):
         taken = read_entry(checkpoint, log.name, entry)

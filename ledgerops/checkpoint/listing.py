@@ -21,9 +21,7 @@ MAX_SEGMENTS = 2  # of the recording, the newest: hours
 
 def checkpoints_in(path: Path) -> list[Path]:
     """The checkpoints of a run, whose folder (or folder of checkpoints) `path` is; none when it is no such folder.
-
-    Temporary ones, which Spark makes in the machine's folder for queries without a checkpoint, are of no run.
-    """
+    Temporary ones, which Spark makes in the machine's folder for queries without a checkpoint, are of no run."""
     for folder in (path / "checkpoints", path):
         entries = sorted(entry for entry in folder.glob("*") if not entry.name.startswith(TEMPORARY))
         found = [entry for entry in entries if entry.is_dir() and is_checkpoint(entry)]
@@ -33,10 +31,8 @@ def checkpoints_in(path: Path) -> list[Path]:
 
 
 def listing(path: Path, checkpoints: list[Path]) -> dict[str, Any]:
-    """A document with `jobs`: each with `job`, what `ledgerops state CHECKPOINT --json` begins with, and `error`.
-
-    The `rows` of an operator are those that `rows_batch` left: as the recording says, else as RocksDB's snapshots say.
-    """
+    """A document with `jobs`: each with `job`, what `ledgerops state CHECKPOINT --json` begins with, and `error`. The
+    `rows` of an operator are those that `rows_batch` left: as the recording says, else as RocksDB's snapshots say."""
     newest = _progress(path if (path / "recording").is_dir() else path.parent)
     jobs: list[dict[str, Any]] = []
     for folder in checkpoints:

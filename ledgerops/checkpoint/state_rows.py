@@ -138,9 +138,7 @@ class StateReader:
 
     def key_columns(self, chosen: str | None) -> list[str]:
         """The columns by which keys are distinguished: the one chosen, else all that are not times or a join's index.
-
-        Raises UserError when the key has no such column.
-        """
+        Raises UserError when the key has no such column."""
         if chosen is not None:
             if chosen not in self.key_types:
                 raise UserError(

@@ -27,10 +27,8 @@ def within(work: Callable[[], Returned], seconds: float) -> Returned:
 
 
 class OneAtATime:
-    """The same in one thread that is kept between questions: what py4j opens for a thread is opened once.
-
-    While a question has no answer, no other is asked.
-    """
+    """The same in one thread that is kept between questions: what py4j opens for a thread is opened once. While a
+    question has no answer, no other is asked."""
 
     def __init__(self, name: str) -> None:
         self._name = name

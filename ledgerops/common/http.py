@@ -99,10 +99,8 @@ def fetch(
     quiet_seconds: float = QUIET_SECONDS,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[bytes, Message]:
-    """The body and the headers of an answer that is whole within `seconds` and has at most `max_bytes`.
-
-    Raises HTTPError for a status that is not 2xx, OSError when there is no such answer, ValueError for no address.
-    """
+    """The body and the headers of an answer that is whole within `seconds` and has at most `max_bytes`. Raises
+    HTTPError for a status that is not 2xx, OSError when there is no such answer, ValueError for no address."""
     end = time.monotonic() + seconds
 
     def read() -> tuple[bytes, Message]:
@@ -141,10 +139,8 @@ def ask(
     seconds: float = CALL_SECONDS,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[bytes, Message]:
-    """The body and the headers of an exporter's answer; `timeout` is in seconds without a byte.
-
-    Raises UserError when the exporter refuses, OSError or ValueError when none answers.
-    """
+    """The body and the headers of an exporter's answer; `timeout` is in seconds without a byte. Raises UserError when
+    the exporter refuses, OSError or ValueError when none answers."""
     check_address(address, "LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE")
     # an exporter of this machine is never behind a proxy, whatever the environment says
     local = urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")

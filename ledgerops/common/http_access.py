@@ -33,10 +33,8 @@ class Rules:
 
 
 class Access:
-    """Lets requests in or refuses them. Raises UserError on unreadable secrets.
-
-    Where the server is open to the network without authentication, a warning says what `risk` is and how to end it.
-    """
+    """Lets requests in or refuses them. Raises UserError on unreadable secrets. Where the server is open to the network
+    without authentication, a warning says what `risk` is and how to end it."""
 
     def __init__(self, rules: Rules, risk: str) -> None:
         self._credentials = Reread((rules.password_file, rules.token_file), lambda: _credentials(rules))

@@ -152,10 +152,8 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
-    """A confluent-kafka AdminClient of a cluster that has answered.
-
-    Raises UserError with the reason when none does within so many seconds, or when all refuse.
-    """
+    """A confluent-kafka AdminClient of a cluster that has answered. Raises UserError with the reason when none does
+    within so many seconds, or when all refuse."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 

@@ -29,10 +29,8 @@ class Offsets:
 
 
 def ask_offsets(admin: Any, partitions: Iterable[Partition], ends: Collection[End], seconds: float) -> list[Offsets]:
-    """One `Offsets` for each of `ends`, asked at the same time; waits at most `seconds` and never raises.
-
-    `latest` is the offset that the next record of a partition will get, `earliest` that of the first record kept.
-    """
+    """One `Offsets` for each of `ends`, asked at the same time; waits at most `seconds` and never raises. `latest` is
+    the offset that the next record of a partition will get, `earliest` that of the first record kept."""
     from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 

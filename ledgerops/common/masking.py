@@ -156,11 +156,8 @@ def _is_name(text: str) -> bool:
 
 
 def short_exception(exception: str, masked: bool = True) -> str:
-    """The informative lines of an exception, `masked`.
-
-    Java's stack trace is 10 kB and more; kept are its first line, the causes, the traceback of Python code that raised,
-    and of the frames the first in a checkpoint.
-    """
+    """The informative lines of an exception, `masked`. Java's stack trace is 10 kB and more; kept are its first line,
+    the causes, the traceback of Python code that raised, and of the frames the first in a checkpoint."""
     lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
     frame = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
     kept = [line for index, line in enumerate(lines) if index == frame or not FRAME.match(line)]

@@ -84,10 +84,8 @@ class Stop:
 
 
 def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE_SECONDS) -> list[str]:
-    """Stops every query, each between two batches where it comes to one within `grace` seconds in all.
-
-    Returns the names of those that had to be stopped within a batch.
-    """
+    """Stops every query, each between two batches where it comes to one within `grace` seconds in all. Returns the
+    names of those that had to be stopped within a batch."""
     limit = time.monotonic() + grace
     left = [query for query in queries if query.isActive]
     while left and time.monotonic() < limit:

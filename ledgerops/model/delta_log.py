@@ -43,10 +43,8 @@ class DeltaCommit:
 
 
 def parse_commit(version: int, text: str, modified: float, whole: bool = True) -> DeltaCommit:
-    """The commit of a version from its entry, `modified` when the file was written (epoch seconds).
-
-    Lines that are no JSON are left out; of an entry that is not `whole` only what its first line sums up is known.
-    """
+    """The commit of a version from its entry, `modified` when the file was written (epoch seconds). Lines that are no
+    JSON are left out; of an entry that is not `whole` only what its first line sums up is known."""
     actions = list(_actions(text))
     info: Mapping[str, Any] = next((each["commitInfo"] for each in actions if _is(each, "commitInfo")), {})
     added = [each["add"] for each in actions if _is(each, "add")]

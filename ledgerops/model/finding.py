@@ -36,10 +36,8 @@ REPARTITION = "repartition"  # of the rows behind the source, into so many tasks
 
 
 class Setting(NamedTuple):
-    """What a step sets: an option or a configuration of Spark by its own name, or one of the names above.
-
-    `value` is None where nothing in the data tells it, as for the delay of a watermark that a query does not have.
-    """
+    """What a step sets: an option or a configuration of Spark by its own name, or one of the names above. `value` is
+    None where nothing in the data tells it, as for the delay of a watermark that a query does not have."""
 
     name: str
     value: float | str | None

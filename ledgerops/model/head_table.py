@@ -81,10 +81,8 @@ def _half(heads: Sequence[float], times: Sequence[float]) -> Iterator[int]:
 
 
 def time_of_offset(heads: Sequence[float], times: Sequence[float], offset: int) -> float | None:
-    """When an offset was last the head, by linear interpolation (as seglo's kafka-lag-exporter does).
-
-    Below the oldest point the answer is the oldest time (a lower bound of the age), None without a point.
-    """
+    """When an offset was last the head, by linear interpolation (as seglo's kafka-lag-exporter does). Below the oldest
+    point the answer is the oldest time (a lower bound of the age), None without a point."""
     index = bisect_right(heads, offset)
     if not heads or index == 0:
         return times[0] if heads else None

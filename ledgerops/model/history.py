@@ -163,10 +163,8 @@ class History:
         self.watermark = self.newest_event = None
 
     def add(self, progress: Progress) -> bool:
-        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
-
-        A batch that is reported after its run's end, or after the next run's start, does not restart its run.
-        """
+        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id). A batch that is
+        reported after its run's end, or after the next run's start, does not restart its run."""
         last = self.last
         if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:
             self.ended = None  # it was not lost after all

@@ -56,10 +56,8 @@ def decode(seen: Observation) -> Any:
 
 
 def build(record: type[Record], data: object, **given: object) -> Record:
-    """A record from the fields of the same names; fields in `given` are taken as they are, unknown keys are ignored.
-
-    A list or an object that is absent is empty. Raises BadRecord, also for a negative trigger interval.
-    """
+    """A record from the fields of the same names; fields in `given` are taken as they are, unknown keys are ignored. A
+    list or an object that is absent is empty. Raises BadRecord, also for a negative trigger interval."""
     source = _object(data)
     values: dict[str, object] = {}
     for name, how in _fields(record):  # type: ignore[arg-type]

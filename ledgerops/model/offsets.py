@@ -63,10 +63,8 @@ def number(value: object, source: str) -> Offsets | None:
 
 
 def flat(value: object, source: str) -> Offsets | None:
-    """`{"0": 5, "1": 6}`, or any one key with a number; None for any other form.
-
-    Several fields of which one is no number describe one position, such as a sequence number and a time: no partitions.
-    """
+    """`{"0": 5, "1": 6}`, or any one key with a number; None for any other form. Several fields of which one is no
+    number describe one position, such as a sequence number and a time: no partitions."""
     if not isinstance(value, Mapping) or not all(is_whole(each) for each in value.values()):
         return None
     if len(value) > 1 and not all(str(key).isdecimal() for key in value):

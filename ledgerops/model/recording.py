@@ -54,10 +54,8 @@ def decode(line: bytes | str) -> Observation:
 
 
 def load_json(text: bytes | str) -> Any:
-    """What JSON text holds; every string in it can be encoded. Raises ValueError when it is none.
-
-    Also taken: the NaN and Infinity that Spark writes, and halves of surrogate pairs, which become `?`.
-    """
+    """What JSON text holds; every string in it can be encoded. Raises ValueError when it is none. Also taken: the NaN
+    and Infinity that Spark writes, and halves of surrogate pairs, which become `?`."""
     try:
         return orjson.loads(text)
     except ValueError:
@@ -91,10 +89,8 @@ def _encodable(value: Any) -> Any:
 
 
 def read(path: Path | str) -> Iterator[Observation]:
-    """All observations of a recording file, or of a folder of segments in order.
-
-    A torn last line (the writer was killed) is passed over; a bad line elsewhere is a UserError that names it.
-    """
+    """All observations of a recording file, or of a folder of segments in order. A torn last line (the writer was
+    killed) is passed over; a bad line elsewhere is a UserError that names it."""
     path = Path(path)
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
@@ -152,10 +148,8 @@ def _segments(folder: Path) -> list[Path]:
 
 
 class Recorder:
-    """Appends lines to the newest segment of a folder. Not thread-safe: one writer owns it.
-
-    Raises OSError as the file system does; the caller counts and goes on without.
-    """
+    """Appends lines to the newest segment of a folder. Not thread-safe: one writer owns it. Raises OSError as the file
+    system does; the caller counts and goes on without."""
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
         self.folder = folder
@@ -176,11 +170,8 @@ class Recorder:
         self._unflushed.append(line)
 
     def flush(self) -> bool:
-        """Hands the buffer to the operating system, without a sync to disk.
-
-        True when the segment was deleted or moved: the lines since the last flush are then in a new one. Raises
-        OSError when it cannot be written.
-        """
+        """Hands the buffer to the operating system, without a sync to disk. True when the segment was deleted or moved:
+        the lines since the last flush are then in a new one. Raises OSError when it cannot be written."""
         if self._file is None:
             return False
         self._file.flush()
@@ -210,10 +201,8 @@ class Recorder:
             os.close(nowhere)
 
     def _next_segment(self) -> None:
-        """A new segment each time: a torn line of an earlier process stays the last of its file.
-
-        An empty one is taken again: a disk that stays full would get another at each try.
-        """
+        """A new segment each time: a torn line of an earlier process stays the last of its file. An empty one is taken
+        again: a disk that stays full would get another at each try."""
         self.close()
         self.folder.mkdir(parents=True, exist_ok=True)
         segments = _segments(self.folder)

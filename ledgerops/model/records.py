@@ -155,10 +155,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """One stage of one batch: how its tasks shared the work, by the attempts that ended well.
-
-    `records` are the rows that a task read (input or shuffle), `seconds` its run time.
-    """
+    """One stage of one batch: how its tasks shared the work, by the attempts that ended well. `records` are the rows
+    that a task read (input or shuffle), `seconds` its run time."""
 
     stage_id: int
     name: str
@@ -473,9 +471,7 @@ class Observer:
 @dataclass(frozen=True, slots=True)
 class Heads:
     """Offsets asked of the source itself, apart from the query. Without an answer only `error` and its time are there.
-
-    The retentions are by topic, and only of topics that delete: one that is merely compacted keeps every key.
-    """
+    The retentions are by topic, and only of topics that delete: one that is merely compacted keeps every key."""
 
     at: float
     latest: Offsets

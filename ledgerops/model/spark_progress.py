@@ -120,10 +120,8 @@ def query_name(name: object, query_id: str) -> str:
 
 
 def parse_instant(text: object) -> float | None:
-    """ISO 8601 text -> seconds since the epoch; None when it is none. Text without a zone is UTC.
-
-    Event times may be of any year: milliseconds that are read as seconds are in the year 58865, written +58865.
-    """
+    """ISO 8601 text -> seconds since the epoch; None when it is none. Text without a zone is UTC. Event times may be of
+    any year: milliseconds that are read as seconds are in the year 58865, written +58865."""
     if not isinstance(text, str):
         return None
     cycles, within = 0, text

@@ -19,10 +19,8 @@ MAX_DOWNLOAD_SECONDS = 900.0  # it takes 40 s on a good line
 def retrieve(
     description: str, confs: Sequence[str], work: Path, settings: Path | None, say: Callable[[str], None]
 ) -> None:
-    """Puts the jars of each configuration of an ivy.xml (given as text) into `work`/jars/CONFIGURATION.
-
-    Everything that Ivy keeps for itself goes into `work` too. Raises UserError with the first thing that went wrong.
-    """
+    """Puts the jars of each configuration of an ivy.xml (given as text) into `work`/jars/CONFIGURATION. Everything that
+    Ivy keeps for itself goes into `work` too. Raises UserError with the first thing that went wrong."""
     if settings is not None and not settings.is_file():
         raise UserError(f"no Ivy settings at {settings}; --settings takes the path of an ivysettings.xml")
     java, program = java_home() / "bin" / "java", _program()

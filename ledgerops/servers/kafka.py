@@ -91,9 +91,7 @@ class Kafka(Server):
 
     def tool(self, name: str, *args: str) -> str:
         """What one of Kafka's own command line tools prints, given by its class. Raises UserError when the tool fails.
-
-        For example "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand".
-        """
+        For example "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"."""
         command = self._java(name, *args, options=["-Xmx256m", "-XX:TieredStopAtLevel=1"])
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAX_TOOL_SECONDS,

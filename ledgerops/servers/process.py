@@ -47,10 +47,8 @@ class Guard:
 
 
 class Process:
-    """Starts `command`; what it prints is added to the file `printed`, what it logs it writes to `log` itself.
-
-    Further options are those of Popen.
-    """
+    """Starts `command`; what it prints is added to the file `printed`, what it logs it writes to `log` itself. Further
+    options are those of Popen."""
 
     def __init__(
         self, name: str, command: Sequence[str | Path], printed: Path, log: Path | None = None, **options: Any

@@ -50,10 +50,8 @@ class Baseline:
 
     @kept
     def steady(self) -> Sequence[Progress]:
-        """The run's batches without its start: not the first one, none that began in the first WARM_UP_SECONDS.
-
-        A long first batch is followed by a long warm-up: what waited meanwhile makes the second one large.
-        """
+        """The run's batches without its start: not the first one, none that began in the first WARM_UP_SECONDS. A long
+        first batch is followed by a long warm-up: what waited meanwhile makes the second one large."""
         batches, history = self._run.batches, self._run.history
         if not batches:
             return []
@@ -129,11 +127,8 @@ def _before_change(older: Sequence[Progress]) -> list[Progress]:
 
 
 def _slower(rows: float, seconds: float, usual_rows: float, usual_seconds: float) -> bool:
-    """Whether batches that run back to back take longer than usual, and more rows do not explain it.
-
-    Each reads what came while the one before it ran: if no more rows came a second, a long batch has more because it is
-    long.
-    """
+    """Whether batches that run back to back take longer than usual, and more rows do not explain it. Each reads what
+    came while the one before it ran: if no more rows came a second, a long batch has more because it is long."""
     arrived_more = rows * usual_seconds >= SAME_RATE_RATIO * usual_rows * seconds
     return seconds > CHANGED_RATIO * usual_seconds * (max(1.0, rows / usual_rows) if arrived_more else 1.0)
 

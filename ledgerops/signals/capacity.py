@@ -74,10 +74,8 @@ class Capacity:
 
     @kept
     def estimate(self) -> Estimate:
-        """The line of batch time over rows; when saturated without one, the rows a second that were processed.
-
-        What the query has just processed it can process: no line gives less.
-        """
+        """The line of batch time over rows; when saturated without one, the rows a second that were processed. What the
+        query has just processed it can process: no line gives less."""
         batches = [batch for batch in self._baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
         trigger = self._baseline.trigger
         interval = trigger.interval

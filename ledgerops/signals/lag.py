@@ -64,10 +64,8 @@ class Lag:
 
     @kept
     def consumed_until(self) -> Mapping[Partition, float]:
-        """When each partition's consumed offset was its head: the age of that instant is the lag in seconds.
-
-        Infinity stands for 'nothing left when the last batch began'. The resolution is the trigger interval.
-        """
+        """When each partition's consumed offset was its head: the age of that instant is the lag in seconds. Infinity
+        stands for 'nothing left when the last batch began'. The resolution is the trigger interval."""
         found: dict[Partition, float] = {}
         ambiguous = self._ambiguous
         for partition, left in self.backlog_by_partition.items():

@@ -81,9 +81,7 @@ class Tables:
     @kept
     def headroom(self) -> Mapping[Partition, float]:
         """By (source, "0"): seconds by which the oldest unread version is younger than the oldest that still exists.
-
-        Only of tables from which versions have been deleted: a younger table keeps all of them.
-        """
+        Only of tables from which versions have been deleted: a younger table keeps all of them."""
         return {
             (name, "0"): max(0.0, table.since - table.oldest_at)
             for name, table in self.read.items()

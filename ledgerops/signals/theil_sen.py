@@ -31,10 +31,8 @@ def pair_slopes(x: Sequence[float], y: Sequence[float]) -> list[float]:
 
 
 def fit_line(x: Sequence[float], y: Sequence[float]) -> Line | None:
-    """The line through points of x and y that are not negative; None where all x are alike.
-
-    An overhead below zero is taken as zero, and the line laid through the origin.
-    """
+    """The line through points of x and y that are not negative; None where all x are alike. An overhead below zero is
+    taken as zero, and the line laid through the origin."""
     slopes = pair_slopes(x, y)
     if not slopes:
         return None

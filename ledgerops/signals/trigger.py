@@ -63,10 +63,8 @@ class Trigger:
 
     @kept
     def busy_ratio(self) -> float | None:
-        """Share of the time that batches took, over the last ten; 1 when they run back to back.
-
-        None for continuous processing and real-time mode, whose batches fill their time whatever there is to do.
-        """
+        """Share of the time that batches took, over the last ten; 1 when they run back to back. None for continuous
+        processing and real-time mode, whose batches fill their time whatever there is to do."""
         last = self._settled[-BUSY_BATCHES:]
         if len(last) < 2 or self._run.plan.trigger in LONG_RUNNING:
             return None

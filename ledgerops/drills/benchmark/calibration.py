@@ -30,10 +30,8 @@ class Bin(NamedTuple):
 
 
 def claims(truths: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Claim]:
-    """One claim for each case and each cause that stood first in it for at least a tenth of its answers.
-
-    Void cases are left out, as are causes that are true of the machine.
-    """
+    """One claim for each case and each cause that stood first in it for at least a tenth of its answers. Void cases are
+    left out, as are causes that are true of the machine."""
     found = []
     for case, truth in truths.items():
         if truth["void"]:

@@ -35,9 +35,8 @@ class Sample(NamedTuple):
 
 
 def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]:
-    """What the scrapes of a drill read, in their order, with `up` for each. `clean` is applied to each text.
-
-    Raises UserError when the drill was not scraped, or when a scrape cannot be read."""
+    """What the scrapes of a drill read, in their order, with `up` for each. `clean` is applied to each text. Raises
+    UserError when the drill was not scraped, or when a scrape cannot be read."""
     file = folder / FILE
     try:
         with gzip.open(file, "rt", encoding="utf-8") as lines:

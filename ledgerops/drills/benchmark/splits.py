@@ -19,9 +19,7 @@ MIN_SALT_LETTERS = 16  # there are few seeds: with a short salt the hash can be 
 
 class Splits(NamedTuple):
     """Which seeds are for development besides those that the rules have seen, and the salt of each that is held back.
-
-    `reveal`: the data set is the one of the seeds that were held back.
-    """
+    `reveal`: the data set is the one of the seeds that were held back."""
 
     development: Collection[int]
     salts: Mapping[int, str]
@@ -60,10 +58,8 @@ PUBLIC = Splits((), {}, reveal=False)
 
 
 def splits(development: Collection[int] = (), held_back: Path | None = None, reveal: bool = False) -> Splits:
-    """The splits by seeds for development and a file with a line `SEED SALT` for each seed that is held back.
-
-    Raises UserError for a file that cannot be read, and for a seed that cannot be held back.
-    """
+    """The splits by seeds for development and a file with a line `SEED SALT` for each seed that is held back. Raises
+    UserError for a file that cannot be read, and for a seed that cannot be held back."""
     if reveal and held_back is None:
         raise UserError("--reveal needs --held-back with the file of the seeds")
     salts: dict[int, str] = {}

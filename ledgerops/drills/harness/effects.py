@@ -22,10 +22,8 @@ at_once = after(0.0)
 
 
 def batches_outlast(seconds: float, times: int = 1) -> Effect:
-    """The first batch after the injection that takes longer than `seconds`: when it had taken so long.
-
-    Of a fault that grows slowly it is the first of so many `times` in a row: one may be late by chance.
-    """
+    """The first batch after the injection that takes longer than `seconds`: when it had taken so long. Of a fault that
+    grows slowly it is the first of so many `times` in a row: one may be late by chance."""
 
     def judge(bundle: Bundle) -> float | None:
         found: list[float] = []

@@ -30,10 +30,8 @@ class Toxics:
 
 
 class Proxy:
-    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target` from entering the context until leaving it.
-
-    `answers` is how many bytes have come back. May be used from any thread.
-    """
+    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target` from entering the context until leaving it. `answers` is how many
+    bytes have come back. May be used from any thread."""
 
     def __init__(self, target: int = 0, seed: int = 1) -> None:
         self.port = free_port()

@@ -56,10 +56,8 @@ class SlowFiles:
         return f"slow://{folder.absolute()}"
 
     def slow(self, seconds: float, within: str = "") -> None:
-        """Each file that is made or renamed takes so much longer; a checkpoint's files are both made and renamed.
-
-        With `within` only files with this in their path, such as "/state/".
-        """
+        """Each file that is made or renamed takes so much longer; a checkpoint's files are both made and renamed. With
+        `within` only files with this in their path, such as "/state/"."""
         write_text(self.control, f"{round(seconds * 1000)} {within}")  # a reader sees the old text or the new one
 
     def heal(self) -> None:

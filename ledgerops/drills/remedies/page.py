@@ -38,10 +38,8 @@ class Taken(NamedTuple):
 
 
 def taken(folder: Path, before: Path, control: str = "") -> Taken:
-    """The step of one case. `before` is the run without it, `folder` that with it, which need not exist.
-
-    Raises UserError when a run cannot be read.
-    """
+    """The step of one case. `before` is the run without it, `folder` that with it, which need not exist. Raises
+    UserError when a run cannot be read."""
     case = Case.load(before)
     try:
         step = Step.load(folder if control else before)

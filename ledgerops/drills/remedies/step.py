@@ -80,10 +80,8 @@ def _drawn(kind: str, seed: int) -> Iterator[Case]:
 
 
 def advised(case: Case, folder: Path) -> Step | None:
-    """The step of the newest verdict that names the case's fault first; None when no verdict does.
-
-    Of the first two things to do, it is the first one that can be set.
-    """
+    """The step of the newest verdict that names the case's fault first; None when no verdict does. Of the first two
+    things to do, it is the first one that can be set."""
     for line in reversed((folder / "live.jsonl").read_text("utf-8").splitlines()):
         for query in json.loads(line).get("diagnosis", {}).get("queries", ()):
             roots = query["root_causes"]

@@ -153,10 +153,8 @@ def _replayed(place: Path) -> Iterator[DiagnosisAt]:
 def judge_answers(
     case: Case, harm: Harm | None, onset: float, answers: Sequence[DiagnosisAt], others: float
 ) -> Judgement:
-    """Compares the answers with the case: time of the first correct finding, root cause, and false alarms.
-
-    Without harm `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1).
-    """
+    """Compares the answers with the case: time of the first correct finding, root cause, and false alarms. Without harm
+    `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1)."""
     judged = score.judge(scored_truth(case, harm, onset, answers, others), ranked(answers))
     about = [answer for answer in answers if harm is None or case.blamed in ("", answer.query)]
     named = _most(about, onset if harm is None else harm.at)

@@ -19,10 +19,8 @@ MEANING = "that these faults are told apart on this machine; not what to expect 
 
 
 def part(scored: Sequence[report.Scored], problems: Mapping[str, str], seed: int, note: str) -> sections.Part:
-    """The scripted drills: sums, a row of the summary, and the rows drill by drill.
-
-    `problems`: why a drill could not be run, by name.
-    """
+    """The scripted drills: sums, a row of the summary, and the rows drill by drill. `problems`: why a drill could not
+    be run, by name."""
     totals = report.sums(scored)
     text = [
         f"Run of {today()} on {machine()}, seed {seed}: {len(scored)} drills.{f' {note}' if note else ''}\n",

@@ -71,10 +71,8 @@ def replay(bundle: Bundle) -> Iterator[Verdict]:
 
 
 def score(drill: Case, bundle: Bundle, verdicts: Iterable[Verdict] | None = None) -> Score:
-    """Compares the verdicts on a bundle with the truth: those of a replay, unless they are given.
-
-    Raises UserError when the recording cannot be read.
-    """
+    """Compares the verdicts on a bundle with the truth: those of a replay, unless they are given. Raises UserError when
+    the recording cannot be read."""
     injected, repaired, ended = (bundle.times[name] for name in ("injected", "repaired", "ended"))
     verdicts = replay(bundle) if verdicts is None else verdicts
     given = [verdict for verdict in verdicts if verdict.at <= ended]

@@ -43,10 +43,8 @@ def kind_of(description: str, offset: Any) -> SourceKind:
 
 
 def offsets_of(value: object, description: str = "", source: str = "") -> Offsets:
-    """Offsets that can be subtracted, by (topic, partition), from an offset as Spark writes it; empty without any.
-
-    A source without topics is called `source`.
-    """
+    """Offsets that can be subtracted, by (topic, partition), from an offset as Spark writes it; empty without any. A
+    source without topics is called `source`."""
     offset = decoded(value)
     position = None if offset is None else kind_of(description, offset).position(offset, source)
     return position.offsets if position is not None else {}

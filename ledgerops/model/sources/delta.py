@@ -24,9 +24,7 @@ BEFORE_FIRST = -1  # index: no file of the version was read; -100, -20 and -19 o
 
 def has_delta(setting: Callable[[str], str | None]) -> bool:
     """Whether a session that has such settings can write Delta tables in SQL, in a function of `foreachBatch` too.
-
-    Databricks' runtime has Delta without the extension; it names its cluster in the settings.
-    """
+    Databricks' runtime has Delta without the extension; it names its cluster in the settings."""
     return "io.delta." in (setting("spark.sql.extensions") or "") or setting(DATABRICKS_CLUSTER) is not None
 
 

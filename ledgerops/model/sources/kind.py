@@ -34,10 +34,8 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """All that the code knows of a kind of source.
-
-    `position` reads a decoded offset, None where it has another form; `left` takes `metrics` and the decoded offset.
-    """
+    """All that the code knows of a kind of source. `position` reads a decoded offset, None where it has another form;
+    `left` takes `metrics` and the decoded offset."""
 
     name: str  # value of the label `kind`
     title: str  # in texts

@@ -75,10 +75,8 @@ def spark_only(case: BenchmarkCase, seen: Observation) -> Observation | None:
 
 
 def replayed(case: BenchmarkCase, place: str, keep: Filter = everything) -> Iterator[Answer]:
-    """The root causes of all queries at each second, those that matter most first.
-
-    `place` is "recording" or "eventlog". Raises UserError when it cannot be read.
-    """
+    """The root causes of all queries at each second, those that matter most first. `place` is "recording" or
+    "eventlog". Raises UserError when it cannot be read."""
     kept = (keep(case, seen) for seen in open_source(str(case.folder / place)).observations)
     now: dict[str, Verdict] = {}
     due: float | None = None

@@ -43,10 +43,8 @@ def answer(case: BenchmarkCase, asked: Mapping[str, Any], ranks: Iterable[str]) 
 
 
 def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:
-    """The answer of one method to each case, and why it has none where it failed.
-
-    `python` is that of the environment of the packages. Raises UserError when it cannot be run.
-    """
+    """The answer of one method to each case, and why it has none where it failed. `python` is that of the environment
+    of the packages. Raises UserError when it cannot be run."""
     try:
         process = subprocess.Popen(
             [python, SCRIPT, method],
