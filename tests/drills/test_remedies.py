@@ -12,7 +12,7 @@ from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import MEASURES, Harm
 from ledgerops.drills.remedies.page import Taken, part
-from ledgerops.drills.remedies.step import CONTROLS, KINDS, Step, advised, least, remedy_cases, treated
+from ledgerops.drills.remedies.step import CONTROLS, KINDS, Step, advised, remedy_cases, treated
 from ledgerops.errors import UserError
 from ledgerops.model.finding import CORES, DELAY_SECONDS, REPARTITION, TRIGGER_SECONDS, Setting
 from tests.build import T0, batch
@@ -63,17 +63,6 @@ def test_a_cache_is_as_large_in_a_larger_heap():
     assert treated(case, [Setting("spark.driver.memory", "1200m")]).changes == ((38.0, {"heap_left": 645}),)
     assert treated(case, [Setting("spark.driver.memory", "1g")]).changes == ((38.0, {"heap_left": 469}),)
     assert treated(case, [Setting(CORES, 4)]).changes == case.changes
-
-
-def test_the_least_that_does_is_known_from_how_a_case_is_made():
-    kafka = replace(CASE, source="kafka", control={"load": {"rate": 400.0}})
-    files = replace(CASE, source="files", control={"load": {"rate": 100, "every": 0.25}})
-    assert least(kafka, "maxOffsetsPerTrigger") == 800
-    assert least(files, "maxFilesPerTrigger") == 8
-    assert least(replace(CASE, options={"rate": 200, "wait": 15.0}), CORES) == 3.0
-    assert least(replace(CASE, control={"load": {"rate": 9, "late": 0.1, "late_by": 60.0}}), DELAY_SECONDS) == 60
-    assert least(replace(CASE, control={"gateway": 3.6}), TRIGGER_SECONDS) == 3.6
-    assert least(CASE, "spark.driver.memory") is None
 
 
 def _answer(rule, *remedies, query="orders"):

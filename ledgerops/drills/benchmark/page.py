@@ -12,15 +12,6 @@ from ledgerops.drills.benchmark.score import judge
 from ledgerops.drills.scoring.report import table
 
 STRENGTHS = ("just", "clear", "gross")
-OURS = "live"
-OTHERS = ("thresholds", "backlog", "z-score", "change-point", "baro", "n-sigma", "log-reader")  # by slug
-BEST_BY = {
-    "recall": "recall",
-    "AC@1": "AC@1",
-    "AC@3": "AC@3",
-    "silent": "healthy silent",
-    "time": "median time, of the faults that each names,",
-}
 
 
 class Result(NamedTuple):
@@ -49,8 +40,6 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         f"Measured on {date} by `make benchmark`, on {machine}, in {cpu:.0f} CPU seconds: {counts['faults']} "
         f"faults and {counts['healthy']} healthy cases, {sample}. In brackets: Wilson's interval of 95 %.\n",
         compared(results),
-        "",
-        better(results),
         "",
         "### Without a part of the data\n",
         "The same recordings, with one kind of data taken away.\n",
@@ -93,24 +82,6 @@ def compared(results: Iterable[Result]) -> str:
         )  # fmt: skip
     head = ("method", "is given", "recall", "AC@1", "AC@3", "healthy silent", "alarms/healthy hour", "median time")
     return table((*head, "CPU"), rows)
-
-
-def better(results: Sequence[Result]) -> str:
-    """What other methods are best at by their figures, beside that of ours, and by what they need."""
-    own = next(result.figures["all"] for result in results if result.method.slug == OURS)
-    leads = []
-    for key, name in BEST_BY.items():
-        known = [
-            (result.figures["all"][key], result.method.name)
-            for result in results
-            if result.method.slug in OTHERS and result.figures["all"][key] is not None
-        ]
-        if known and own[key] is not None:
-            best = min((given for given, _ in known), key=lambda given: given if key == "time" else -given["share"])
-            names = ", ".join(method for given, method in known if given == best)
-            leads.append(f"{name} {_figure(best)} ({_figure(own[key])}) by {names}")
-    head = "**What each is better at.** The best of the other methods, with ledgerops, live in brackets: "
-    return f"{head}{'; '.join(leads) or 'none has a figure'}."
 
 
 def ablated(results: Iterable[Result], ablations: Iterable[Result]) -> str:
@@ -163,10 +134,6 @@ def misses(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> l
         fault = ", ".join(filter(None, (truth["kind"], truth["onset"], truth["strength"])))
         found.append(Miss(case, fault, ", ".join(truth["accepted"]), named))
     return found
-
-
-def _figure(given: Any) -> str:
-    return f"{given:.1f} s" if isinstance(given, float) else f"{given['share']:.2f}"
 
 
 def _share(given: Mapping[str, Any] | None) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ledgerops.common.format import duration
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.remedies.harm import Harm, measure
-from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, Step, least
+from ledgerops.drills.remedies.step import AFTER, BEFORE, CONTROL, Step
 from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
@@ -76,7 +76,7 @@ def sums(own: Sequence[Taken]) -> str:
 
 
 def _cases(some: Sequence[Taken]) -> str:
-    head = ("case", "step", "harm before", "after", "outcome", "saved (promised)", "advised (least)")
+    head = ("case", "step", "harm before", "after", "outcome", "saved (promised)", "advised")
     return table(head, [_row(taken) for taken in some])
 
 
@@ -89,14 +89,10 @@ def _row(taken: Taken) -> tuple[str, ...]:
     if taken.after.unit == taken.before.unit == "s" and taken.after.what == "batch" and not taken.control:
         promised = f" ({duration(step.saving_seconds)})" if step.saving_seconds is not None else ""
         saved = f"{duration(max(0.0, taken.before.value - taken.after.value))}{promised}"
-    numbers = []
-    for setting in step.settings:
-        enough = least(case, setting.name) if not taken.control else None
-        short = setting.name.removeprefix("spark.sql.").removeprefix("spark.")
-        numbers.append(f"{short} {setting.value}" + (f" ({enough:.3g})" if enough is not None else ""))
+    numbers = ", ".join(f"{name.removeprefix('spark.').removeprefix('sql.')} {value}" for name, value in step.settings)
     of = f" (of {taken.control})" if taken.control else ""
     before, after = f"{taken.before.what} {taken.before.text}", taken.after.text
-    return name, f"{step.action}{of}", before, after, taken.kind, saved, ", ".join(numbers)
+    return name, f"{step.action}{of}", before, after, taken.kind, saved, numbers
 
 
 def all_taken(folder: Path) -> list[Taken]:

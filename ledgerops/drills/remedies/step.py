@@ -30,7 +30,6 @@ FIRST_STEPS = 2  # of a finding: what a person does before anything else
 MIN_TRIGGERS = 8  # for which a run with a longer interval lasts
 CATCH_UP = 1.5  # times as long as the run before: rows that piled up while the application started are read first
 DEFAULT_DELAY_SECONDS = 10.0  # where the step names no number
-FILE_SECONDS = 0.5  # between two files of a feeder that is told nothing else
 SHUFFLE = "spark.sql.shuffle.partitions"
 CAPS = ("maxOffsetsPerTrigger", "maxFilesPerTrigger")
 # the step of one fault, taken on another: it must not end it
@@ -138,21 +137,3 @@ def _with_what_it_holds(after: Case, before: Case) -> Case:
 def _mib(text: str) -> int:
     number, unit = int(text[:-1]), text[-1]
     return number * 1024 if unit == "g" else number
-
-
-def least(case: Case, name: str) -> float | None:
-    """The least number of a setting with which the case has no harm, as it was made; None where that is not known."""
-    load: Mapping[str, Any] = {}
-    for values in (case.control, *(values for _, values in case.changes)):
-        load = values.get("load", load)
-    rate, row = load.get("rate", case.options.get("rate", 0)), case.control.get("row", 0.0)
-    seconds = row or float(case.options.get("wait", 0.0)) / 1000
-    if name in CAPS and case.trigger:
-        return float(case.trigger * rate if case.source == "kafka" else case.trigger / load.get("every", FILE_SECONDS))
-    if name in (REPARTITION, CORES) and seconds:
-        return float(rate * seconds)
-    if name == DELAY_SECONDS:
-        return load.get("late_by")
-    if name == TRIGGER_SECONDS:
-        return case.control.get("gateway") or case.control.get("sink")
-    return None

@@ -214,37 +214,7 @@ def test_the_page_compares_all_methods_and_shows_what_is_missed_and_how_sure_the
     whole = next(line.split("|") for line in text.splitlines() if line.startswith("| ledgerops, recording"))
     assert [cell.split()[0] for cell in whole[3:8]] == ["1.00", "1.00", "1.00", "1.00", "0.0"]
     assert rows["80% to 90%"][3].strip() == "1"
-    assert "**What each is better at.**" in text.partition("### Without")[0]
     assert "Nothing." in text and "1 faults and 1 healthy cases, split `test`, seeds 1." in text
-
-
-def scored(slug: str, **figures) -> page.Result:
-    method = next(method for method in METHODS if method.slug == slug)
-    every = {"recall": None, "AC@1": None, "AC@3": None, "silent": None, "time": None} | figures
-    return page.Result(method, {"all": every}, 0.0)
-
-
-def test_the_page_says_what_other_methods_are_best_at_by_their_figures():
-    results = [
-        scored("live", recall=score.share(9, 10), time=12.34, silent=score.share(5, 5)),
-        scored("recording", recall=score.share(10, 10), time=1.0),
-        scored("thresholds", recall=score.share(2, 10), time=2.9, silent=score.share(4, 5)),
-        scored("baro", recall=score.share(8, 10), silent=score.share(5, 5)),
-        scored("n-sigma", recall=score.share(8, 10), silent=score.share(1, 5)),
-        scored("backlog", recall=score.share(1, 10), time=30.0),
-        scored("chance", recall=score.share(10, 10), time=0.1),
-    ]
-
-    assert page.better(results) == (
-        "**What each is better at.** The best of the other methods, with ledgerops, live in brackets: "
-        "recall 0.80 (0.90) by BARO (fse-baro), n-sigma (fse-baro); healthy silent 1.00 (1.00) by BARO (fse-baro); "
-        "median time, of the faults that each names, 2.9 s (12.3 s) by fixed thresholds."
-    )
-
-
-def test_every_method_is_ours_another_or_a_floor():
-    slugs = [method.slug for method in METHODS]
-    assert slugs == [page.OURS, "recording", "event-log", "spark-only", *page.OTHERS, "most-frequent", "chance"]
 
 
 def test_only_cases_of_the_split_are_answered_and_scored(answered):
