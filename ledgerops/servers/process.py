@@ -21,7 +21,6 @@ from ledgerops.errors import UserError
 # below what Linux gives to outgoing connections: a port from there may be taken by one while its server is down, and a
 # client that knocks on a free port of that range can be connected to itself
 PORTS = range(20_000, 32_000)
-STOP_SECONDS = 10.0  # that a signal to stop may take to reach all threads of a process on a busy machine
 _given: set[int] = set()  # ports: who was given one may not listen yet
 # reads a line from the process that started the server; the end of the file instead means that this process is gone
 _GUARD = ("/bin/sh", "-c", 'read -r released || kill -s KILL -- "-$1"', "guard")
@@ -98,7 +97,6 @@ class Process:
     def stop(self, gently: signal.Signals = signal.SIGTERM, seconds: float = 30.0) -> None:
         """Asks it to stop, and kills what is left after `seconds`."""
         if self.alive:
-            self.resume()
             self._process.send_signal(gently)
             try:
                 self._process.wait(seconds)
@@ -114,18 +112,6 @@ class Process:
         psutil.wait_procs(family, timeout=10)
         self._guard.release()
 
-    def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered. Returns once every process has stopped."""
-        family = self._family()
-        send(family, signal.SIGSTOP)
-        end = time.monotonic() + STOP_SECONDS
-        while any(_runs(member) for member in family) and time.monotonic() < end:
-            time.sleep(0.01)
-
-    def resume(self) -> None:
-        """SIGCONT, after `pause`; changes nothing otherwise."""
-        send(self._family(), signal.SIGCONT)
-
     def _family(self) -> list[psutil.Process]:
         if not self.alive:
             return []
@@ -137,7 +123,7 @@ class Process:
 
 
 class Server:
-    """Has a `Process` while it is up; it can be stopped, killed and paused. Nothing happens while it is down."""
+    """Has a `Process` while it is up; it can be stopped and killed. Nothing happens while it is down."""
 
     gentle_signal = signal.SIGTERM
     _process: Process | None = None
@@ -156,16 +142,6 @@ class Server:
         """SIGKILL: nothing is flushed, no connection is closed in order."""
         if self._process:
             self._process.kill()
-
-    def pause(self) -> None:
-        """Lets the server answer nothing until `resume`."""
-        if self._process:
-            self._process.pause()
-
-    def resume(self) -> None:
-        """Lets a paused server answer again; changes nothing otherwise."""
-        if self._process:
-            self._process.resume()
 
 
 def free_port() -> int:
@@ -197,13 +173,6 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _runs(member: psutil.Process) -> bool:
-    try:
-        return member.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def send(processes: Iterable[psutil.Process], what: signal.Signals) -> None:
