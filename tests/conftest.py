@@ -18,10 +18,10 @@ from ledgerops.errors import UserError
 from ledgerops.servers import jars
 from ledgerops.servers.java import SHORT_LIVED
 from ledgerops.servers.kafka import Kafka
-from ledgerops.servers.postgres import Postgres, binaries
 from tests import sharing, topics
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
+from tests.postgres import Postgres, binaries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -85,7 +85,7 @@ def test_a_block_prints_with_both_servers_what_it_shows(block, own_broker, own_d
 @pytest.fixture(scope="module")
 def own_database(tmp_path_factory):
     """A database whose tables have the ledger's own names."""
-    from ledgerops.servers.postgres import Postgres
+    from tests.postgres import Postgres
 
     with Postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server.url

@@ -26,9 +26,9 @@ import yaml
 
 from ledgerops.servers.java import java_home
 from ledgerops.servers.kafka import Kafka
-from ledgerops.servers.postgres import binaries
 from ledgerops.servers.process import Process
 from tests.paths import ROOT
+from tests.postgres import binaries
 from tests.programs import until
 
 STACK = yaml.safe_load((ROOT / "docker-compose.yaml").read_text("utf-8"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ledgerops.servers import postgres as module
-from ledgerops.servers.postgres import Postgres
+from tests import postgres as module
+from tests.postgres import Postgres
 from tests.refusals import refusal_of
 
 

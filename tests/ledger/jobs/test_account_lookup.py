@@ -11,9 +11,9 @@ from pyspark.errors import StreamingQueryException
 
 from ledgerops.ledger.jobs.account_lookup import JOB, transform
 from ledgerops.ledger.sources.accounts import url_of
-from ledgerops.servers.postgres import Postgres
 from tests.ledger.jobs.feed import transaction
 from tests.ledger.jobs.oracle import ask, disordered, rows_of
+from tests.postgres import Postgres
 
 pytestmark = pytest.mark.spark
 

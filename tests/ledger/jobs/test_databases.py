@@ -18,7 +18,7 @@ from ledgerops.ledger.jobs.databases import (
     sqlite_path,
 )
 from ledgerops.ledger.jobs.lookup import Lookup
-from ledgerops.servers.postgres import Postgres
+from tests.postgres import Postgres
 from tests.refusals import refusal_of
 
 TABLE = Table("accounts", "account_id", ("district_id", "opened_on"), dates=("opened_on",))

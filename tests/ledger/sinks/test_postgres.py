@@ -13,10 +13,10 @@ import pytest
 from ledgerops.ledger.jobs import customer_activity, split_transactions
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import PostgresSink
-from ledgerops.servers.postgres import Postgres
 from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import Feed, instant, transaction
 from tests.ledger.jobs.oracle import ask, disordered, rows_of, values
+from tests.postgres import Postgres
 from tests.refusals import refusal_of
 
 pytestmark = pytest.mark.spark
