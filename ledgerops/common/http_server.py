@@ -141,19 +141,15 @@ class Server(HTTPServer):
     def _work(self) -> None:
         """Handles one request after the other, until the server closes."""
         while (accepted := self._accepted.get()) is not None:
-            self.handle_accepted(*accepted)
+            try:
+                self.finish_request(*accepted)
+            except Exception:
+                self.handle_error(*accepted)
+            finally:
+                self.shutdown_request(accepted[0])
             # in this order: whoever finds a place finds an idle thread, so there are never more threads than places
             self._idle.release()
             self._release(accepted[0])
-
-    def handle_accepted(self, request: Any, client_address: Any) -> None:
-        """Answers a request and closes its connection."""
-        try:
-            self.finish_request(request, client_address)
-        except Exception:
-            self.handle_error(request, client_address)
-        finally:
-            self.shutdown_request(request)
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole: from now on it is not cut for another."""

@@ -20,16 +20,11 @@ class DeltaTable:
     def __init__(self, folder: Path) -> None:
         self._folder, self._log = folder, folder / "_delta_log"
         self._columns = dict(TYPES)
-        self._version = -1
+        self.version = -1  # the newest that was committed here
         self._live: dict[str, Action] = {}  # files of the newest version, of those that were written here
         self._lock = threading.RLock()
         self._log.mkdir(parents=True, exist_ok=True)
         self._commit([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, self._metadata()], "CREATE TABLE")
-
-    @property
-    def version(self) -> int:
-        """The newest version that was committed here."""
-        return self._version
 
     def append(self, rows: list[dict[str, Any]], pinned: float = 0.0) -> None:
         """Commits rows as one file. `pinned` is not needed: a table has no partitions."""
@@ -108,9 +103,9 @@ class DeltaTable:
         part = self._log / f".{time.time_ns()}.json"
         part.write_text("".join(json.dumps(action) + "\n" for action in [info, *actions]), "utf-8")
         while True:
-            self._version += 1
+            self.version += 1
             try:
-                os.link(part, self._log / f"{self._version:020}.json")
+                os.link(part, self._log / f"{self.version:020}.json")
                 break
             except FileExistsError:
                 continue
