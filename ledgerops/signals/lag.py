@@ -126,12 +126,14 @@ class Lag:
         So it grows while a long batch runs; without a collector it is `backlog_by_partition`. And so it is of a query
         in real-time mode until its next report is overdue: it reads all the time, and says only then how far.
         """
-        heads, last, plan = self.heads, self._run.last, self._run.plan
+        heads, last = self.heads, self._run.last
         if last is None or heads is None or heads.at <= head_table.offsets_read_at(last):
             return self.backlog_by_partition
-        overdue = last.ended + LATE_REPORT * max(plan.trigger_interval or 0.0, last.duration)
-        if plan.trigger in LONG_RUNNING and self._run.now < overdue:
-            return self.backlog_by_partition
+        plan = self._run.plan
+        if plan.trigger in LONG_RUNNING:
+            overdue = last.ended + LATE_REPORT * max(plan.trigger_interval or 0.0, last.duration)
+            if self._run.now < overdue:
+                return self.backlog_by_partition
         latest = heads.latest
         asked = {
             partition: left if (left := latest[partition] - end) > 0 else 0
