@@ -57,31 +57,37 @@ class Cost(NamedTuple):
         return min(1.0, self.saving / self.duration) if self.duration > 0 else 0.0
 
 
+class Told(NamedTuple):
+    """What a finding says beside the parts: where it is, what to do, a safe step first, the other `words` of
+    `happened`, and more evidence."""
+
+    component: Component
+    remedies: tuple[Remedy, ...]
+    words: Mapping[str, str] = {}
+    more: tuple[Evidence, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of time. `happened` is said of it, with {seconds}, {batch}, {held} (who has the cores), and what
-    `details` gives; the first of its `remedies` is a safe step.
+    """One cause of time. `happened` is said of it, with {seconds}, {batch}, {held} (who has the cores), and the words
+    that `tell` gives, which is None where the cause cannot be true.
 
     `grown` are parts that count only beyond a known usual: without a past nothing tells whose they are. `born` are
-    those that count only without one: what is there from the first batch does not grow by itself. `holds` is the
-    context in which it can be true, `more` gives evidence beside the parts and `formulas` how each of it is computed,
-    `min_share` is what it must take where MIN_SHARE does not fit, `normal` the seconds that any query spends on them.
+    those that count only without one: what is there from the first batch does not grow by itself. `formulas` says how
+    evidence beside the parts is computed, `min_share` is what it must take where MIN_SHARE does not fit, `normal` the
+    seconds that any query spends on them.
     """
 
     slug: str
     runbook: str
     parts: tuple[str, ...]
     happened: str
-    component: Callable[[QueryView, Profile], Component]
-    remedies: Callable[[QueryView, Profile], tuple[Remedy, ...]]
+    tell: Callable[[QueryView, Profile], Told | None]
     explains: tuple[str, ...] = ("falling-behind", "trigger-overrun")
     grown: tuple[str, ...] = ()
     born: tuple[str, ...] = ()
     min_share: float | None = None
     normal: float = 0.0
-    holds: Callable[[QueryView, Profile], bool] = lambda view, found: True
-    details: Callable[[QueryView, Profile], Mapping[str, str]] = lambda view, found: {}
-    more: Callable[[QueryView, Profile], tuple[Evidence, ...]] = lambda view, found: ()
     formulas: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self) -> Rule:
@@ -128,13 +134,14 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
     if found is None:
         return
     taken, least = cost(cause, found), _least(cause, found, harm(view) is not None)
-    if taken.saving < MIN_SECONDS or taken.share < least or not cause.holds(view, found):
+    told = cause.tell(view, found) if taken.saving >= MIN_SECONDS and taken.share >= least else None
+    if told is None:
         return
     yield Finding(
-        _happened(cause, view, found, taken),
-        cause.component(view, found),
-        (*_evidence(cause, found, taken, least), *cause.more(view, found)),
-        cause.remedies(view, found),
+        _happened(cause, told, found, taken),
+        told.component,
+        (*_evidence(cause, found, taken, least), *told.more),
+        told.remedies,
         confidence=_confidence(found, taken),
         began=found.splits[0].batch.started,
         share=taken.share,
@@ -167,13 +174,13 @@ def _least(cause: Cause, found: Profile, harmed: bool) -> float:
     return MIN_SHARE if harmed and found.has_past else WORTH_SHARE
 
 
-def _happened(cause: Cause, view: QueryView, found: Profile, taken: Cost) -> str:
+def _happened(cause: Cause, told: Told, found: Profile, taken: Cost) -> str:
     held = found.contention.summary if found.contention is not None else ""
     part, whole = duration(taken.seconds), duration(taken.duration)
     if part == whole:  # by rounding
         part, whole = f"{taken.seconds:.3g} s", f"{taken.duration:.3g} s"
     values = {"seconds": part, "batch": whole, "held": held}
-    return cause.happened.format(**values, **cause.details(view, found)) + _usually(taken)
+    return cause.happened.format(**values, **told.words) + _usually(taken)
 
 
 def _usually(taken: Cost) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.cause import Cause, check, ruled_out
+from ledgerops.diagnosis.cause import Cause, Told, check, ruled_out
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.context import ANY, fitting
 from ledgerops.model.finding import Component, Remedy
@@ -18,8 +18,7 @@ CAUSE = Cause(
     runbook="Slow disk: it is slow.",
     parts=("wal_commit", "commit_offsets"),
     happened="{seconds} of a batch of {batch} pass on the disk",
-    component=lambda view, found: Component("query", view.query),
-    remedies=lambda view, found: (Remedy("look at the disk", "it is slow"),),
+    tell=lambda view, found: Told(Component("query", view.query), (Remedy("look at the disk", "it is slow"),)),
 )
 QUICK = {"add_batch": 0.8, "wal_commit": 0.05, "commit_offsets": 0.05}
 SLOW = {"add_batch": 0.9, "wal_commit": 1.5, "commit_offsets": 1.5}
@@ -123,7 +122,7 @@ def test_a_cause_may_ask_for_more_and_for_its_context(history):
     view = grown(history)
     assert list(check(replace(CAUSE, min_share=0.7), view))
     assert list(check(replace(CAUSE, min_share=0.8), view)) == []
-    assert list(check(replace(CAUSE, holds=lambda view, found: False), view)) == []
+    assert list(check(replace(CAUSE, tell=lambda view, found: None), view)) == []
 
 
 STEPS = {
@@ -160,7 +159,7 @@ def test_it_is_surer_with_a_larger_share_a_past_and_more_batches(history):
     "cause, case, because",
     ("its number", CAUSE, {"now": QUICK}, "0.10 s of 4.0 s (2%)"),
     ("it takes too much to be ruled out", CAUSE, {}, None),
-    ("a large number rules nothing out", replace(CAUSE, holds=lambda view, found: False), {}, None),
+    ("a large number rules nothing out", replace(CAUSE, tell=lambda view, found: None), {}, None),
     ("not measured", CAUSE, {"now": {"add_batch": 4}}, None),
     ("no batch yet", CAUSE, {"count": 0}, None),
     ("tasks were not read", replace(CAUSE, parts=("wal_commit", "gc")), {"now": QUICK}, None),

@@ -21,11 +21,11 @@ Mitigation: raise a limit that is used up (`spark.kubernetes.driver.limit.cores`
 import math
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Remedy
+from ledgerops.model.finding import Component
 from ledgerops.signals.query_view import QueryView
 
 FIND = first_step(
@@ -33,12 +33,12 @@ FIND = first_step(
 )
 
 
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    use, held = contention.cpu_use(view), found.contention
-    if use is None or held is None or held.who != contention.LIMIT:
-        return (FIND,)
-    why = "its threads are held back for the rest of each period, on a machine with free cores, too"
-    return (first_step("cpu-saturated", "limit", why, cores=counted(math.ceil(use.wanted), "core")),)
+def _tell(view: QueryView, found: Profile) -> Told:
+    use, who, step = contention.cpu_use(view), found.contention and found.contention.who, FIND
+    if use is not None and who == contention.LIMIT:
+        why = "its threads are held back for the rest of each period, on a machine with free cores, too"
+        step = first_step("cpu-saturated", "limit", why, cores=counted(math.ceil(use.wanted), "core"))
+    return Told(Component("host", "the driver's machine", who), (step,))
 
 
 CAUSE = Cause(
@@ -46,7 +46,6 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("other_processes", "cpu_limit"),
     happened="{held}: that takes {seconds} of a batch of {batch}",
-    component=lambda view, found: Component("host", "the driver's machine", found.contention and found.contention.who),
     explains=(
         "falling-behind",
         "trigger-overrun",
@@ -56,5 +55,5 @@ CAUSE = Cause(
         "intermittent-sink",
     ),
     formulas=contention.FORMULAS,
-    remedies=_remedies,
+    tell=_tell,
 )

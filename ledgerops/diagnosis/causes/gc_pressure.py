@@ -17,7 +17,7 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
 
 from math import ceil
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -36,14 +36,6 @@ OFF_HEAP = Remedy(
 LOOK = first_step("gc-pressure", GENERAL, "what stays there fills it")
 
 
-def _state(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    """The part of the heap that the state takes, where it matters."""
-    heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
-    if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
-        return ()
-    return (Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at),)
-
-
 def _more_memory(view: QueryView) -> Remedy:
     """Twice the heap of an executor; in local mode the tasks run in the driver's."""
     heap, executors = heap_bytes(view), view.cluster.executors
@@ -57,9 +49,15 @@ def _more_memory(view: QueryView) -> Remedy:
     )
 
 
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    more = _more_memory(view)
-    return (LOOK, OFF_HEAP, more) if _state(view, found) else (LOOK, more)
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    if not gc_goes_on(view):
+        return None
+    component, more = Component("executor", "all", "heap"), _more_memory(view)
+    heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
+    if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
+        return Told(component, (LOOK, more))
+    filled = Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at)
+    return Told(component, (LOOK, OFF_HEAP, more), more=(filled,))
 
 
 CAUSE = Cause(
@@ -68,13 +66,10 @@ CAUSE = Cause(
     parts=("gc",),
     min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
     happened="garbage collection takes {seconds} of a batch of {batch}",
-    component=lambda view, found: Component("executor", "all", "heap"),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
-    holds=lambda view, found: gc_goes_on(view),
-    more=_state,
     formulas={
         "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
         "all executors (maxMemory / 0.6 + 300 MiB each)"
     },
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -16,14 +16,11 @@ Mitigation: process a placeholder key separately, or filter it out. Otherwise sp
     adaptive execution.
 """
 
-from collections.abc import Mapping
-
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Remedy
-from ledgerops.model.observed_metrics import HotKey
 from ledgerops.signals.query_view import QueryView
 
 MIN_HOT_SHARE = 0.3  # of the rows; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
@@ -39,42 +36,26 @@ NO_USE = Remedy(
 )
 
 
-def _column(view: QueryView) -> str | None:
-    return view.skew.key_column or ", ".join(view.plan.keys[:2]) or None
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    """Stage ids and hot keys change from batch to batch, what is shuffled by does not."""
-    keys = ", ".join(view.plan.keys[:2])
-    return Component("stage", f"shuffle by {keys}" if keys else "shuffle", _column(view))
-
-
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    stage, hot = found.splits[-1].worst("uneven_keys"), _hot(view)
-    parts = []
-    if hot is not None:
-        of = f" of {_column(view)}" if _column(view) else ""
+def _tell(view: QueryView, found: Profile) -> Told:
+    stage, hot, keys = found.splits[-1].worst("uneven_keys"), view.skew.hot_key, ", ".join(view.plan.keys[:2])
+    column = view.skew.key_column or keys or None
+    parts, more = list[str](), list[Evidence]()
+    if hot is not None and hot.share >= MIN_HOT_SHARE:
+        of, times = f" of {column}" if column else "", f"{1 / hot.share:.2f}x faster"
         parts.append(
-            f"key {hot.key}{of} has {hot.share:.0%} of the rows; more tasks cannot make this stage more than "
-            f"{1 / hot.share:.2f}x faster"
+            f"key {hot.key}{of} has {hot.share:.0%} of the rows; more tasks cannot make this stage more than {times}"
         )
+        at = view.last.ended if view.last else view.now
+        more.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
     if stage is not None:
         share = stage.records_max / max(1, stage.records)
         parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records")
-    return {"who": "; ".join(parts) or "one task reads most of the records"}
-
-
-def _hot(view: QueryView) -> HotKey | None:
-    hot = view.skew.hot_key
-    return hot if hot is not None and hot.share >= MIN_HOT_SHARE else None
-
-
-def _key(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    hot = _hot(view)
-    if hot is None:
-        return ()
-    return (
-        Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", view.last.ended if view.last else view.now),
+    return Told(
+        # stage ids and hot keys change from batch to batch, what is shuffled by does not
+        Component("stage", f"shuffle by {keys}" if keys else "shuffle", column),
+        (LOOK, SALT, NO_USE) if view.run.stateful else (LOOK, SALT),
+        {"who": "; ".join(parts) or "one task reads most of the records"},
+        tuple(more),
     )
 
 
@@ -84,13 +65,10 @@ CAUSE = Cause(
     parts=("uneven_keys",),
     min_share=0.15,  # it is measured row by row, and nothing else takes it
     happened="{who}, which costs {seconds} of a batch of {batch}",
-    component=_component,
     explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
-    details=_details,
-    more=_key,
     formulas={
         HOT_KEY.name: "rows of the most frequent key divided by all rows, of the newest of the last 5 batches in which "
         "`ledgerops.instrument` counted 100 rows of a key with at least 0.3 of them"
     },
-    remedies=lambda view, found: (LOOK, SALT, NO_USE) if view.run.stateful else (LOOK, SALT),
+    tell=_tell,
 )

@@ -18,16 +18,13 @@ Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`
     smaller; for a stateful query the checkpoint fixes their number.
 """
 
-from collections.abc import Iterator, Mapping
 from statistics import median
-from typing import NamedTuple
 
 from ledgerops.common.format import size
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
-from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
 MEMORY = Remedy(
@@ -45,54 +42,20 @@ LOOK = first_step("memory-spill", GENERAL, "only then does more memory for each 
 HELD_SHARE = 0.4  # of the memory that tasks share with persisted data, which keeps at least half once it has it
 
 
-def _spilling(found: Profile) -> StageSummary | None:
-    stages = [each.stage for split in found.splits for each in split.stages]
-    return max(stages, key=lambda stage: stage.spill_bytes, default=None)
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    stage = _spilling(found)
-    name = stage.name.partition(" at ")[0] if stage is not None else ""
-    return Component("stage", name or "stage that spills")
-
-
-class Persisted(NamedTuple):
-    """Bytes of memory that persisted data holds, and those that it shares with tasks."""
-
-    held: float
-    shared: float
-
-
-def _persisted(view: QueryView) -> Persisted | None:
-    """What persisted data holds, where that is much of the memory that tasks need; else None."""
+def _tell(view: QueryView, found: Profile) -> Told:
+    stages = [[each.stage for each in split.stages] for split in found.splits]
+    spilled = float(median(sum(stage.spill_bytes for stage in own) for own in stages))  # in memory and on disk
+    worst = max((stage for own in stages for stage in own), key=lambda stage: stage.spill_bytes, default=None)
+    component = Component("stage", (worst.name.partition(" at ")[0] if worst else "") or "stage that spills")
+    more = Evidence("spilled_bytes", spilled, "bytes", "0", found.at)
     held = sum(each.memory_used_bytes for each in view.cluster.executors)
     shared = sum(each.memory_max_bytes for each in view.cluster.executors)
-    return Persisted(held, shared) if 0 < HELD_SHARE * shared <= held else None
-
-
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    cached = ""
-    if persisted := _persisted(view):
-        cached = f" while persisted data holds {size(persisted.held)} of their {size(persisted.shared)} of memory"
-    return {"size": size(_bytes(found)), "cached": cached}
-
-
-def _measured(view: QueryView, found: Profile) -> Iterator[Evidence]:
-    if persisted := _persisted(view):
-        share = persisted.held / persisted.shared
-        yield Evidence("persisted_share_of_memory", share, "ratio", f"< {HELD_SHARE:g}", view.now)
-    yield Evidence("spilled_bytes", _bytes(found), "bytes", "0", found.at)
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if _persisted(view):
-        return (CACHE, MEMORY)
-    return (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS)
-
-
-def _bytes(found: Profile) -> float:
-    """Median over the batches, in memory and on disk."""
-    return float(median(sum(each.stage.spill_bytes for each in split.stages) for split in found.splits))
+    if not 0 < HELD_SHARE * shared <= held:
+        remedies = (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS)
+        return Told(component, remedies, {"size": size(spilled), "cached": ""}, (more,))
+    cached = f" while persisted data holds {size(held)} of their {size(shared)} of memory"
+    persisted = Evidence("persisted_share_of_memory", held / shared, "ratio", f"< {HELD_SHARE:g}", view.now)
+    return Told(component, (CACHE, MEMORY), {"size": size(spilled), "cached": cached}, (persisted, more))
 
 
 CAUSE = Cause(
@@ -100,12 +63,9 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("spill",),
     happened="tasks spill {size} per batch{cached}; {seconds} of a batch of {batch} pass in stages that do",
-    component=_component,
-    details=_details,
-    more=lambda view, found: tuple(_measured(view, found)),
     formulas={
         "persisted_share_of_memory": "memoryUsed of the active executors divided by their maxMemory",
         "spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk",
     },
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -19,7 +19,7 @@ Mitigation: stop the named query if it is less important. If it reads more rows 
 """
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.facts.neighbours import JOB
 from ledgerops.diagnosis.profile import Profile
@@ -30,37 +30,35 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
 
 
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    who = found.contention.who if found.contention else "the other query"
-    pair = "this query and that job" if who == JOB else "both queries"
-    longest, interval = _longest_task_seconds(view, who), view.trigger.interval
-    apart = Remedy(
-        f"run {who} as an application of its own",
-        f"its tasks hold a core for {duration(longest)}; fair scheduling does not interrupt a task",
-        safe=False,
-    )
-    pools = Remedy(
-        f"put {pair} into fair scheduling pools, or into separate drivers",
-        "with FIFO scheduling the tasks of one of them can fill all slots",
-        safe=False,
-        settings=(Setting("spark.scheduler.mode", "FAIR"),),
-    )
-    context = "job" if who == JOB else "rows" if _reads_more(view, who, found) else GENERAL
-    return (
-        first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who),
-        apart if interval and longest > interval else pools,
-    )
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    who = found.contention.who if found.contention else "another query"
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    if found.contention is None:
+        return None
+    who, since = found.contention.who, found.contention.since
+    # of the newest batch of the other query whose tasks were read
+    newest = [other.tasks[-1] for other in view.others if other.query == who and other.tasks]
+    longest = max((stage.seconds_max for tasks in newest for stage in tasks.stages), default=0.0)
+    if view.trigger.interval and longest > view.trigger.interval:
+        then = Remedy(
+            f"run {who} as an application of its own",
+            f"its tasks hold a core for {duration(longest)}; fair scheduling does not interrupt a task",
+            safe=False,
+        )
+    else:
+        pair = "this query and that job" if who == JOB else "both queries"
+        then = Remedy(
+            f"put {pair} into fair scheduling pools, or into separate drivers",
+            "with FIFO scheduling the tasks of one of them can fill all slots",
+            safe=False,
+            settings=(Setting("spark.scheduler.mode", "FAIR"),),
+        )
+    context = "job" if who == JOB else "rows" if _reads_more(view, who, since) else GENERAL
+    step = first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who)
     kind, name = ("job", "that no watched query began") if who == JOB else ("query", who)
-    return Component(kind, name, "shares the driver's cores")
+    return Told(Component(kind, name, "shares the driver's cores"), (step, then))
 
 
-def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
+def _reads_more(view: QueryView, who: str, since: float) -> bool:
     """Whether the other query reads more rows a second than before it took the cores; a longer batch alone has more."""
-    since = found.contention.since if found.contention else view.now
     for other in view.others:
         if other.query == who:
             usual = read_over([batch for batch in other.run if batch.ended < since])
@@ -69,18 +67,11 @@ def _reads_more(view: QueryView, who: str, found: Profile) -> bool:
     return False
 
 
-def _longest_task_seconds(view: QueryView, who: str) -> float:
-    """Of the newest batch of the other query whose tasks were read; 0 where there is none."""
-    newest = [other.tasks[-1] for other in view.others if other.query == who and other.tasks]
-    return max((stage.seconds_max for tasks in newest for stage in tasks.stages), default=0.0)
-
-
 CAUSE = Cause(
     slug="noisy-neighbour",
     runbook=__doc__,
     parts=("other_queries",),
     happened="{held}: that takes {seconds} of a batch of {batch} of this query",
-    component=_component,
     explains=(
         "falling-behind",
         "trigger-overrun",
@@ -91,5 +82,5 @@ CAUSE = Cause(
         "small-batch-overhead",
     ),
     formulas=contention.FORMULAS,
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -15,9 +15,7 @@ Mitigation: if the function calls a service, check that service first. Then load
     partitions than the query has cores.
 """
 
-from collections.abc import Mapping
-
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
 from ledgerops.diagnosis.limits import MOSTLY
@@ -39,12 +37,6 @@ VECTORISE = Remedy(
 )
 
 
-def _jvm_waits(view: QueryView, found: Profile) -> bool:
-    stages = [each.stage for split in found.splits for each in split.stages]
-    ran = sum(stage.run_seconds for stage in stages)
-    return ran > 0 and sum(stage.cpu_seconds for stage in stages) < MOSTLY * ran
-
-
 def _workers_wait(view: QueryView) -> bool:
     """Whether they wait for something else than a core."""
     use, at_once = cpu_use(view), tasks_at_once(view)
@@ -53,17 +45,20 @@ def _workers_wait(view: QueryView) -> bool:
     return use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 
 
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    """Who waits: behind `foreachBatch` Spark does not tell the time of the plan's Python workers."""
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    stages = [each.stage for split in found.splits for each in split.stages]
+    ran = sum(stage.run_seconds for stage in stages)
+    if ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= MOSTLY * ran:
+        return None  # the JVM itself computes
+    remedies = (LOOK, VECTORISE)
+    if _workers_wait(view):
+        then = more_tasks(view, found.duration, waits=True) if view.trigger.interval else VECTORISE
+        remedies = (WAITS, then)
+    # behind `foreachBatch` Spark does not tell the time of the plan's Python workers
     tasks = [view.history.tasks_of(each.batch) for each in found.splits]
     told = any(each is not None and each.python_seconds is not None for each in tasks)
-    return {"who": "Python workers take" if told else "tasks wait, probably for the plan's Python functions, for"}
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if not _workers_wait(view):
-        return (LOOK, VECTORISE)
-    return (WAITS, more_tasks(view, found.duration, waits=True) if view.trigger.interval else VECTORISE)
+    who = "Python workers take" if told else "tasks wait, probably for the plan's Python functions, for"
+    return Told(Component("stage", "Python workers"), remedies, {"who": who})
 
 
 CAUSE = Cause(
@@ -72,8 +67,5 @@ CAUSE = Cause(
     parts=("python",),
     min_share=0.45,  # a Python source that only passes rows on has less
     happened="{who} {seconds} of a batch of {batch}",
-    details=_details,
-    component=lambda view, found: Component("stage", "Python workers"),
-    holds=_jvm_waits,
-    remedies=_remedies,
+    tell=_tell,
 )

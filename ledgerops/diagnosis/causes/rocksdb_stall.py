@@ -17,17 +17,15 @@ Mitigation: raise the setting that the finding names. Otherwise move other work 
     with the same checkpoint.
 """
 
-from collections.abc import Iterator
 from math import ceil, log2
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.batch_parts import STALL
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.delta_log import whole_number
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
-from ledgerops.model.records import StateOperator
 from ledgerops.model.state_settings import BOUNDED, BUFFER, BUFFERS, PREFIX
 from ledgerops.signals.query_view import QueryView
 
@@ -43,51 +41,30 @@ LARGER = Remedy(
 )
 
 
-def _stalled(view: QueryView) -> StateOperator | None:
-    return max(view.operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    stalled = _stalled(view)
-    return Component("operator", stalled.name if stalled is not None else "state", "RocksDB")
-
-
-def _overflow(view: QueryView) -> tuple[int, int, float] | None:
-    """The MiB of a write buffer, how many a store has, and the bytes that each store writes in a batch; None unless
-    these are more than all of its buffers hold, or where the settings are not known."""
-    set_to, stalled = view.plan.state_settings, _stalled(view)
+def _tell(view: QueryView, found: Profile) -> Told:
+    """Names the buffers where each store writes more in a batch than all of its own hold."""
+    stalled = max(view.operators, key=lambda each: each.custom.get(STALL, 0.0), default=None)
+    component = Component("operator", stalled.name if stalled is not None else "state", "RocksDB")
+    set_to, usual = view.plan.state_settings, Told(component, (DISK, LARGER))
     if set_to is None or stalled is None or set_to.get(BOUNDED) == "true":
-        return None
+        return usual
     # 0 and -1 stand for the default
     buffer = whole_number(set_to.get(BUFFER)) or DEFAULT_BUFFER_MIB
     buffers = whole_number(set_to.get(BUFFERS)) or DEFAULT_BUFFERS
     written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.shuffle_partitions or 1)
-    return (buffer, buffers, written) if written > buffer * buffers * MIB else None
-
-
-def _written(view: QueryView, found: Profile) -> Iterator[Evidence]:
-    full = _overflow(view)
-    if full is not None:
-        buffer, buffers, written = full
-        yield Evidence("written_by_each_store_bytes", written, "bytes", f"<= {buffer * buffers * MIB}", view.now)
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    full = _overflow(view)
-    if full is None:
-        return (DISK, LARGER)
-    buffer, buffers, written = full
+    if written <= buffer * buffers * MIB:
+        return usual
     enough = 2 ** ceil(log2(written / buffers / MIB))
-    return (
-        first_step(
-            "rocksdb-stall",
-            "buffers",
-            f"each store writes {size(written)} in a batch into {buffers} buffers; the checkpoint stays as it is",
-            settings=(Setting(PREFIX + BUFFER, enough),),
-            now=f"{buffer}",
-            number=f"{enough}",
-        ),
+    step = first_step(
+        "rocksdb-stall",
+        "buffers",
+        f"each store writes {size(written)} in a batch into {buffers} buffers; the checkpoint stays as it is",
+        settings=(Setting(PREFIX + BUFFER, enough),),
+        now=f"{buffer}",
+        number=f"{enough}",
     )
+    hold = f"<= {buffer * buffers * MIB}"
+    return Told(component, (step,), more=(Evidence("written_by_each_store_bytes", written, "bytes", hold, view.now),))
 
 
 CAUSE = Cause(
@@ -96,12 +73,10 @@ CAUSE = Cause(
     parts=("state_stall",),
     min_share=0.1,  # less is a flush now and then, as RocksDB means it to be
     happened="writes to the state stall for {seconds} of a batch of {batch}",
-    component=_component,
     explains=("falling-behind", "trigger-overrun", "state-commit-slow"),
-    more=lambda view, found: tuple(_written(view, found)),
     formulas={
         "written_by_each_store_bytes": "rocksdbTotalBytesWritten of the operator in the newest batch, divided by its "
         "numShufflePartitions; should fit into rocksdb.writeBufferSizeMB (64) x rocksdb.maxWriteBufferNumber (2)",
     },
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -15,48 +15,40 @@ Mitigation: restart the query from its checkpoint: a new run spreads its state o
 """
 
 from collections import Counter
-from collections.abc import Mapping
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
+LOOK = first_step("scheduler-skew", GENERAL, "one that has cores and gets no tasks is where to look")
+AGAIN = Remedy(
+    "start the query again from its checkpoint", "a new run spreads the state stores over all executors", safe=False
+)
+NO_WAIT = Remedy(
+    "set spark.locality.wait to 0s",
+    "tasks then take any free core instead of waiting for the executor with their data",
+    safe=False,
+    settings=(Setting("spark.locality.wait", "0s"),),
+)
+NO_USE = Remedy("do not add executors to fix this", "the existing ones are idle")
 
-def _busiest(found: Profile) -> tuple[str, float]:
-    """The executor with most tasks of the uneven stages, and its share of them."""
+
+def _tell(view: QueryView, found: Profile) -> Told:
+    """Names the executor with most tasks of the uneven stages, and its share of them."""
     tasks = Counter[str]()
     for split in found.splits:
         stage = split.worst("uneven_executors")
         tasks.update({name: share.tasks for name, share in stage.executors.items()} if stage is not None else {})
     [(name, count)] = tasks.most_common(1) or [("unknown", 0)]
-    return name, count / max(1, tasks.total())
-
-
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    name, share = _busiest(found)
     cores = {each.executor_id: each.cores for each in view.cluster.executors}
-    even = cores.get(name, 0) / max(1, sum(cores.values()))
-    return {"who": f"executor {name} runs {share:.0%} of the tasks with {even:.0%} of the cores"}
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if view.run.stateful:
-        again = Remedy(
-            "start the query again from its checkpoint",
-            "a new run spreads the state stores over all executors",
-            safe=False,
-        )
-    else:
-        again = Remedy(
-            "set spark.locality.wait to 0s",
-            "tasks then take any free core instead of waiting for the executor with their data",
-            safe=False,
-            settings=(Setting("spark.locality.wait", "0s"),),
-        )
-    look = first_step("scheduler-skew", GENERAL, "one that has cores and gets no tasks is where to look")
-    return look, again, Remedy("do not add executors to fix this", "the existing ones are idle")
+    share, even = count / max(1, tasks.total()), cores.get(name, 0) / max(1, sum(cores.values()))
+    return Told(
+        Component("executor", name),
+        (LOOK, AGAIN if view.run.stateful else NO_WAIT, NO_USE),
+        {"who": f"executor {name} runs {share:.0%} of the tasks with {even:.0%} of the cores"},
+    )
 
 
 CAUSE = Cause(
@@ -65,7 +57,5 @@ CAUSE = Cause(
     parts=("uneven_executors",),
     min_share=0.2,  # it is measured task by task, and nothing else takes it
     happened="{who}, which costs {seconds} of a batch of {batch}",
-    component=lambda view, found: Component("executor", _busiest(found)[0]),
-    details=_details,
-    remedies=_remedies,
+    tell=_tell,
 )

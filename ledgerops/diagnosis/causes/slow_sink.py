@@ -15,9 +15,7 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
     for the same target.
 """
 
-from collections.abc import Mapping
-
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
 from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
@@ -34,6 +32,7 @@ FIRST = {
     "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),
 }
 COMPUTES = "the driver's Python computes meanwhile, so it is the function and not the target"
+NOT_KNOWN = "nothing recorded tells whether it computes or waits for its target"
 OF_DRIVER = ("after_tasks", "driver_waits", "driver_before", "driver_between")
 LARGER = Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch")
 
@@ -48,42 +47,30 @@ def _holds(view: QueryView, found: Profile) -> bool:
     return unknown.excess >= MOSTLY * found.duration and not own_python
 
 
-def _in_function(view: QueryView, found: Profile) -> bool:
-    """Whether the time passes in the function of `foreachBatch`, and nothing says that it waits for its target."""
-    computes = function_computes(view)
-    return computes or (computes is None and found.now(*OF_DRIVER) > found.now("sink_wait", "tasks_unknown"))
-
-
-def _line(view: QueryView, found: Profile) -> str | None:
-    return function_place(view, since=found.splits[0].batch.started)
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    if not _in_function(view, found):
-        return fitting(FIRST, view), LARGER
-    line = _line(view, found)
-    why = COMPUTES if function_computes(view) else "nothing recorded tells whether it computes or waits for its target"
-    return (first_step("slow-sink", "line", why, line=line) if line else first_step("slow-sink", "sink function", why),)
-
-
 def _tasks(view: QueryView, found: Profile) -> str:
     """What tasks do meanwhile: where the cores are full, or that is not known, they may wait for one."""
-    use = cpu_use(view)
     if not found.knows_tasks:
         return "; what its tasks do is not known"
-    writes = found.now("sink_wait") > found.now(*OF_DRIVER)
+    use, writes = cpu_use(view), found.now("sink_wait") > found.now(*OF_DRIVER)
     return ", or its tasks wait for a core" if writes and (use is None or use.full) else " while no task computes"
 
 
-def _place(view: QueryView, found: Profile) -> Mapping[str, str]:
-    where = "the function of foreachBatch" if _in_function(view, found) else "the sink"
-    line = _line(view, found)
-    files = small_files(view)
-    return {
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    if not _holds(view, found):
+        return None
+    computes, files = function_computes(view), small_files(view)
+    line = function_place(view, since=found.splits[0].batch.started)
+    where, steps = "the sink", [fitting(FIRST, view), LARGER]
+    # the time passes in the function of `foreachBatch`, and nothing says that it waits for its target
+    if computes or (computes is None and found.now(*OF_DRIVER) > found.now("sink_wait", "tasks_unknown")):
+        where, why = "the function of foreachBatch", COMPUTES if computes else NOT_KNOWN
+        steps = [first_step("slow-sink", "line" if line else "sink function", why, line=line or "")]
+    words = {
         "place": f"{where} (mostly at {line})" if line else where,
         "tasks": _tasks(view, found),
         "files": f"; each batch adds {files.summary}: files bound the write, not rows" if files else "",
     }
+    return Told(Component("sink", sink_name(view)), tuple(steps), words)
 
 
 CAUSE = Cause(
@@ -92,8 +79,5 @@ CAUSE = Cause(
     parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
     happened="{seconds} of a batch of {batch} pass in {place}{tasks}{files}",
-    component=lambda view, found: Component("sink", sink_name(view)),
-    holds=_holds,
-    details=_place,
-    remedies=_remedies,
+    tell=_tell,
 )

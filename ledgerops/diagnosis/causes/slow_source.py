@@ -16,7 +16,7 @@ Mitigation: make the trigger interval longer if results may be that old: the que
     reduce the load on the source, raise the quota, or move the query closer to it. More cores do not help.
 """
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import ANY, fitting, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.facts.source_wait import slow_answers
@@ -37,15 +37,17 @@ FIRST = {
 }
 
 
-def _answers(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    """How long the source takes to answer ledgerops itself, where that is slow."""
-    answer = slow_answers(view)
+def _tell(view: QueryView, found: Profile) -> Told:
+    component, answer = Component("source", source_names(view)), slow_answers(view)
+    longer = longer_interval(view, found.duration, "the query then sends fewer requests")
+    remedies = (fitting(FIRST, view), *longer)
     if answer is None:
-        return ()
-    return (
+        return Told(component, remedies)
+    more = (  # ledgerops itself waits as well
         Evidence("broker_answer_seconds", answer.now, "seconds", f"about {answer.usual:.2f}", found.at),
         Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", found.at),
     )
+    return Told(component, remedies, more=more)
 
 
 CAUSE = Cause(
@@ -54,16 +56,11 @@ CAUSE = Cause(
     parts=("latest_offset", "get_batch"),
     grown=("source_wait",),
     happened="{seconds} of a batch of {batch} pass waiting for the source",
-    component=lambda view, found: Component("source", source_names(view)),
     explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
-    more=_answers,
-    remedies=lambda view, found: (
-        fitting(FIRST, view),
-        *longer_interval(view, found.duration, "the query then sends fewer requests"),
-    ),
     formulas={
         "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "
         "(`seconds` of the `offsets` records)",
         "usual_broker_answer_seconds": "the same median over all answers but the newest 15",
     },
+    tell=_tell,
 )

@@ -16,31 +16,26 @@ Mitigation: set a longer trigger interval: fewer, larger batches have less fixed
     does this work.
 """
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.limits import MIN_BATCHES, MOSTLY, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    return (
-        *longer_interval(view, found.duration),
-        Remedy("do not add cores to fix this", "planning and scheduling take as long on any number"),
-    )
-
-
 PARTS = ("query_planning", "launch", "few_rows")
 FIXED = (*PARTS, "driver_before")
+NO_USE = Remedy("do not add cores to fix this", "planning and scheduling take as long on any number")
 
 
-def _is_fixed(view: QueryView, found: Profile) -> bool:
+def _tell(view: QueryView, found: Profile) -> Told | None:
     """What passes in the driver before the first task may be a function's, and counts only as a part of most of the
     batch. A single batch pays for warm-up, and where the interval has room for a batch, it does no harm."""
+    longer = longer_interval(view, found.duration)
     surely = found.now(*PARTS) >= WORTH_SHARE * found.duration
-    enough = len(found.splits) >= MIN_BATCHES and longer_interval(view, found.duration)
-    return bool(enough) and (surely or found.now(*FIXED) >= MOSTLY * found.duration)
+    if len(found.splits) < MIN_BATCHES or not (surely or found.now(*FIXED) >= MOSTLY * found.duration) or not longer:
+        return None
+    return Told(Component("query", view.query, max(FIXED, key=found.now)), (*longer, NO_USE))
 
 
 CAUSE = Cause(
@@ -49,9 +44,7 @@ CAUSE = Cause(
     parts=PARTS,
     born=("driver_before",),
     min_share=WORTH_SHARE,
-    holds=_is_fixed,
     happened="{seconds} of a batch of {batch} are its fixed cost: planning, and starting its tasks",
-    component=lambda view, found: Component("query", view.query, max(FIXED, key=found.now)),
     explains=("trigger-overrun",),
-    remedies=_remedies,
+    tell=_tell,
 )

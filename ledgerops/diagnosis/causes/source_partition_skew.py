@@ -15,10 +15,10 @@ Mitigation: repair how the producer chooses the partition, then wait until the b
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -58,48 +58,25 @@ def heaviest(batches: Sequence[Progress]) -> Heaviest | None:
     return max(found, key=lambda each: each.share, default=None)
 
 
-def _heaviest(found: Profile) -> Heaviest | None:
-    worst = heaviest([split.batch for split in found.splits])
-    return worst if worst is not None and worst.share >= MOSTLY else None
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    worst = _heaviest(found)
-    return Component(
-        "partition", "-".join(worst.partition) if worst else "unknown", worst.partition[0] if worst else None
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    worst, cores = heaviest([split.batch for split in found.splits]), view.cluster.cores
+    if worst is None or worst.share < MOSTLY:
+        return None
+    (topic, number), even = worst.partition, worst.total / worst.partitions
+    apart = Remedy(
+        f"repartition the rows after reading{f' into {cores} tasks' if cores else ''}",
+        "spreads the work after reading, at the cost of a shuffle",
+        safe=False,
+        settings=(Setting(REPARTITION, cores),),
     )
-
-
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    worst = _heaviest(found)
-    if worst is None:
-        return {"who": "one partition"}
-    topic, number = worst.partition
-    return {
-        "who": f"partition {number} of {topic} got {worst.share:.0%} of {worst.total:,} rows; an even share would be "
-        f"{1 / worst.partitions:.0%}"
-    }
-
-
-def _share(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    worst = _heaviest(found)
-    if worst is None:
-        return ()
-    return (
-        Evidence("partition_rows", float(worst.rows), "offsets", f"~ {worst.total / worst.partitions:,.0f}", found.at),
-        Evidence("partition_share", worst.share, "ratio", f"< {MOSTLY:g}", found.at),
-    )
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    cores = view.cluster.cores
-    return (
-        REPAIR,
-        Remedy(
-            f"repartition the rows after reading{f' into {cores} tasks' if cores else ''}",
-            "spreads the work after reading, at the cost of a shuffle",
-            safe=False,
-            settings=(Setting(REPARTITION, cores),),
+    who = f"partition {number} of {topic} got {worst.share:.0%} of {worst.total:,} rows; an even share would be "
+    return Told(
+        Component("partition", f"{topic}-{number}", topic),
+        (REPAIR, apart),
+        {"who": f"{who}{1 / worst.partitions:.0%}"},
+        (
+            Evidence("partition_rows", float(worst.rows), "offsets", f"~ {even:,.0f}", found.at),
+            Evidence("partition_share", worst.share, "ratio", f"< {MOSTLY:g}", found.at),
         ),
     )
 
@@ -109,13 +86,9 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("uneven_source",),
     happened="{who}, which costs {seconds} of a batch of {batch}",
-    component=_component,
-    holds=lambda view, found: _heaviest(found) is not None,
-    details=_details,
-    more=_share,
-    remedies=_remedies,
     formulas={
         "partition_rows": "endOffset - startOffset of the partition, over the batches",
         "partition_share": "that divided by the same of all partitions of its topic",
     },
+    tell=_tell,
 )

@@ -18,7 +18,7 @@ Mitigation: stop other work that loads that storage. At the next restart of a qu
     the checkpoint fixes their number.
 """
 
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.state_cost import off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -37,9 +37,10 @@ ONLY_CHANGES = Remedy(
 )
 
 
-def _component(view: QueryView, found: Profile) -> Component:
+def _tell(view: QueryView, found: Profile) -> Told:
     slowest = max(view.operators, key=lambda each: each.commit_seconds, default=None)
-    return Component("operator", slowest.name if slowest is not None else "state")
+    component = Component("operator", slowest.name if slowest is not None else "state")
+    return Told(component, (PLACE, ONLY_CHANGES) if off_heap(view) else (PLACE,))
 
 
 CAUSE = Cause(
@@ -47,6 +48,5 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("state_commit",),
     happened="saving the state takes {seconds} of a batch of {batch}",
-    component=_component,
-    remedies=lambda view, found: (PLACE, ONLY_CHANGES) if off_heap(view) else (PLACE,),
+    tell=_tell,
 )

@@ -17,11 +17,9 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
     sink that must not write twice.
 """
 
-from collections.abc import Mapping
-
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import FEW_RECORDS
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -29,70 +27,52 @@ from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
+WHY = "a stage ends only with its slowest task"
+SPECULATE = Remedy(
+    "set spark.speculation=true at the next start",
+    "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
+    safe=False,
+    settings=(Setting("spark.speculation", "true"),),
+)
 
-def _slow(found: Profile) -> StageSummary | None:
-    """The stage with the slow task, of the batch in which the others waited for the median time."""
+
+def _slow_stages(found: Profile) -> list[StageSummary]:
+    """The stage with the slow task of each batch that has one, by how long the others waited for it."""
     by_wait = sorted(found.splits, key=lambda split: split.seconds.get("uneven_task", 0.0))
-    stages = [stage for split in by_wait if (stage := split.worst("uneven_task")) is not None]
-    return stages[len(stages) // 2] if stages else None
+    return [stage for split in by_wait if (stage := split.worst("uneven_task")) is not None]
 
 
-def _executor(view: QueryView, found: Profile) -> str | None:
+def _executor(stages: list[StageSummary]) -> str | None:
     """The executor with the slowest tasks in each of the batches, if there are several and it is always the same."""
     names = set()
-    for split in found.splits:
-        stage = split.worst("uneven_task")
-        shares = (
-            {} if stage is None else {name: s.run_seconds / s.tasks for name, s in stage.executors.items() if s.tasks}
-        )
+    for stage in stages:
+        shares = {name: each.run_seconds / each.tasks for name, each in stage.executors.items() if each.tasks}
         if shares:
             names.add(max(shares, key=lambda name: shares[name]) if len(shares) > 1 else None)
     return names.pop() if len(names) == 1 else None
 
 
-def _component(view: QueryView, found: Profile) -> Component:
-    executor, stage = _executor(view, found), _slow(found)
-    if executor:
-        return Component("executor", executor)
+def _tell(view: QueryView, found: Profile) -> Told:
+    stages = _slow_stages(found)
+    executor, stage = _executor(stages), stages[len(stages) // 2] if stages else None
     which = f"task {stage.slowest_task}" if stage is not None and stage.slowest_task is not None else None
-    return Component("stage", (stage.name if stage is not None else "") or "stage", which)
-
-
-def _makes_rows(stage: StageSummary | None) -> bool:
-    """Whether its slow task makes far more rows than it reads, as where one record explodes."""
-    return stage is not None and (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
-
-
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    stage, executor = _slow(found), _executor(view, found)
-    if stage is None:
-        return {"who": "one task"}
-    which = f"task {stage.slowest_task}" if stage.slowest_task is not None else "one task"
-    where = f" on executor {executor}" if executor else ""
-    others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
-    makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}"
-    return {
-        "who": f"{which} of stage {stage.stage_id}{where} takes {duration(stage.seconds_max)}, another "
-        f"{duration(others)} for as many records{makes if _makes_rows(stage) else ''}"
-    }
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    executor, why = _executor(view, found), "a stage ends only with its slowest task"
-    if executor is None and _makes_rows(_slow(found)):
-        return (first_step("straggler", "makes rows", why),)
-    if executor is None:
-        single = len([each for each in view.cluster.executors if each.cores]) == 1
-        return (first_step("straggler", "one executor" if single else GENERAL, why),)
-    return (
-        first_step("straggler", "executor", why, executor=f"executor {executor}"),
-        Remedy(
-            "set spark.speculation=true at the next start",
-            "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
-            safe=False,
-            settings=(Setting("spark.speculation", "true"),),
-        ),
-    )
+    who, makes_rows = "one task", False
+    if stage is not None:
+        where = f" on executor {executor}" if executor else ""
+        others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
+        # far more than it reads, as where one record explodes
+        makes_rows = (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
+        makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}" * makes_rows
+        took, rest = duration(stage.seconds_max), duration(others)
+        who = f"{which or who} of stage {stage.stage_id}{where} takes {took}, another {rest} for as many records{makes}"
+    words = {"who": who}
+    if executor is not None:
+        step = first_step("straggler", "executor", WHY, executor=f"executor {executor}")
+        return Told(Component("executor", executor), (step, SPECULATE), words)
+    single = len([each for each in view.cluster.executors if each.cores]) == 1
+    context = "makes rows" if makes_rows else "one executor" if single else GENERAL
+    component = Component("stage", (stage.name if stage is not None else "") or "stage", which)
+    return Told(component, (first_step("straggler", context, WHY),), words)
 
 
 CAUSE = Cause(
@@ -100,7 +80,5 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("uneven_task",),
     happened="{who}: the others wait {seconds} of a batch of {batch}",
-    component=_component,
-    details=_details,
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from ledgerops.diagnosis.batch_parts import Split, scans
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import ANY, fitting
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES
@@ -31,6 +31,7 @@ from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.signals.query_view import QueryView
 
 EACH_BATCH = "each batch reads it again, however few rows the batch has"
+FIRST = {context: first_step("table-scan", context, EACH_BATCH) for context in (ANY, "sink foreach_batch")}
 READ_LESS = Remedy(
     "read only the columns and files that a batch needs (a condition on the partition column), or persist() a small "
     "table before the query starts",
@@ -45,22 +46,17 @@ def _scanned(splits: Sequence[Split]) -> float:
     return float(median(sum(stage.records for stage in stages) for stages in read))
 
 
-def _in_words(found: Profile) -> str:
-    """The rows now; and those that are usual, where a table has grown."""
+def _tell(view: QueryView, found: Profile) -> Told:
     now, usual = _scanned(found.splits), _scanned(found.usual_splits) if found.has_past else 0.0
-    return f"{now:,.0f} rows" + (f" (usually {usual:,.0f})" if 0 < CLEAR_TIMES * usual <= now else "")
-
-
-def _own(found: Profile) -> float:
-    return float(median(split.batch.rows for split in found.splits))
-
-
-FIRST = {context: first_step("table-scan", context, EACH_BATCH) for context in (ANY, "sink foreach_batch")}
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
+    own = float(median(split.batch.rows for split in found.splits))
+    grown = f" (usually {usual:,.0f})" if 0 < CLEAR_TIMES * usual <= now else ""
     longer = longer_interval(view, found.duration, "fewer batches read the table less often")
-    return (fitting(FIRST, view), *longer, READ_LESS)
+    return Told(
+        Component("query", view.query, "table"),
+        (fitting(FIRST, view), *longer, READ_LESS),
+        {"scanned": f"{now:,.0f} rows{grown}", "own": f"{own:,.0f}"},
+        (Evidence("scanned_rows", now, "rows", f"< {FAR_TIMES * own:.0f}", found.at),),
+    )
 
 
 CAUSE = Cause(
@@ -68,11 +64,6 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("table_scan",),
     happened="{seconds} of a batch of {batch} are work on {scanned} that it reads beside the {own} of its sources",
-    component=lambda view, found: Component("query", view.query, "table"),
-    details=lambda view, found: {"scanned": _in_words(found), "own": f"{_own(found):,.0f}"},
-    more=lambda view, found: (
-        Evidence("scanned_rows", _scanned(found.splits), "rows", f"< {FAR_TIMES * _own(found):.0f}", found.at),
-    ),
     formulas={"scanned_rows": "median over the batches of the rows that these stages read, without a shuffle"},
-    remedies=_remedies,
+    tell=_tell,
 )

@@ -14,41 +14,38 @@ Mitigation: remove what the exception names. If a service refuses some calls, ca
     call there, with a time limit: the task then repeats one call instead of all its rows.
 """
 
-from collections.abc import Mapping
-
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.exception_text import first_line, user_code
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
-from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
-
-def _failing(found: Profile) -> StageSummary | None:
-    """The stage of the newest batches that lost most to attempts that failed."""
-    stages = [each for split in found.splits for each in split.stages if each.retries]
-    return max(stages, key=lambda each: each.retries).stage if stages else None
-
-
-def _failed_tasks(found: Profile) -> int:
-    return sum(each.stage.failed_tasks for split in found.splits for each in split.stages)
+LOOK = first_step("task-retries", GENERAL, "a task that fails does all its rows again; a fourth failure ends the query")
+CATCH = Remedy(
+    "catch the exception of a single call in the function, and repeat the call there",
+    "then the task goes on with its other rows",
+    safe=False,
+)
 
 
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    stage = _failing(found)
+def _tell(view: QueryView, found: Profile) -> Told:
+    """Names the stage of the newest batches that lost most to attempts that failed."""
+    splits = [each for split in found.splits for each in split.stages]
+    worst = max((each for each in splits if each.retries), key=lambda each: each.retries, default=None)
+    stage, failed = worst.stage if worst is not None else None, sum(each.stage.failed_tasks for each in splits)
     exception = stage.failure if stage is not None and stage.failure is not None else "no exception is known"
     code = user_code(exception)
-    return {
-        "tasks": f"{counted(_failed_tasks(found), 'task')} in {counted(len(found.splits), 'batch', 'batches')}",
-        "exception": first_line(exception) + (f", at {code}" if code else ""),
-    }
-
-
-def _component(view: QueryView, found: Profile) -> Component:
-    stage = _failing(found)
-    return Component("stage", (stage.name if stage is not None else "") or "stage")
+    return Told(
+        Component("stage", (stage.name if stage is not None else "") or "stage"),
+        (LOOK, CATCH),
+        {
+            "tasks": f"{counted(failed, 'task')} in {counted(len(found.splits), 'batch', 'batches')}",
+            "exception": first_line(exception) + (f", at {code}" if code else ""),
+        },
+        (Evidence("failed_tasks", float(failed), "count", "0", found.at),),
+    )
 
 
 CAUSE = Cause(
@@ -56,19 +53,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("retries",),
     happened="{seconds} of a batch of {batch} go to tasks that fail and are run again ({tasks}): {exception}",
-    component=_component,
-    details=_details,
     explains=("falling-behind", "trigger-overrun", "straggler"),  # the last attempt comes late, in a new worker
-    remedies=lambda view, found: (
-        first_step(
-            "task-retries", GENERAL, "a task that fails does all its rows again; a fourth failure ends the query"
-        ),
-        Remedy(
-            "catch the exception of a single call in the function, and repeat the call there",
-            "then the task goes on with its other rows",
-            safe=False,
-        ),
-    ),
-    more=lambda view, found: (Evidence("failed_tasks", float(_failed_tasks(found)), "count", "0", found.at),),
     formulas={"failed_tasks": "numFailedTasks of the stages of the batches that the finding names, together"},
+    tell=_tell,
 )

@@ -24,17 +24,16 @@ Mitigation: if the stage has exactly 50 tasks and the query reads or writes a De
     shows what it holds).
 """
 
-from collections.abc import Mapping
 from functools import partial
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
-from ledgerops.diagnosis.cause import Cause
+from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
-from ledgerops.model.records import StageSummary
+from ledgerops.model.records import Progress, StageSummary
 from ledgerops.signals.query_view import QueryView
 
 SHUFFLE = "spark.sql.shuffle.partitions"
@@ -47,24 +46,17 @@ OF_DELTA = {
 COMPONENTS = {"source": "tasks of the source", "again": "tasks beside the source", "": "shuffle"}
 
 
-def _tiny(found: Profile) -> list[StageSummary]:
-    """The stages of the newest batch that have too many tasks."""
-    return [each.stage for each in found.splits[-1].stages if each.many > 0]
-
-
-def _of_read(found: Profile) -> str:
+def _of_read(batch: Progress, tiny: list[StageSummary]) -> str:
     """Where most of them read, without a shuffle, what they do: the source, or what the batch reads beside it."""
-    tiny = _tiny(found)
     read = [stage for stage in tiny if not stage.reads_shuffle]
     if sum(stage.tasks for stage in read) <= sum(stage.tasks for stage in tiny) / 2:
         return ""
-    return "again" if reads_again(found.splits[-1].batch, read) else "source"
+    return "again" if reads_again(batch, read) else "source"
 
 
-def _of_delta(view: QueryView, found: Profile) -> str | None:
+def _of_delta(view: QueryView, tasks: list[int]) -> str | None:
     """The setting of OF_DELTA that most of them have their number from, whatever the query sets; None for others."""
     tables = {source.kind for source in view.sources}
-    tasks = [stage.tasks for stage in _tiny(found)]
     in_function = view.plan.delta and sink_kind(view) == "foreach_batch"
     if not (in_function or "delta" in tables or "delta" in sink_name(view).lower()):
         return None
@@ -72,46 +64,43 @@ def _of_delta(view: QueryView, found: Profile) -> str | None:
     return next((name for name, count in own.items() if tasks.count(count) * count > sum(tasks) / 2), None)
 
 
-def _in_code(view: QueryView, found: Profile) -> int | None:
+def _in_code(view: QueryView, tasks: list[int]) -> int | None:
     """The tasks of a stage whose number neither the setting nor the state gives: a `repartition` in the query does.
 
     None where most of the tasks have another reason, or the setting is not known.
     """
     given = {view.plan.shuffle_partitions, *(operator.shuffle_partitions for operator in view.operators)}
-    tasks = [stage.tasks for stage in _tiny(found)]
     own = [count for count in tasks if count not in given]
     return max(own) if view.plan.shuffle_partitions is not None and sum(own) > sum(tasks) / 2 else None
 
 
-def _component(view: QueryView, found: Profile) -> Component:
-    whose = "files of the Delta table" if _of_delta(view, found) else COMPONENTS[_of_read(found)]
-    return Component("stage", whose)
+def _tell(view: QueryView, found: Profile) -> Told | None:
+    tiny = [each.stage for each in found.splits[-1].stages if each.many > 0]  # of the newest batch
+    if not tiny:
+        return None
+    tasks, records = sum(stage.tasks for stage in tiny), sum(stage.records for stage in tiny)
+    counts, few = [stage.tasks for stage in tiny], ENOUGH_TASKS_PER_CORE * (view.cluster.cores or 1)
+    delta, read, own = _of_delta(view, counts), _of_read(found.splits[-1].batch, tiny), _in_code(view, counts)
+    each = records / tasks
+    return Told(
+        Component("stage", "files of the Delta table" if delta else COMPONENTS[read]),
+        _remedies(view, few, delta, read, own),
+        {
+            "tasks": f"{tasks:,}",
+            "cores": counted(view.cluster.cores or 0, "core"),
+            "records": counted(each, "record") if each >= 1 else "less than 1 record",
+        },
+        (Evidence("tasks", float(tasks), "count", f"<= {few}", found.at),),
+    )
 
 
-def _details(view: QueryView, found: Profile) -> Mapping[str, str]:
-    tiny = _tiny(found)
-    tasks = sum(stage.tasks for stage in tiny)
-    records = sum(stage.records for stage in tiny) / max(1, tasks)
-    return {
-        "tasks": f"{tasks:,}",
-        "cores": counted(view.cluster.cores or 0, "core"),
-        "records": counted(records, "record") if records >= 1 else "less than 1 record",
-    }
-
-
-def _count(view: QueryView, found: Profile) -> tuple[Evidence, ...]:
-    tasks, cores = sum(stage.tasks for stage in _tiny(found)), view.cluster.cores or 1
-    return (Evidence("tasks", float(tasks), "count", f"<= {ENOUGH_TASKS_PER_CORE * cores}", found.at),)
-
-
-def _remedies(view: QueryView, found: Profile) -> tuple[Remedy, ...]:
-    cores, step = view.cluster.cores or 1, partial(first_step, "too-many-tasks")
-    few = ENOUGH_TASKS_PER_CORE * cores
-    shuffle, own = (Setting(SHUFFLE, few),), _in_code(view, found)
-    if setting := _of_delta(view, found):
-        why = f"Delta has {OF_DELTA[setting]:,} tasks for it by default; {SHUFFLE} does not change that"
-        return (step(GENERAL, why, settings=(Setting(setting, cores),), setting=setting, number=f"{cores}"),)
-    if read := _of_read(found):
+def _remedies(view: QueryView, few: int, delta: str | None, read: str, own: int | None) -> tuple[Remedy, ...]:
+    step, shuffle = partial(first_step, "too-many-tasks"), (Setting(SHUFFLE, few),)
+    if delta:
+        cores = view.cluster.cores or 1
+        why = f"Delta has {OF_DELTA[delta]:,} tasks for it by default; {SHUFFLE} does not change that"
+        return (step(GENERAL, why, settings=(Setting(delta, cores),), setting=delta, number=f"{cores}"),)
+    if read:
         return (step(read, "each partition that is read is a task, however few its rows", number=f"{few}"),)
     if own is not None:
         why = f"{SHUFFLE} is {view.plan.shuffle_partitions} and does not change it; three tasks a core keep all busy"
@@ -133,14 +122,10 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("many_tasks",),
     happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each",
-    component=_component,
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
-    holds=lambda view, found: bool(_tiny(found)),
-    details=_details,
-    more=_count,
     formulas={
         "tasks": "tasks of the newest batch's stages that have at least 10 for each core, with a median of 0.25 s and "
         "fewer than 500 records each, or at least 50 for each core with fewer than 50 records each",
     },
-    remedies=_remedies,
+    tell=_tell,
 )
