@@ -1,14 +1,16 @@
-"""What a rule is. The catalogue is `ledgerops.diagnosis.rules.RULES`."""
+"""What a rule is, and how sure it is. The catalogue is `ledgerops.diagnosis.rules.RULES`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ledgerops.diagnosis.limits import CLEAR_TIMES
 from ledgerops.model.finding import Finding, Severity
 from ledgerops.signals.query_view import QueryView
 
 REPORTED_SECONDS = 30.0  # for which single wrong rows are reported; 0.5 % of 100 rows a second are one every 2 s
+CLEAR, LIKELY, UNSURE = 0.95, 0.8, 0.5  # confidence: clearly over its limit, just over it, a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +41,8 @@ class Rule:
     def title(self) -> str:
         """The runbook's first line."""
         return self.runbook.strip().splitlines()[0]
+
+
+def confidence(value: float, limit: float) -> float:
+    """How sure a finding is, 0 to 1, by a measured number and the limit that it exceeds."""
+    return CLEAR if value >= CLEAR_TIMES * limit else LIKELY

@@ -24,10 +24,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import CLEAR
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import CLEAR, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.metrics.verdict import DRAIN

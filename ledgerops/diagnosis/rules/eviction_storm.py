@@ -21,15 +21,17 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from statistics import median
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.facts.removals import longest_removal, storms
-from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.facts import state_cost
+from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, MOSTLY, VERY_FAR_TIMES
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 WAIT = first_step("eviction-storm", GENERAL, "the rows of one step of the watermark are removed once")
@@ -39,12 +41,30 @@ SPREAD = Remedy(
     "state partitions, which the checkpoint fixes",
     safe=False,
 )
+MIN_SPIKE_SECONDS = FAR_TIMES * LONG_SECONDS  # over the usual time
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    for storm in storms(view):
-        batch, operator, usually, seconds = storm.batch, storm.operator, storm.usual_rows, storm.seconds
-        limit, at = f"< {VERY_FAR_TIMES * usually:,.0f}", batch.ended
+    found = (list(_storms(view, batch)) for batch in reversed(view.baseline.recent))
+    yield from next(filter(None, found), ())
+
+
+def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
+    """One for each operator whose removal takes most of the batch."""
+    if batch.duration < MIN_SPIKE_SECONDS:
+        return
+    others = [each for each in view.baseline.steady if each is not batch]
+    if len(others) < MIN_USUAL_BATCHES:
+        return
+    usual, at = median(each.duration for each in others), batch.ended
+    too_long = max(CLEAR_TIMES * max(usual, view.interval), usual + MIN_SPIKE_SECONDS)
+    for index, operator in enumerate(batch.operators if batch.duration >= too_long else ()):
+        usually = median(state.removed for _, state in state_cost.reports(others, index))
+        seconds = _seconds(view, operator)
+        many = operator.removed >= max(MIN_GROWTH_ROWS, VERY_FAR_TIMES * usually)
+        if not many or seconds < MOSTLY * batch.duration:
+            continue
+        limit = f"< {VERY_FAR_TIMES * usually:,.0f}"
         yield Finding(
             f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {usually:,.0f}), "
             f"which took {duration(seconds)} of {duration(batch.duration)}",
@@ -53,7 +73,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("state_rows_removed", operator.removed, "rows", limit, at),
                 Evidence("usual_state_rows_removed", usually, "rows", "the usual", at),
                 Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", at),
-                Evidence("batch_seconds", batch.duration, "seconds", f"~ {storm.usual_seconds:.1f}", at),
+                Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", at),
             ),
             (WAIT, SPREAD),
             confidence=confidence(seconds, MOSTLY * batch.duration),
@@ -63,11 +83,19 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
 
 
+def _seconds(view: QueryView, operator: StateOperator) -> float:
+    """Wall seconds of a batch in which an operator removed rows."""
+    return operator.removal_seconds / state_cost.parallel_tasks(view, operator)
+
+
 def ruled_out(view: QueryView) -> str | None:
-    known = longest_removal(view)
-    if known is None or known.seconds >= MOSTLY * known.batch_seconds:
+    latest = view.baseline.recent
+    if view.cluster.cores is None or len(latest) < RECENT_BATCHES or not latest[-1].operators:
+        return None  # task seconds over an unknown number of slots say nothing
+    most = max(sum(_seconds(view, operator) for operator in batch.operators) for batch in latest)
+    if most >= MOSTLY * max(batch.duration for batch in latest):
         return None
-    return f"removing state rows took at most {duration(known.seconds)} in each of the latest {RECENT_BATCHES} batches"
+    return f"removing state rows took at most {duration(most)} in each of the latest {RECENT_BATCHES} batches"
 
 
 RULE = Rule(

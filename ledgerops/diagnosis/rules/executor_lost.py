@@ -21,29 +21,37 @@ Evidence:
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import median
 
-from ledgerops.diagnosis.facts.lost_executors import FRESH_SECONDS, lost_executors, slower_since
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.records import RemovedExecutor
+from ledgerops.signals.baseline import MIN_DURATIONS
 from ledgerops.signals.query_view import QueryView
 
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = first_step(
     "executor-lost", "memory", "the reason names memory; Python workers and RocksDB use memory outside the heap"
 )
+REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
+FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
+RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    lost = lost_executors(view)
+    lost = _lost(view)
     if not lost or view.last is None:
         return
     newest = lost[-1]
     reason = newest.reason or "no reason is reported"
     which = ", ".join(dict.fromkeys(map(_where, lost)))
-    by_memory = any(sign in reason.lower() for sign in MEMORY)
+    failed = sum(each.failed_tasks for each in lost)
+    step = MEMORY_REMEDY
+    if not any(sign in reason.lower() for sign in MEMORY):
+        machine = f"the executor, {newest.host}," if newest.host else "the executor"
+        step = first_step("executor-lost", GENERAL, REPLACE, executor=machine)
     yield Finding(
         f"{len(lost)} {'executor was' if len(lost) == 1 else 'executors were'} lost in the last "
         f"{FRESH_SECONDS / 60:.0f} min ({which}): {reason}",
@@ -51,14 +59,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Evidence("executors_lost", float(len(lost)), "count", "0", view.now),
             Evidence("seconds_since_executor_lost", view.now - newest.removed_at, "seconds", "none lost", view.now),
-            Evidence(
-                "failed_tasks_of_lost_executors", float(sum(each.failed_tasks for each in lost)), "count", "0", view.now
-            ),
+            Evidence("failed_tasks_of_lost_executors", float(failed), "count", "0", view.now),
         ),
-        (MEMORY_REMEDY if by_memory else _check_machine(newest.host),),
+        (step,),
         confidence=min(0.95, 0.6 + 0.1 * len(lost)),
         began=lost[0].removed_at,
-        share=slower_since(view, lost[0].removed_at),
+        share=_slower_since(view, lost[0].removed_at),
     )
 
 
@@ -66,18 +72,29 @@ def _where(executor: RemovedExecutor) -> str:
     return f"{executor.executor_id} on {executor.host}" if executor.host else executor.executor_id
 
 
-def _check_machine(host: str | None) -> Remedy:
-    return first_step(
-        "executor-lost",
-        GENERAL,
-        "Spark repeats the lost tasks; a machine that does not come back must be replaced",
-        executor=f"the executor, {host}," if host else "the executor",
-    )
-
-
 def ruled_out(view: QueryView) -> str | None:
     known = any(len(host.workers) > 1 for host in view.hosts)
-    return "no executor was lost in the last 5 min" if known and not lost_executors(view) else None
+    return "no executor was lost in the last 5 min" if known and not _lost(view) else None
+
+
+def _slower_since(view: QueryView, since: float) -> float | None:
+    """By what share the longest batch since the loss exceeds the median of those before; None with fewer than three."""
+    before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_DURATIONS * 2 :]
+    after = [batch.duration for batch in view.batches if batch.ended >= since] + [view.run.unfinished_seconds or 0.0]
+    if len(before) < MIN_DURATIONS or max(after) <= 0:
+        return None
+    return max(0.0, 1 - median(before) / max(after))
+
+
+def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
+    """The executors that died lately, oldest first; while this run was on."""
+    newest = next((host for host in reversed(view.hosts) if host.removed_executors), None)
+    since = max(view.now - FRESH_SECONDS, view.history.started_at or 0.0)
+    return [
+        each
+        for each in (newest.removed_executors if newest is not None else ())
+        if since <= each.removed_at <= view.now and not any(sign in (each.reason or "").lower() for sign in RELEASED)
+    ]
 
 
 RULE = Rule(

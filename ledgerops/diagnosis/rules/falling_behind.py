@@ -37,10 +37,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding

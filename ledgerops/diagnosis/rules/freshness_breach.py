@@ -38,9 +38,8 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.result_age import catches_up, too_old
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView

@@ -42,14 +42,13 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.confidence import UNSURE, confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import overload_steps
 from ledgerops.diagnosis.facts.work_on_rows import work_on_rows
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import UNSURE, Rule, confidence
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding

@@ -23,22 +23,37 @@ Evidence:
     profile_seconds: median of durationMs.triggerExecution / 1000 over the batches that the finding names
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.arbiter import ends
+from ledgerops.diagnosis.batch_parts import stage_time
 from ledgerops.diagnosis.facts.context import sink_kind
-from ledgerops.diagnosis.facts.repeated_reads import repeats, saved_seconds
 from ledgerops.diagnosis.harm import examined, harm
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES, MIN_SECONDS, WORTH_SHARE
-from ledgerops.diagnosis.profile import profile
+from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES, MIN_SECONDS, NOISE_SHARE, WORTH_SHARE
+from ledgerops.diagnosis.profile import Profile, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
+
+PERSIST = first_step(
+    "input-recomputed",
+    "saves",
+    "the source is then read and computed once, and each further action reads the kept rows",
+)
+COUNT_ACTIONS = first_step(
+    "input-recomputed", "sink foreach_batch", "each of them reads and computes the rows again, unless they are kept"
+)
+READ_ONCE = first_step(
+    "input-recomputed", GENERAL, "a union or a join of a stream with itself reads its source once for each side"
+)
+EXPLAINS = ("python-bound", "memory-spill", "source-partition-skew", "straggler", "small-batch-overhead")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -57,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if name is None or times[name] < 2:
         return
     in_function, found = sink_kind(view) == "foreach_batch", profile(view) if examined(view) else None
-    saved = saved_seconds(view, found) if found is not None and not found.has_past else 0.0
+    saved = _saved_seconds(view, found) if found is not None and not found.has_past else 0.0
     finding = Finding(
         f"each batch reads its rows of {name} {times[name]} times"
         + (": once for each action on the batch in foreachBatch" if in_function else ""),
@@ -92,24 +107,40 @@ def _by_stages(view: QueryView) -> dict[str, int]:
         return {}
     with_rows = (batch for batch in reversed(view.batches[-LOOKBACK_BATCHES:]) if batch.rows > 0)
     known = ((batch, view.history.tasks_of(batch)) for batch in with_rows)
-    read = islice((repeats(batch, tasks) for batch, tasks in known if tasks is not None), MIN_BATCHES)
+    read = islice((_repeats(batch, tasks) for batch, tasks in known if tasks is not None), MIN_BATCHES)
     times = [len(each) for each in read]
     return {view.sources[0].name: min(times)} if len(times) == MIN_BATCHES else {}
 
 
-PERSIST = first_step(
-    "input-recomputed",
-    "saves",
-    "the source is then read and computed once, and each further action reads the kept rows",
-)
-COUNT_ACTIONS = first_step(
-    "input-recomputed", "sink foreach_batch", "each of them reads and computes the rows again, unless they are kept"
-)
-READ_ONCE = first_step(
-    "input-recomputed", GENERAL, "a union or a join of a stream with itself reads its source once for each side"
-)
+def _repeats(batch: Progress, tasks: TaskSummary) -> Sequence[StageSummary]:
+    """The stages that read all rows of the batch each; none where they may have read different ones.
 
-EXPLAINS = ("python-bound", "memory-spill", "source-partition-skew", "straggler", "small-batch-overhead")
+    `limit`, `take` and `show` read partition after partition, each in a stage with a task of its own.
+    """
+    reading = [stage for stage in tasks.stages if stage.records > 0 and not stage.reads_shuffle]
+    times = max((source.times_read for source in batch.sources), default=1)
+    if times > 1:
+        whole = [stage for stage in reading if abs(stage.records - batch.rows) <= NOISE_SHARE * batch.rows]
+        return whole if len(whole) == times else []
+    if len({stage.records for stage in reading}) != 1 or sum(stage.records for stage in reading) != batch.rows:
+        return []
+    tasks_alike = len({stage.tasks for stage in reading}) == 1 and reading[0].tasks > 1
+    bytes_alike = len({stage.input_bytes for stage in reading}) == 1 and reading[0].input_bytes > 0
+    return reading if tasks_alike or bytes_alike else []
+
+
+def _saved_seconds(view: QueryView, found: Profile) -> float:
+    """Seconds of a typical batch in which its rows are read again: what the longest of the readings takes stays."""
+    shares = []
+    for batch in (each.batch for each in found.splits):
+        tasks = view.history.tasks_of(batch)
+        stages = _repeats(batch, tasks) if tasks is not None else []
+        at_work = stage_time(replace(tasks, stages=tuple(stages))) if tasks is not None else None
+        longest = max((stage.wall_seconds or 0.0 for stage in stages), default=0.0)
+        shares.append((at_work.seconds - longest) / batch.duration if at_work is not None else 0.0)
+    return median(shares) * found.duration
+
+
 RULE = Rule(
     "input-recomputed", "warning", check, __doc__, (*EXPLAINS, "falling-behind", "trigger-overrun"), needs_harm=True
 )

@@ -26,10 +26,9 @@ from itertools import pairwise
 from statistics import median
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.arrivals import arrivals, is_only_input, known_until, last_moves, longest_quiet, others
 from ledgerops.diagnosis.limits import FAR_TIMES, VERY_FAR_TIMES
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView

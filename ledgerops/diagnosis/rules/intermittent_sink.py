@@ -34,11 +34,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts.context import function_place, sink_name
 from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes
 from ledgerops.diagnosis.limits import LONG_SECONDS, MOSTLY
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.confidence import CLEAR
-from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
+from ledgerops.diagnosis.rule import CLEAR, REPORTED_SECONDS, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced

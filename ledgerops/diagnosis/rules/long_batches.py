@@ -22,9 +22,8 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis import harm
-from ledgerops.diagnosis.confidence import UNSURE
 from ledgerops.diagnosis.limits import LONG_SECONDS
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import UNSURE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.baseline import RECENT_BATCHES

@@ -29,10 +29,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.common.format import duration, size
-from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.creep import WINDOW_PARTS, rises_steadily
 from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, MAX_SAMPLE_AGE_SECONDS
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Host, Process

@@ -25,24 +25,20 @@ Evidence:
     worker_busy_ratio: growth of worker_seconds in these 60 s / the time between the two records
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.confidence import LIKELY
-from ledgerops.diagnosis.facts.observed import (
-    MIN_ERRORS,
-    RECENT_SECONDS,
-    failing_collectors,
-    gaps_began,
-    recent_records,
-)
 from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
+
+RECENT_SECONDS = 20.0  # an earlier error may have been the last; over less the worker's share is chance
+MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -50,12 +46,19 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     silent = unseen(view)
     if silent >= MIN_UNWATCHED_SECONDS:
-        yield _nothing_seen(view, silent)
+        yield Finding(
+            f"this driver has reported nothing for {duration(silent)}, so the state of its queries is unknown",
+            Component("observer", "ledgerops", "worker"),
+            (Evidence("seconds_since_last_look", silent, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
+            (first_step("observer-degraded", "silent", "the findings shown are those of its last report"),),
+            confidence=LIKELY,
+            began=view.now - silent,
+        )
         return
-    records = recent_records(view)
+    records = _recent_records(view)
     if len(records) < 2 or records[-1].at < view.now - MIN_UNWATCHED_SECONDS:
         return
-    failing = failing_collectors(records)
+    failing = _failing_collectors(records)
     gaps = list(_gaps(records, failing))
     if gaps:
         yield Finding(
@@ -64,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             tuple(evidence for _, evidence in gaps),
             (_remedy(failing),),
             confidence=LIKELY,
-            began=gaps_began(records, failing),
+            began=_gaps_began(records, failing),
         )
 
 
@@ -91,24 +94,45 @@ def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[t
         yield words, Evidence("worker_busy_ratio", busy, "ratio", f"< {NEARLY_ALL:g}", newest.at)
 
 
-def _nothing_seen(view: QueryView, seconds: float) -> Finding:
-    at = view.now - seconds
-    return Finding(
-        f"this driver has reported nothing for {duration(seconds)}, so the state of its queries is unknown",
-        Component("observer", "ledgerops", "worker"),
-        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", view.now),),
-        (first_step("observer-degraded", "silent", "the findings shown are those of its last report"),),
-        confidence=LIKELY,
-        began=at,
-    )
-
-
 def _remedy(failing: Mapping[str, int]) -> Remedy:
     if {"tasks", "host"} & failing.keys():
         return first_step("observer-degraded", "tasks", "tasks and executors are read there")
     if failing:
         return first_step("observer-degraded", GENERAL, "the reason of a failure is logged once")
     return first_step("observer-degraded", "worker", "each batch takes the worker some milliseconds")
+
+
+def _recent_records(view: QueryView) -> Sequence[Observer]:
+    """Those of the latest minute, of the present driver: its counters only grow."""
+    found: list[Observer] = []
+    for record in reversed([record for record in view.observer if record.at <= view.now]):
+        if found and (record.at < found[0].at - WINDOW_SECONDS or record.events > found[-1].events):
+            break
+        found.append(record)
+    return found[::-1]
+
+
+def _failing_collectors(records: Sequence[Observer]) -> Mapping[str, int]:
+    """The collectors that fail again and again, and how often each did in these records."""
+    newest = records[-1]
+    recent = next(record for record in records if record.at >= newest.at - RECENT_SECONDS)
+    lately = (records[-2] if recent is newest else recent).collector_errors
+    grown = {name: n - records[0].collector_errors.get(name, 0) for name, n in newest.collector_errors.items()}
+    return {
+        name: count
+        for name, count in sorted(grown.items())
+        if count >= MIN_ERRORS and newest.collector_errors[name] > lately.get(name, 0)
+    }
+
+
+def _gaps_began(records: Sequence[Observer], failing: Iterable[str]) -> float:
+    """When the first of them had failed, or the first event was lost."""
+    first = records[0]
+    for record in records[1:]:
+        failed = any(record.collector_errors.get(name, 0) > first.collector_errors.get(name, 0) for name in failing)
+        if failed or record.dropped > first.dropped:
+            return record.at
+    return records[-1].at
 
 
 RULE = Rule("observer-degraded", "warning", check, __doc__, at_rest=True)

@@ -26,10 +26,11 @@ from math import ceil
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import MIN_ROWS, dropped
-from ledgerops.diagnosis.facts.partition_spread import partition_spread
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
+from ledgerops.model.head_table import offsets_read_at
+from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.query_view import QueryView
 
 MIN_APART_SECONDS = 10.0  # partitions are always a batch or two apart
@@ -37,24 +38,25 @@ MIN_APART_SECONDS = 10.0  # partitions are always a batch or two apart
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = dropped(view)
-    spread = partition_spread(view) if found is not None else None
+    spread = _spread(view, view.last) if found is not None and view.last is not None else None
     if found is None or spread is None:
         return
+    apart, (topic, partition), count = spread
     delay = view.plan.lateness
     limit = max(MIN_APART_SECONDS, delay or 0.0, 2 * view.interval)
-    if spread.seconds < limit:
+    if apart < limit:
         return
-    (topic, partition), enough = spread.slowest, ceil(spread.seconds + (delay or 0.0))
+    enough = ceil(apart + (delay or 0.0))
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     evidence = [
-        Evidence("partitions_apart_seconds", spread.seconds, "seconds", f"< {limit:g}", found.at),
+        Evidence("partitions_apart_seconds", apart, "seconds", f"< {limit:g}", found.at),
         Evidence("rows_dropped_last_minute", float(found.total), "rows", f"< {MIN_ROWS}", found.at),
     ]
     if delay is not None:
-        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", found.at))
+        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {apart:.0f}", found.at))
     yield Finding(
-        f"partition {partition} of {topic} is read {duration(spread.seconds)} behind the most advanced of "
-        f"{spread.partitions}{allowed}, and {found.total:,} rows were dropped as late {found.lately}",
+        f"partition {partition} of {topic} is read {duration(apart)} behind the most advanced of "
+        f"{count}{allowed}, and {found.total:,} rows were dropped as late {found.lately}",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
@@ -69,6 +71,18 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=0.8 if delay is not None else 0.6,
         began=found.since,
     )
+
+
+def _spread(view: QueryView, last: Progress) -> tuple[float, Partition, int] | None:
+    """How many seconds apart the partitions of a topic are read, by when the consumed offset of each was its head, with
+    the slowest and their number; of the topic where these are most."""
+    now = offsets_read_at(last)
+    by_topic: dict[str, dict[Partition, float]] = {}
+    for partition, until in view.lag.consumed_until.items():
+        by_topic.setdefault(partition[0], {})[partition] = min(until, now)  # infinity: nothing was left then
+    slowest = ((times, min(times, key=times.__getitem__)) for times in by_topic.values())
+    found = [(max(times.values()) - times[least], least, len(times)) for times, least in slowest]
+    return max(found, key=lambda each: each[0], default=None)
 
 
 RULE = Rule("partition-time-spread", "warning", check, __doc__, ("late-data", "rows-dropped"), linger=10.0)

@@ -38,12 +38,11 @@ from math import ceil
 from statistics import median
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.confidence import confidence
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting

@@ -28,7 +28,6 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import LIKELY, UNSURE
 from ledgerops.diagnosis.facts.creep import (
     BY_INTERVAL,
     MAX_FORECAST_SECONDS,
@@ -39,7 +38,7 @@ from ledgerops.diagnosis.facts.creep import (
 )
 from ledgerops.diagnosis.facts.more_tasks import tasks_wait
 from ledgerops.diagnosis.harm import WINDOW_SECONDS
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LIKELY, UNSURE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView

@@ -24,8 +24,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import confidence
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.delta_log import whole_number
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting

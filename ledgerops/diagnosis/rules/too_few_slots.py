@@ -17,8 +17,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.confidence import CLEAR
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import CLEAR, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, Component, Evidence, Finding, Setting
 from ledgerops.model.records import LONG_RUNNING

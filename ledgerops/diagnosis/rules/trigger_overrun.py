@@ -29,11 +29,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import LIKELY
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.limits import SHOWN_BATCHES
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL

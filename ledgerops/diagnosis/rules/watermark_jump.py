@@ -31,10 +31,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.confidence import CLEAR, confidence
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
 from ledgerops.diagnosis.proof import MAX_TOLD
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import CLEAR, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress

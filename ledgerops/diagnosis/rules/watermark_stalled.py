@@ -33,11 +33,10 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.confidence import CLEAR, LIKELY, confidence
 from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.silent_input import UNNAMED, Silent, silent_input
 from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import CLEAR, LIKELY, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
