@@ -14,9 +14,7 @@ from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, STAGES, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, Contention, contention, cpu_use
-from ledgerops.diagnosis.facts.context import sink_kind, source_kind
-from ledgerops.diagnosis.facts.small_files import small_files
-from ledgerops.diagnosis.facts.source_wait import slow_answers
+from ledgerops.diagnosis.facts.context import sink_kind, slow_answers, small_files, source_kind
 from ledgerops.diagnosis.limits import (
     CLEAR_TIMES,
     FAR_TIMES,

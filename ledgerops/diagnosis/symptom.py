@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.dump import steps
+from ledgerops.diagnosis.facts.waiting import steps
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.proof import in_words

@@ -17,8 +17,15 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
 
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.contention import cpu_use
-from ledgerops.diagnosis.facts.context import ANY, fitting, function_computes, function_place, sink_kind, sink_name
-from ledgerops.diagnosis.facts.small_files import COMPARE, small_files
+from ledgerops.diagnosis.facts.context import (
+    ANY,
+    fitting,
+    function_computes,
+    function_place,
+    sink_kind,
+    sink_name,
+    small_files,
+)
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile, python_computes
 from ledgerops.metrics.first_steps import first_step
@@ -26,7 +33,9 @@ from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
 FIRST = {
-    "small files": COMPARE,
+    "small files": first_step(
+        "slow-sink", "small files", "each task writes a file for each partition of the table for which it has rows"
+    ),
     ANY: first_step("slow-sink", ANY, "more cores do not help while the write waits"),
     "sink kafka": first_step("slow-sink", "sink kafka", "a batch ends with its slowest send"),
     "sink table": first_step("slow-sink", "sink table", "a conflict makes it begin again"),

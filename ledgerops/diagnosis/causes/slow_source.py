@@ -17,9 +17,8 @@ Mitigation: make the trigger interval longer if results may be that old: the que
 """
 
 from ledgerops.diagnosis.cause import Cause, Told
-from ledgerops.diagnosis.facts.context import ANY, fitting, source_names
+from ledgerops.diagnosis.facts.context import ANY, fitting, slow_answers, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
-from ledgerops.diagnosis.facts.source_wait import slow_answers
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Evidence
@@ -38,14 +37,15 @@ FIRST = {
 
 
 def _tell(view: QueryView, found: Profile) -> Told:
-    component, answer = Component("source", source_names(view)), slow_answers(view)
+    component, answers = Component("source", source_names(view)), slow_answers(view)
     longer = longer_interval(view, found.duration, "the query then sends fewer requests")
     remedies = (fitting(FIRST, view), *longer)
-    if answer is None:
+    if answers is None:
         return Told(component, remedies)
+    now, usual = answers
     more = (  # ledgerops itself waits as well
-        Evidence("broker_answer_seconds", answer.now, "seconds", f"about {answer.usual:.2f}", found.at),
-        Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", found.at),
+        Evidence("broker_answer_seconds", now, "seconds", f"about {usual:.2f}", found.at),
+        Evidence("usual_broker_answer_seconds", usual, "seconds", "the usual", found.at),
     )
     return Told(component, remedies, more=more)
 

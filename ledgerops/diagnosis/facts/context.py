@@ -1,19 +1,20 @@
-"""What a query reads from and writes to, as far as advice differs by it."""
-
-from __future__ import annotations
+"""What a query reads from and writes to, as far as advice differs by it: kinds, slow answers, small files."""
 
 from collections.abc import Mapping
-from typing import Literal
+from statistics import median
+from typing import Literal, NamedTuple
 
+from ledgerops.common.format import counted, size
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
-from ledgerops.diagnosis.facts.small_files import small_files
+from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.finding import Remedy
 from ledgerops.model.records import SourceProgress
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 SourceKind = Literal["kafka", "files", "table", "rate", "other"]
 SinkKind = Literal["foreach_batch", "foreach", "kafka", "files", "table", "none", "other"]
-
 ANY = ""  # the context of a first step that fits every source and sink
 TABLES = ("delta", "iceberg")  # kinds of sources of `model.sources`
 FILES = ("files", "autoloader")
@@ -28,6 +29,24 @@ SINKS: Mapping[str, SinkKind] = {
     "noop": "none",
     "memory": "none",
 }
+MIN_ANSWER_SECONDS = 0.15  # of an answer; within a region it takes hundredths of a second
+MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
+MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
+MIN_FILES = 20.0  # a batch: a few small files are what little data needs
+MAX_FILE_BYTES = 1e6  # below it opening a file takes longer than reading it
+
+
+class SmallFiles(NamedTuple):
+    """Files of a batch and their size in bytes, on average over so many commits."""
+
+    files: float
+    bytes: float
+    commits: int
+
+    @property
+    def summary(self) -> str:
+        """350 files of 4.1 kB"""
+        return f"{counted(round(self.files), 'file')} of {size(self.bytes)}"
 
 
 def source_kind(view: QueryView) -> SourceKind:
@@ -77,12 +96,34 @@ def function_place(view: QueryView, since: float) -> str | None:
     return code.place if code is not None and code.run_id == view.history.run_id and code.at >= since else None
 
 
-def contexts(view: QueryView) -> tuple[str, ...]:
-    """What first steps are chosen by, the most special first: the sink, then the source, then any."""
-    special = ("small files",) if small_files(view) else ()
-    return (*special, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
-
-
 def fitting(steps: Mapping[str, Remedy], view: QueryView) -> Remedy:
-    """The step, of those by context, that fits the query's source or sink; ANY has one for all others."""
-    return next(steps[context] for context in contexts(view) if context in steps)
+    """The step, of those by context, that fits the query's sink or source, in this order; ANY has one for others."""
+    special = ("small files",) if small_files(view) else ()
+    contexts = (*special, f"sink {sink_kind(view)}", f"source {source_kind(view)}", ANY)
+    return next(steps[context] for context in contexts if context in steps)
+
+
+@once
+def slow_answers(view: QueryView) -> tuple[float, float] | None:
+    """Median seconds that the broker takes to answer ledgerops itself, which asks it beside the query, now and usually;
+    None unless that is far longer."""
+    answers = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
+    newest, former = answers[-RECENT_BATCHES:], answers[:-MIN_FORMER_SAMPLES]
+    known = min(len(newest), len(former)) >= RECENT_BATCHES
+    if not known or view.now - newest[-1].at > MAX_SAMPLE_AGE_SECONDS:
+        return None
+    now, usual = (median(each.seconds or 0.0 for each in some) for some in (newest, former))
+    return (now, usual) if now >= max(MIN_ANSWER_SECONDS, MIN_ANSWER_RATIO * usual) else None
+
+
+@once
+def small_files(view: QueryView) -> SmallFiles | None:
+    """The small files that the batches write, by the commits of their table; None where files are few or large, or the
+    sink's commits are not known."""
+    counts = [commit.files for commit in view.tables.commits if commit.files]
+    if len(counts) < RECENT_BATCHES and sum(counts) < FAR_TIMES * RECENT_BATCHES * MIN_FILES:
+        return None
+    files, each = view.tables.files_per_commit, view.tables.bytes_per_file
+    if files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
+        return None
+    return SmallFiles(files, each, len(counts))

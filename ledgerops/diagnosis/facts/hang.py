@@ -1,6 +1,4 @@
-"""How long a batch may run before it counts as hanging, by what is usual for the query."""
-
-from __future__ import annotations
+"""How long a batch may run before it counts as hanging, by what is usual for the query, and whether it is watched."""
 
 from itertools import pairwise
 from statistics import median
@@ -26,6 +24,7 @@ MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
 MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
+MIN_UNWATCHED_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
 
 
 class Limits(NamedTuple):
@@ -128,3 +127,10 @@ def times_usual_rows(view: QueryView) -> float:
     else:
         left = load.arrival * view.batches[-1].duration if load is not None else 0.0
     return left / median(rows) if rows else 0.0
+
+
+def unseen(view: QueryView) -> float:
+    """Seconds since the observer, which reports every 5 s, last reported, or the query did; 0 without an observer."""
+    if not view.observer:
+        return 0.0
+    return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))

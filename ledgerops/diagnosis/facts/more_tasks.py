@@ -1,19 +1,33 @@
 """The steps of a query that has more work than it can do: less work, or more of it at once."""
 
 from math import ceil
+from typing import NamedTuple
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
-from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, profile
+from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, Profile, profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
+from ledgerops.signals.baseline import MORE_RATIO
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
+from ledgerops.signals.rates import read_over
 
 WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
 NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more CPU"
+WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
+
+
+class Work(NamedTuple):
+    """`share` is of a typical batch, 0 to 1; `dearer`: more rows do not explain it, so each is more work than before.
+
+    Where more rows a second than usual explain the work, it counts whole; else what it takes beyond the usual.
+    """
+
+    share: float
+    dearer: bool
 
 
 def tasks_at_once(view: QueryView) -> int | None:
@@ -104,3 +118,16 @@ def _tasks(view: QueryView) -> int | None:
     stages = [each.stage for each in found.splits[-1].stages] if found is not None else []
     longest = max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
     return longest.tasks if longest is not None else None
+
+
+def work_on_rows(view: QueryView, found: Profile) -> Work:
+    """Of the batches of a profile."""
+    excess = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
+    dearer = found.has_past and excess >= MOSTLY
+    return Work(excess if dearer or not _more_rows(view) else found.now(*WORK) / found.duration, dearer)
+
+
+def _more_rows(view: QueryView) -> bool:
+    """Whether clearly more rows come a second than usual; a batch that got longer has more of them all the same."""
+    now, usual = read_over(view.baseline.recent), read_over(view.baseline.usual)
+    return now is not None and usual is not None and now > MORE_RATIO * usual

@@ -1,12 +1,15 @@
-"""What a batch waits for that does not end, by the stacks of its threads."""
-
-from __future__ import annotations
+"""What a batch waits for that does not end, by the stacks of its threads, and what to do about it."""
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
+from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.facts.hang import moves
 from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
+from ledgerops.metrics.first_steps import GENERAL, first_step
+from ledgerops.model.finding import Remedy
 from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -34,6 +37,9 @@ WORDS: Mapping[Whom, str] = {
     "storage": "for the file system",
     "python": "for Python",
 }
+RESTART = Remedy(
+    "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
+)
 
 
 class Waiting(NamedTuple):
@@ -97,3 +103,31 @@ def _client(stack: Stack) -> tuple[Whom, str] | None:
         if frame.startswith("org.apache.spark."):
             return None
     return None
+
+
+def steps(view: QueryView) -> tuple[Remedy, ...]:
+    """What goes on ends by itself, and would do the same again. What hangs is looked at before a restart."""
+    if moves(view):
+        return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
+    return _dump(view), RESTART
+
+
+def _dump(view: QueryView) -> Remedy:
+    """A task, the function of `foreachBatch`, the driver, or how to find out which."""
+    running, found, look = view.history.running, waiting(view), partial(first_step, "query-stuck")
+    if found is not None and found.whom != "python":
+        return look(found.whom, f"{found.words}; started again it may wait again")
+    if running is None or running.tasks is None:
+        why = "py-spy shows what a Python process waits for, jstack a JVM; a restart destroys it"
+        return look(GENERAL, why, command="py-spy dump --pid PID")
+    if running.tasks > (running.tasks_done or 0):
+        processes = view.hosts[-1].processes if view.hosts else ()
+        jvm = "PID_OF_THE_DRIVER" if view.cluster.is_local else "PID_OF_THE_EXECUTOR"
+        in_python = found is not None or any(each.role == "python_workers" for each in processes)
+        command = "py-spy dump --pid PID_OF_THE_WORKER" if in_python else f"jstack {jvm}"
+        return look("tasks", "the dump shows what the task waits for; a restart destroys it", command=command)
+    if sink_kind(view) == "foreach_batch":
+        why = "no task runs, so the batch waits for that function; a restart destroys what it shows"
+        return look("sink function", why, command="py-spy dump --pid PID_OF_THE_DRIVER")
+    why = "no task runs, so the batch waits for the driver; a restart destroys what the dump shows"
+    return look("driver", why, command="jstack PID_OF_THE_DRIVER")

@@ -43,8 +43,7 @@ from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.more_tasks import overload_steps
-from ledgerops.diagnosis.facts.work_on_rows import work_on_rows
+from ledgerops.diagnosis.facts.more_tasks import overload_steps, work_on_rows
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile

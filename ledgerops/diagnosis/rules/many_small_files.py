@@ -24,14 +24,18 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.facts.context import sink_kind, sink_name
-from ledgerops.diagnosis.facts.small_files import MAX_FILE_BYTES, MIN_FILES, WRITE_FEWER, small_files
+from ledgerops.diagnosis.facts.context import MAX_FILE_BYTES, MIN_FILES, sink_kind, sink_name, small_files
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
+WRITE_FEWER = Remedy(
+    "repartition the rows by the columns of partitionBy before the write, or write from fewer tasks",
+    "one task then writes all rows of a partition",
+    safe=False,
+)
 COMPACT = first_step("many-small-files", GENERAL, "readers open every file; compacting changes no row")
 COMPARE = first_step("many-small-files", "sink files", "readers open every file")
 

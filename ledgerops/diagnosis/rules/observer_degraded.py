@@ -28,7 +28,7 @@ Evidence:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
+from ledgerops.diagnosis.facts.hang import MIN_UNWATCHED_SECONDS, unseen
 from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
 from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step

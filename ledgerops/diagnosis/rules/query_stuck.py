@@ -27,10 +27,16 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place
-from ledgerops.diagnosis.facts.dump import steps
-from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits, longest_silence, moves
-from ledgerops.diagnosis.facts.waiting import waiting
-from ledgerops.diagnosis.facts.watch import MIN_UNWATCHED_SECONDS, unseen
+from ledgerops.diagnosis.facts.hang import (
+    MIN_UNWATCHED_SECONDS,
+    MIN_WAITING_SECONDS,
+    first_batch_moves,
+    limits,
+    longest_silence,
+    moves,
+    unseen,
+)
+from ledgerops.diagnosis.facts.waiting import steps, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Severity

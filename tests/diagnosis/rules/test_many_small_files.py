@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.slow_sink import CAUSE as SLOW_SINK
-from ledgerops.diagnosis.facts.small_files import small_files
+from ledgerops.diagnosis.facts.context import small_files
 from ledgerops.diagnosis.rules.many_small_files import RULE
 from ledgerops.model.records import TableCommit, Tables
 from ledgerops.signals.query_view import QueryView
