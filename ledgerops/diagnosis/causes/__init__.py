@@ -1,5 +1,6 @@
 """The causes of time, each a record over the parts of a batch, in the order in which they are listed."""
 
+from ledgerops.diagnosis.cause import Cause
 from ledgerops.diagnosis.causes import (
     checkpoint_slow,
     cpu_saturated,
@@ -21,23 +22,8 @@ from ledgerops.diagnosis.causes import (
     too_many_tasks,
 )
 
-CAUSES = (
-    slow_source.CAUSE,
-    slow_sink.CAUSE,
-    python_bound.CAUSE,
-    table_scan.CAUSE,
-    key_skew.CAUSE,
-    task_retries.CAUSE,
-    straggler.CAUSE,
-    scheduler_skew.CAUSE,
-    too_many_tasks.CAUSE,
-    small_batch_overhead.CAUSE,
-    checkpoint_slow.CAUSE,
-    source_partition_skew.CAUSE,
-    state_commit_slow.CAUSE,
-    rocksdb_stall.CAUSE,
-    gc_pressure.CAUSE,
-    memory_spill.CAUSE,
-    cpu_saturated.CAUSE,
-    noisy_neighbour.CAUSE,
-)
+CAUSES: tuple[Cause, ...] = tuple(module.CAUSE for module in (
+    slow_source, slow_sink, python_bound, table_scan, key_skew, task_retries, straggler, scheduler_skew, too_many_tasks,
+    small_batch_overhead, checkpoint_slow, source_partition_skew, state_commit_slow, rocksdb_stall, gc_pressure,
+    memory_spill, cpu_saturated, noisy_neighbour,
+))  # fmt: skip

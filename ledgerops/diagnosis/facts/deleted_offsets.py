@@ -37,7 +37,6 @@ class Skipped(NamedTuple):
 
     batch: Progress
     source: SourceProgress
-    offsets: int  # from the batch's start to its end
     lost: int
     gaps: list[Gap]
 
@@ -71,7 +70,7 @@ def skipped_batch(view: QueryView) -> Skipped | None:
                 continue
             lost = round(offsets - source.rows / usual)
             if lost > MAX_DEVIATION_SHARE * offsets and lost >= MOSTLY * sum(gap.offsets for gap in gaps):
-                return Skipped(batch, source, offsets, lost, gaps)
+                return Skipped(batch, source, lost, gaps)
     return None
 
 

@@ -17,6 +17,8 @@ from statistics import mean, stdev
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.limits import NOISE_SHARE
+from ledgerops.metrics.pressure import FILE_AGE
+from ledgerops.model.finding import Evidence
 from ledgerops.model.records import FilesRead, Progress
 from ledgerops.model.sources import caps
 from ledgerops.signals.memo import once
@@ -26,6 +28,8 @@ MIN_LAG_SECONDS = 10.0  # of a growing backlog; a burst of 1.5 times the capacit
 MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
 SERIES_BATCHES = (8, 16, 32)  # what arrives at random needs more batches as proof than what arrives evenly
 MIN_CERTAINTY = 5.0  # standard errors of the mean growth from batch to batch: random files arrive in groups, too
+
+COMMIT_AGE = "commit_wait_seconds", "commit_wait_growth_seconds"
 
 
 class Wait(NamedTuple):
@@ -42,6 +46,13 @@ class Wait(NamedTuple):
     first: float
     last: float
     share: float
+
+
+def aged(form: str, first: float, last: float, at: float) -> tuple[Evidence, Evidence]:
+    """How long what waits has waited in seconds, and how much longer that is than at first."""
+    age, longer = (FILE_AGE.name, "file_age_growth_seconds") if form == "files" else COMMIT_AGE
+    oldest = Evidence(age, last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at)
+    return oldest, Evidence(longer, last - first, "seconds", "0", at)
 
 
 @once

@@ -1,6 +1,7 @@
 """All rules in the order in which they are listed: symptoms and facts, each a module here, and the causes of time."""
 
 from ledgerops.diagnosis.causes import CAUSES
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import (
     catching_up,
     checkpoint_full,
@@ -39,42 +40,13 @@ from ledgerops.diagnosis.rules import (
     watermark_stalled,
 )
 
-RULES = (
-    falling_behind.RULE,
-    trigger_overrun.RULE,
-    long_batches.RULE,
-    query_stuck.RULE,
-    query_failed.RULE,
-    checkpoint_full.RULE,
-    crash_loop.RULE,
-    freshness_breach.RULE,
-    rows_dropped.RULE,
-    retention_risk.RULE,
-    data_loss.RULE,
-    source_unreachable.RULE,
-    input_overload.RULE,
-    slow_creep.RULE,
-    rate_limited.RULE,
-    catching_up.RULE,
-    input_stopped.RULE,
-    input_recomputed.RULE,
-    intermittent_sink.RULE,
-    late_data.RULE,
-    watermark_jump.RULE,
-    watermark_stalled.RULE,
-    partition_time_spread.RULE,
-    unbounded_state.RULE,
-    state_growth.RULE,
-    eviction_storm.RULE,
-    state_snapshot_lag.RULE,
-    ledger_imbalance.RULE,
-    conflicting_duplicates.RULE,
-    memory_leak.RULE,
-    executor_lost.RULE,
-    too_few_slots.RULE,
-    no_checkpoint.RULE,
-    many_small_files.RULE,
-    observer_degraded.RULE,
-    *(cause.rule() for cause in CAUSES),
-)
+_FOUND: tuple[Rule, ...] = tuple(module.RULE for module in (
+    falling_behind, trigger_overrun, long_batches, query_stuck, query_failed, checkpoint_full, crash_loop,
+    freshness_breach, rows_dropped, retention_risk, data_loss, source_unreachable, input_overload, slow_creep,
+    rate_limited, catching_up, input_stopped, input_recomputed, intermittent_sink, late_data, watermark_jump,
+    watermark_stalled, partition_time_spread, unbounded_state, state_growth, eviction_storm, state_snapshot_lag,
+    ledger_imbalance, conflicting_duplicates, memory_leak, executor_lost, too_few_slots, no_checkpoint,
+    many_small_files, observer_degraded,
+))  # fmt: skip
+RULES = (*_FOUND, *(cause.rule() for cause in CAUSES))
 BY_SLUG = {rule.slug: rule for rule in RULES}

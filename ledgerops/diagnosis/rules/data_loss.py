@@ -44,6 +44,11 @@ CONTINUE = Remedy(
     "the checkpoint keeps the state; a new checkpoint would lose it too",
     safe=False,
 )
+NOTICE = Remedy(
+    "start the query with failOnDataLoss = true",
+    "it then fails when rows are missing instead of continuing silently",
+    safe=False,
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -59,9 +64,9 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _passed_over(skipped: Skipped) -> Finding:
-    batch, source, at = skipped.batch, skipped.source, skipped.batch.ended
+    batch, at, others = skipped.batch, skipped.batch.ended, len(skipped.gaps) - 1
     topic, partition = skipped.gaps[0].partition
-    more = f" and {_more(len(skipped.gaps) - 1)}" if len(skipped.gaps) > 1 else ""
+    more = f" and {counted(others, 'more partition')}" if others else ""
     return Finding(
         f"{counted(skipped.lost, 'offset')} of partition {partition}{more} of {topic} "
         f"{'was' if skipped.lost == 1 else 'were'} deleted before "
@@ -69,37 +74,36 @@ def _passed_over(skipped: Skipped) -> Finding:
         Component("partition", f"{topic}-{partition}", topic),
         (
             Evidence("offsets_lost", float(skipped.lost), "offsets", "0", at),
-            Evidence("batch_rows", float(source.rows), "rows", "as many as offsets", at),
-            Evidence("batch_offsets", float(skipped.offsets), "offsets", "as many as rows", at),
+            Evidence("batch_rows", float(skipped.source.rows), "rows", "as many as offsets", at),
+            Evidence("batch_offsets", float(skipped.source.read), "offsets", "as many as rows", at),
         ),
-        (
-            _stop_the_loss(topic),
-            Remedy(
-                "start the query with failOnDataLoss = true",
-                "it then fails when rows are missing instead of continuing silently",
-                safe=False,
-            ),
-        ),
+        (_stop_the_loss(topic), NOTICE),
         confidence=0.95,
         began=batch.started,
     )
 
 
-def _more(partitions: int) -> str:
-    return counted(partitions, "more partition")
-
-
 def _unread(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Finding:
-    what, component, evidence = _named(gaps, at) if gaps else _unnamed(view)
-    if failed:
-        evidence = (*evidence, failures(view, at))
-        what += "; the query failed because of it"
-    else:
-        evidence = (*evidence, Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at))
+    """The partition with the largest gap comes first; where none is known, the source is named."""
+    what, component = (
+        "the source has deleted offsets that the query had not read",
+        Component("source", source_names(view)),
+    )
+    evidence = [failures(view, at) if failed else Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at)]
+    if gaps:
+        (topic, partition), first = gaps[0]
+        lost, others = sum(gap.offsets for gap in gaps), len(gaps) - 1
+        size = counted(first, "offset") if first else "offsets"
+        more = f" and {lost - first:,} of {counted(others, 'more partition')}" if others else ""
+        verb, them = ("was", "it") if first == 1 and not others else ("were", "them")
+        what = f"{size} of partition {partition} of {topic}{more} {verb} deleted before the query had read {them}"
+        component = Component("partition", f"{topic}-{partition}", topic)
+        if first:
+            evidence.insert(0, Evidence("offsets_lost", float(lost), "offsets", "0", at))
     return Finding(
-        what,
+        what + "; the query failed because of it" * failed,
         component,
-        evidence,
+        tuple(evidence),
         (_stop_the_loss(component.detail), *([CONTINUE] if failed else [])),
         confidence=0.95,
         began=at,
@@ -113,24 +117,6 @@ def _stop_the_loss(topic: str | None) -> Remedy:
         "a longer retention takes effect at once; the topic no longer has what was deleted",
         topic=topic or "the topic",
     )
-
-
-Told = tuple[str, Component, tuple[Evidence, ...]]
-
-
-def _named(gaps: list[Gap], at: float) -> Told:
-    """What the finding says where the partitions are known, the one with the largest gap first."""
-    topic, partition = gaps[0].partition
-    size = counted(gaps[0].offsets, "offset") if gaps[0].offsets else "offsets"
-    verb, them = ("was", "it") if gaps[0].offsets == 1 and len(gaps) == 1 else ("were", "them")
-    more = f" and {sum(gap.offsets for gap in gaps[1:]):,} of {_more(len(gaps) - 1)}" * (len(gaps) > 1)
-    what = f"{size} of partition {partition} of {topic}{more} {verb} deleted before the query had read {them}"
-    lost = Evidence("offsets_lost", float(sum(gap.offsets for gap in gaps)), "offsets", "0", at)
-    return what, Component("partition", f"{topic}-{partition}", topic), (lost,) if gaps[0].offsets else ()
-
-
-def _unnamed(view: QueryView) -> Told:
-    return "the source has deleted offsets that the query had not read", Component("source", source_names(view)), ()
 
 
 RULE = Rule(

@@ -38,10 +38,10 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS
+from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, aged
 from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
+from ledgerops.metrics.pressure import BACKLOG, LAG
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
@@ -65,19 +65,13 @@ def check(view: QueryView) -> Iterator[Finding]:
             f"files wait for longer and longer: over {grown.batches} batches the newest file that a batch read was "
             f"first {duration(grown.first)} old, then {duration(grown.last)}"
         )
-        evidence = (
-            Evidence(FILE_AGE.name, grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
-            Evidence("file_age_growth_seconds", grown.last - grown.first, "seconds", "0", at),
-        )
+        evidence = aged(grown.form, grown.first, grown.last, at)
     elif grown.form == "commits":
         summary = (
             f"commits of the table wait for longer and longer: the oldest unread one was {grown.first:.0f} s old "
             f"{grown.batches} batches ago and is {grown.last:.0f} s old now"
         )
-        evidence = (
-            Evidence("commit_wait_seconds", grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
-            Evidence("commit_wait_growth_seconds", grown.last - grown.first, "seconds", "0", at),
-        )
+        evidence = aged(grown.form, grown.first, grown.last, at)
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"
         summary = (

@@ -41,7 +41,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     if found is None or jump(view) is not None:
         return
     delay = view.plan.lateness
-    lateness, wrong = _lateness(found.batches), _wrong(found.batches)
+    oldest = [batch.event_time_min for batch in found.batches if batch.event_time_min is not None]
+    wrong = misread(min(oldest), found.batches[-1].ended) if oldest else None
+    lateness = _lateness(found.batches)
     evidence = list(found.evidence)
     behind = ""
     if wrong is not None:
@@ -74,22 +76,11 @@ def _lateness(batches: Sequence[Progress]) -> float | None:
     return max((seconds for seconds in behind if seconds > 0), default=None)
 
 
-def _wrong(batches: Sequence[Progress]) -> Misread | None:
-    """What the oldest event time of these batches probably is, where it is none."""
-    times = [batch.event_time_min for batch in batches if batch.event_time_min is not None]
-    return misread(min(times), batches[-1].ended) if times else None
-
-
 def _remedies(delay: float | None, lateness: float | None, wrong: Misread | None) -> tuple[Remedy, ...]:
     if wrong is not None:
-        return (
-            first_step(
-                "late-data",
-                "misread",
-                "an event time of 1970 is a wrong value and no late row; more lateness does not help",
-            ),
-            Remedy("find the producer of these rows", "the dropped rows are lost for this query"),
-        )
+        why = "an event time of 1970 is a wrong value and no late row; more lateness does not help"
+        then = Remedy("find the producer of these rows", "the dropped rows are lost for this query")
+        return first_step("late-data", "misread", why), then
     seconds = ceil(delay + lateness) if delay is not None and lateness is not None else None
     enough = f", at least {seconds} s" if seconds is not None else ""
     return (

@@ -45,8 +45,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     amount = sum((book.amount for _, book in wrong), Decimal(0))
     at = wrong[-1][0].ended
     total = sum(book.rows_in for _, book in booked)
+    where = f"{len(wrong)} of the latest {len(booked)} batches" if len(booked) > 1 else "the latest batch"
+    why = "each further batch adds wrong results; the comparison lists the rows that differ"
     yield Finding(
-        f"{_difference(rows, amount)}, in {_batches(len(wrong), len(booked))}",
+        f"{_difference(rows, amount)}, in {where}",
         Component("query", view.query, "between the books where rows enter and leave"),
         (
             Evidence("unbalanced_batches", float(len(wrong)), "count", "0", at),
@@ -54,21 +56,10 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("missing_amount", float(amount), "amount", "0", at),
             Evidence("rows_booked", float(total), "rows", "as many as leave", at),
         ),
-        (
-            first_step(
-                "ledger-imbalance",
-                GENERAL,
-                "each further batch adds wrong results; the comparison lists the rows that differ",
-                command="ledgerops verify FOLDER",
-            ),
-        ),
+        (first_step("ledger-imbalance", GENERAL, why, command="ledgerops verify FOLDER"),),
         confidence=CLEAR,
         began=wrong[0][0].ended,
     )
-
-
-def _batches(wrong: int, booked: int) -> str:
-    return f"{wrong} of the latest {booked} batches" if booked > 1 else "the latest batch"
 
 
 def _difference(rows: int, amount: Decimal) -> str:

@@ -62,20 +62,17 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     going_on = moves(view)
     stuck = seconds > limit.stuck and not going_on
     phase = running.message.strip() or "no message"
+    found, line = waiting(view), function_place(view, running.since)
+    where = (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
     yield _finding(
         view,
         f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}"
-        f"{'; its tasks still end' if going_on else ''}{_where(view, running.since)}",
+        f"{'; its tasks still end' if going_on else ''}{where}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase,
         running.since,
         at_most="critical" if stuck else "warning",
     )
-
-
-def _where(view: QueryView, since: float) -> str:
-    found, line = waiting(view), function_place(view, since)
-    return (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
 
 
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:

@@ -41,16 +41,15 @@ from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back
-from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, unread
+from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, aged, unread
 from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.metrics.pressure import FILE_AGE, LAG
+from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, offsets_read
 
-FILE_WORDS = "files now wait", FILE_AGE.name, "file_age_growth_seconds"
-COMMIT_WORDS = "the oldest unread commit now waits", "commit_wait_seconds", "commit_wait_growth_seconds"
+MORE_ROWS = "more rows in a batch hardly make it longer: it would keep up, unless the sink needs the cap"
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -73,14 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence(LAG.name, held.lag, "seconds", f"<= {MIN_LAG_SECONDS:g}", view.now),
             *held.profile.stretches,
         ),
-        (
-            _raise(
-                held.option,
-                better,
-                "more rows in a batch hardly make it longer: it would keep up, unless the sink needs the cap",
-                named,
-            ),
-        ),
+        (_raise(held.option, better, MORE_ROWS, named),),
         confidence=confidence(held.needed, held.cap),
         began=view.baseline.steady[-CAP_BATCHES].started,
         share=held.share,
@@ -118,7 +110,7 @@ def _unread(view: QueryView) -> Iterator[Finding]:
     pace = 1.0 if files else 1 - min(0.9, wait.share)
     better = max(2 * cap, int(cap * ROOM_SHARE * interval / seconds), ceil(cap / pace / ROOM_SHARE))
     read = f"each of the last {wait.batches} batches read the {counted(cap, 'file')} that {option} allows and"
-    who, age, longer = FILE_WORDS if files else COMMIT_WORDS
+    who = "files now wait" if files else "the oldest unread commit now waits"
     yield Finding(
         f"{read if files else f'{option} is {cap:,}: each of the last {CAP_BATCHES} batches'} "
         f"took {duration(seconds)} of {interval:g} s; {who} {duration(wait.last)}, "
@@ -127,8 +119,7 @@ def _unread(view: QueryView) -> Iterator[Finding]:
         (
             *([Evidence("batch_files", float(cap), "files", "below the cap", at)] if files else []),
             Evidence("batch_seconds_median", seconds, "seconds", f">= {ROOM_SHARE * interval:.1f}", at),
-            Evidence(age, wait.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
-            Evidence(longer, wait.last - wait.first, "seconds", "0", at),
+            *aged(wait.form, wait.first, wait.last, at),
         ),
         (_raise(option, better, "batches end well within the interval: there is time for more files"),),
         confidence=confidence(wait.last, MIN_LAG_SECONDS),

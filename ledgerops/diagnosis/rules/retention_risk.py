@@ -39,6 +39,11 @@ from ledgerops.metrics.pressure import HEADROOM, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
+ALTER = (
+    "kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
+    "--entity-name {} --add-config retention.ms=MILLISECONDS"
+)
+
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = list(risks(view))
@@ -58,36 +63,19 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     what, keeper = (f"commit of {topic}", "table") if table else (f"row of partition {partition} of {topic}", "topic")
+    if table:
+        why = "without the version or snapshot that it reads next the query cannot go on with its checkpoint"
+        keep = first_step("retention-risk", "table", why, table=topic)
+    else:
+        why, command = "this takes effect at once and needs no restart of the query", ALTER.format(topic)
+        keep = first_step("retention-risk", GENERAL, why, topic=topic, command=command)
     yield Finding(
         f"the oldest unread {what}{more} will be deleted in {duration(left)}, "
         f"{share:.0%} of the time that the {keeper} keeps rows, and the query is not catching up",
         Component("source", topic) if table else Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
-        (
-            _keep_table(topic) if table else _keep_topic(topic),
-            Remedy("remove what keeps the query from reading", "a longer retention only gains time"),
-        ),
+        (keep, Remedy("remove what keeps the query from reading", "a longer retention only gains time")),
         confidence=0.9 if share < MAX_HEADROOM_SHARE else 0.8,
-    )
-
-
-def _keep_topic(topic: str) -> Remedy:
-    return first_step(
-        "retention-risk",
-        GENERAL,
-        "this takes effect at once and needs no restart of the query",
-        topic=topic,
-        command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
-        f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
-    )
-
-
-def _keep_table(table: str) -> Remedy:
-    return first_step(
-        "retention-risk",
-        "table",
-        "without the version or snapshot that it reads next the query cannot go on with its checkpoint",
-        table=table,
     )
 
 
