@@ -4,8 +4,6 @@ A saving is the time that a typical batch would take less without the cause. Whe
 than the resources can process, and comes before them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,20 +20,17 @@ ALONE = "long-batches"  # holds where nothing else was found
 def arbitrate(findings: Sequence[Finding], harm: Harm | None) -> tuple[list[Finding], Mapping[str, str]]:
     """The findings that remain beside the cause with the largest saving, and by slug why others were left out."""
     findings = [each for each in findings if each.rule != ALONE] or findings
-    enough = [each for each in findings if each.saving_seconds is not None and _enough(each.share or 0.0, harm)]
-    if not enough:
-        return _load_first(findings), {}
-    best = max(enough, key=lambda each: each.share or 0.0)
-    so = "without that the query would keep up" if ends(best.share or 0.0, harm) else "that is worth removing first"
+    savings = [each for each in findings if each.saving_seconds is not None]
+    best = max(savings, key=lambda each: each.share or 0.0, default=None)
+    if best is None:
+        return list(findings), {}
+    share = best.share or 0.0
+    if share < WORTH_SHARE and not ends(share, harm):  # what all of them leave of the harm is the load's
+        return [replace(each, share=1 - share) if each.rule == LOAD else each for each in findings], {}
+    so = "without that the query would keep up" if ends(share, harm) else "that is worth removing first"
     because = f"{best.rule} takes {duration(best.saving_seconds)} of a batch, and {so}"
     left_out = {each.rule: because for each in findings if each.rule == LOAD}
     return [each for each in findings if each.rule not in left_out], left_out
-
-
-def _load_first(findings: Sequence[Finding]) -> list[Finding]:
-    """No saving ends the harm: what all of them leave of it is the load's."""
-    most = max((each.share or 0.0 for each in findings if each.saving_seconds is not None), default=None)
-    return [replace(each, share=1 - most) if each.rule == LOAD and most is not None else each for each in findings]
 
 
 def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
@@ -50,11 +45,6 @@ def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
         for large in shares
         if share < min(WORTH_SHARE, MOSTLY * shares[large])
     }
-
-
-def _enough(share: float, harm: Harm | None) -> bool:
-    """Whether a saving ends the harm, or is large enough to be worth it in any case."""
-    return share >= WORTH_SHARE or ends(share, harm)
 
 
 def ends(share: float, harm: Harm | None) -> bool:

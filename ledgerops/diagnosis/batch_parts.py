@@ -14,8 +14,6 @@ with the rows' way to the operator; each at most what is left. In stages that sp
 is `spill`. The rest waits: in the stage that reads, the one that writes, or elsewhere (`waiting`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -182,7 +180,10 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
         }
         parts |= {name: parts[name] - seconds for name, seconds in waited.items()}
         parts["slot_wait"] = sum(waited.values())
-    stages = tuple(_stages(tasks, busy, facts))
+    walls = [stage.wall_seconds or 0.0 for stage in tasks.stages]
+    total = sum(walls)
+    shares = [wall / total if total > 0 else 1 / len(walls) for wall in walls]
+    stages = tuple(_stage(stage, share * busy, facts) for stage, share in zip(tasks.stages, shares, strict=True))
     parts |= _inside(batch, tasks, stages, facts)
     if handed:
         parts["table_scan"] = parts.get("table_scan", 0.0) + handed
@@ -211,12 +212,6 @@ def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
         if not scan.shuffle_write_bytes:
             seconds += min(max(0.0, next_began - ended), scan.wall_seconds or 0.0)
     return seconds
-
-
-def _scanned(batch: Progress, stages: Sequence[StageSummary]) -> frozenset[int]:
-    """The ids of these stages, and of those that get mostly their rows from a shuffle."""
-    most = sum(each.records for each in scans(batch, stages)) / MOSTLY
-    return frozenset(s.stage_id for s in reads_again(batch, stages) if s.records <= most and not _few(s))
 
 
 def _few(stage: StageSummary) -> bool:
@@ -265,13 +260,6 @@ def seconds_of(spans: Iterable[Span]) -> float:
 def knows_ready(tasks: TaskSummary) -> bool:
     """Whether it is known of each stage since when its tasks could have begun."""
     return all(stage.submitted is not None for stage in tasks.stages)
-
-
-def _stages(tasks: TaskSummary, busy: float, facts: Facts) -> Iterator[StageSplit]:
-    walls = sum(stage.wall_seconds or 0.0 for stage in tasks.stages)
-    for stage in tasks.stages:
-        wall = (stage.wall_seconds or 0.0) / walls * busy if walls > 0 else busy / len(tasks.stages)
-        yield _stage(stage, wall, facts)
 
 
 def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
@@ -367,7 +355,12 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
     for part, seconds in _wanted(batch, tasks).items():
         known[part] = min(max(0.0, seconds), left)
         left -= known[part]
-    spilled, scanned = _spilled(tasks), _scanned(batch, tasks.stages)
+    spills = sum(stage.spill_bytes for stage in tasks.stages) >= MIN_SPILL_BYTES  # so much that it matters
+    spilled = {stage.stage_id for stage in tasks.stages if spills and stage.spill_bytes}
+    # the rows of scans, and those stages that get mostly such rows from a shuffle
+    most = sum(each.records for each in scans(batch, tasks.stages)) / MOSTLY
+    again = (each for each in reads_again(batch, tasks.stages) if each.records <= most and not _few(each))
+    scanned = {stage.stage_id for stage in again}
     for part, stage, share in _rest(tasks, known.pop("cpu"), left, facts):
         whose = "table_scan" if stage in scanned else "spill" if stage in spilled else part
         known[whose] = known.get(whose, 0.0) + share
@@ -392,12 +385,6 @@ def _wanted(batch: Progress, tasks: TaskSummary) -> dict[str, float]:
         wanted["shuffle"] = sum(shuffled)
     wanted["cpu"] = tasks.cpu_seconds - wanted.get("state_update", 0.0)
     return wanted
-
-
-def _spilled(tasks: TaskSummary) -> frozenset[int]:
-    """The stages that spilled, where a batch spills so much that it matters."""
-    size = sum(stage.spill_bytes for stage in tasks.stages)
-    return frozenset(s.stage_id for s in tasks.stages if s.spill_bytes) if size >= MIN_SPILL_BYTES else frozenset()
 
 
 def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Iterator[tuple[str, int, float]]:

@@ -4,8 +4,6 @@ A cause owns parts of the profile. Its saving is what a batch would take less wi
 beyond the usual, or all of them where no healthy past says what is usual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple

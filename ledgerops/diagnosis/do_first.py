@@ -1,7 +1,5 @@
 """The first steps of a rule as its runbook lists them: for which queries, and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

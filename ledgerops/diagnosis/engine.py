@@ -1,7 +1,5 @@
 """Findings of all rules -> one verdict: root causes with what they explain, status, health and forecast."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -139,7 +137,9 @@ class Diagnoser:
                     evidence=tuple(each for each in finding.evidence if not as_expected(each.value, each.expected))
                     or finding.evidence,
                     rule=rule.slug,
-                    severity=_severity(finding, rule, harmed),
+                    severity="info"
+                    if rule.needs_harm and not harmed
+                    else min(rule.severity, finding.at_most, key=SEVERITIES.index),
                     since=since,
                     confidence=_share(finding.confidence),
                     share=None if finding.share is None else _share(finding.share),
@@ -203,13 +203,6 @@ class Diagnoser:
         alone = self._held[finding.rule, finding.component.kind, finding.component.name].alone
         told = replace(finding, summary=alone.summary, remedies=alone.remedies)
         return replace(told, severity=worst, ruled_out=tuple(ruled_out))
-
-
-def _severity(finding: Finding, rule: Rule, harmed: bool) -> Severity:
-    """The rule's severity, or a lower one that the finding, or a query without harm, allows."""
-    if rule.needs_harm and not harmed:
-        return "info"
-    return min(rule.severity, finding.at_most, key=SEVERITIES.index)
 
 
 def _share(value: float) -> float:

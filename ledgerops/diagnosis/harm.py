@@ -6,10 +6,8 @@ owes results: it falls behind (`facts.growth`), or its batches are so long that 
 This needs no healthy past. Without harm a cause is at most worth knowing, never a warning.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
@@ -122,7 +120,15 @@ def owes_for(view: QueryView, *proofs: Proof) -> Owed | None:
 
 
 def _longest(view: QueryView, proofs: Sequence[Proof]) -> Owed | None:
-    proven = [found for found in _candidates(view) if any(_proves(found, proof) for proof in proofs)]
+    proven = [
+        found
+        for found in _candidates(view)
+        if any(
+            len(found.late) >= proof.late and found.share >= proof.owed and found.span >= proof.seconds
+            for proof in proofs
+            if found.turns[0].steady or not proof.steady
+        )
+    ]
     most = max((found.share for found in proven), default=0.0)
     return next((found for found in proven if found.share >= MIN_SHARE_OF_MOST * most), None)
 
@@ -188,12 +194,6 @@ def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float])
     return shorter and newest[-1] < NEARLY_ALL * max(newest)
 
 
-def _proves(found: Owed, proof: Proof) -> bool:
-    if proof.steady and not found.turns[0].steady:
-        return False
-    return len(found.late) >= proof.late and found.share >= proof.owed and found.span >= proof.seconds
-
-
 def _late_results(view: QueryView) -> Harm | None:
     """Batches so long that results are older than the objective when they come: a batch reads what came while the one
     before it ran, so its oldest result is as old as both together.
@@ -206,18 +206,14 @@ def _late_results(view: QueryView) -> Harm | None:
     if len(latest) == RECENT_BATCHES:
         age = 2 * median(batch.duration for batch in latest)
         return Harm("late", age / view.freshness, latest[0].started) if age > view.freshness else None
-    for before, newest in list(pairwise(_with_rows(view)))[-2:]:
+    seconds = [batch.duration for batch in view.batches if batch.rows > 0]
+    if (running := view.run.unfinished_seconds) is not None:
+        seconds.append(running)
+    for before, newest in list(pairwise(seconds))[-2:]:
         age = before + newest
         if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= NEARLY_ALL * before:
             return Harm("late", age / view.freshness, view.batches[0].started)
     return None
-
-
-def _with_rows(view: QueryView) -> list[float]:
-    """Seconds of the run's batches with rows, and of the one that runs now as long as it has run."""
-    seconds = [batch.duration for batch in view.batches if batch.rows > 0]
-    running = view.run.unfinished_seconds
-    return seconds if running is None else [*seconds, running]
 
 
 @once
@@ -229,28 +225,20 @@ def examined(view: QueryView) -> bool:
         return False
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
-        alone = view.trigger.busy_ratio is None
-        return (alone or never_pauses(view)) and any(min(seconds, default=0.0) > least for seconds, least in _few(view))
+        # of a run without three steady batches: of those with rows two are long, or one is very long
+        every, settled = ([b.duration for b in some if b.rows > 0] for some in (view.batches, view.baseline.settled))
+        long = len(settled) > 1 and min(settled) > max(PROVEN_LONG_SECONDS, view.interval)
+        long = long or min(every, default=0.0) > max(VERY_LONG_SECONDS, view.interval)
+        return long and (view.trigger.busy_ratio is None or never_pauses(view))
     seconds = median(batch.duration for batch in latest)
-    changed = not view.trigger.interval and seconds > CLEAR_TIMES * _usual_seconds(view)
+    usual = median(batch.duration for batch in view.baseline.usual) if view.baseline.usual else float("inf")
+    changed = not view.trigger.interval and seconds > CLEAR_TIMES * usual
     return changed or (seconds > LONG_SECONDS and never_pauses(view))
 
 
 def never_pauses(view: QueryView) -> bool:
     """Whether batches are known to run back to back, or nearly so."""
     return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO
-
-
-def _few(view: QueryView) -> Iterator[tuple[list[float], float]]:
-    """Of a run without three steady batches: the seconds of those with rows, and how long each must be."""
-    settled = [batch.duration for batch in view.baseline.settled if batch.rows > 0]
-    yield (settled if len(settled) > 1 else []), max(PROVEN_LONG_SECONDS, view.interval)
-    yield [batch.duration for batch in view.batches if batch.rows > 0], max(VERY_LONG_SECONDS, view.interval)
-
-
-def _usual_seconds(view: QueryView) -> float:
-    usual = view.baseline.usual
-    return median(batch.duration for batch in usual) if usual else float("inf")
 
 
 @once

@@ -1,7 +1,5 @@
 """Limits that several questions share, each with one meaning. What only one module asks stands there."""
 
-from __future__ import annotations
-
 SHOWN_BATCHES = 5  # newest batches that show how it is now
 LOOKBACK_BATCHES = 60  # newest batches that are searched: in a busy driver only few have their tasks read
 MIN_BATCHES = 2  # that must agree before anything is said

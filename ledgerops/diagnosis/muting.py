@@ -1,7 +1,5 @@
 """Rules that a person has muted, for one query or for all: the setting `mute`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ledgerops.errors import UserError, did_you_mean

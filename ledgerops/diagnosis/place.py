@@ -1,7 +1,5 @@
 """Where a finding says that it is, as people would say it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

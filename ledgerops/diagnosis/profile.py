@@ -3,15 +3,13 @@
 docs/verdict.md says which batches, how a part's seconds come from them, and what contention takes of each part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import harm
-from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, STAGES, UNEVEN, Facts, Split, split
+from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, PHASES, STAGES, UNEVEN, Facts, Split, split
 from ledgerops.diagnosis.facts import growth, state_cost
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, slow_answers, small_files, source_kind
@@ -37,18 +35,7 @@ MAX_REMEMBERED = 128  # splits of batches kept until the next look
 OF_FUNCTION = ("driver_before", "driver_between")
 
 # what is the same for any number of rows of a batch; all else is expected to grow with them
-FIXED = (
-    "latest_offset",
-    "get_batch",
-    "query_planning",
-    "wal_commit",
-    "commit_offsets",
-    "driver_before",
-    "launch",
-    "many_tasks",
-    "few_rows",
-    "table_scan",
-)
+FIXED = (*PHASES, "driver_before", "launch", "many_tasks", "few_rows", "table_scan")
 # what is more for more rows: raising a cap on them makes these parts longer, and no other
 ON_ROWS = (
     "python", "state_update", "shuffle", "spill", "cpu", "waiting", "source_wait", "sink_wait", "driver_between",
@@ -144,14 +131,10 @@ def profile(view: QueryView) -> Profile | None:
     usual_splits = _usual(view, duration, with_tasks=tasks)
     known = bool(usual_splits)
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
-    more = _times_rows(splits, usual_splits) if known else 1.0
+    parts = {name: Part(name, seconds[name], None) for name in PARTS if name in seconds}
     if known:
-        seconds = _with_heavy_rows(seconds, usual.get("few_rows", 0.0) + usual.get("cpu", 0.0) * more)
-    parts = {
-        name: _part(name, seconds[name], usual.get(name, 0.0), more) if known else Part(name, seconds[name], None)
-        for name in PARTS
-        if name in seconds
-    }
+        rows, usual_rows = (median(each.batch.rows for each in some) for some in (splits, usual_splits))
+        parts = dict(_with_past(seconds, usual, max(1.0, rows / usual_rows) if usual_rows > 0 else 1.0))
     held = contention(view)
     parts = _collected(view, parts, duration)
     if held is not None:
@@ -313,21 +296,16 @@ def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
     return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
 
 
-def _times_rows(splits: Sequence[Split], usual: Sequence[Split]) -> float:
-    now, before = (median(each.batch.rows for each in some) for some in (splits, usual))
-    return max(1.0, now / before) if before > 0 else 1.0
-
-
-def _part(name: str, now: float, usual: float, times: float) -> Part:
-    """A part with its usual seconds, and for so many times the rows as many times more, at most what it takes now: what
-    it does not need is no credit for other parts."""
-    return Part(name, now, usual, 0.0 if name in FIXED else max(0.0, min(now, usual * times) - usual))
-
-
-def _with_heavy_rows(seconds: dict[str, float], usual: float) -> dict[str, float]:
-    """What a batch computes beyond the usual is work on its rows, however few: a fixed cost does not grow."""
-    grown = seconds.get("few_rows", 0.0) - usual
-    return seconds | {"few_rows": usual, "cpu": seconds.get("cpu", 0.0) + grown} if grown > 0 else seconds
+def _with_past(seconds: Mapping[str, float], usual: Mapping[str, float], times: float) -> Iterator[tuple[str, Part]]:
+    """The parts with their usual seconds, and for so many times the rows as many times more, at most what each takes
+    now: what it does not need is no credit for other parts."""
+    # what a batch computes beyond the usual is work on its rows, however few: a fixed cost does not grow
+    few = usual.get("few_rows", 0.0) + usual.get("cpu", 0.0) * times
+    if (heavy := seconds.get("few_rows", 0.0) - few) > 0:
+        seconds = {**seconds, "few_rows": few, "cpu": seconds.get("cpu", 0.0) + heavy}
+    for name in (each for each in PARTS if each in seconds):
+        now, before = seconds[name], usual.get(name, 0.0)
+        yield name, Part(name, now, before, 0.0 if name in FIXED else max(0.0, min(now, before * times) - before))
 
 
 def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict[str, Part]:
@@ -355,9 +333,8 @@ def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
         if part.name in COMPUTING or (held.of_tasks == 1.0 and part.name in STAGES):
             taken[part.name] = 0.0  # seconds on a core, or on another machine
         elif part.name in TASK_WAITS:
-            taken[part.name] = min(
-                part.now if measured else part.excess, computing
-            )  # of tasks that wait for cores, not for something else
+            # of tasks that wait for cores, not for something else
+            taken[part.name] = min(part.now if measured else part.excess, computing)
             computing -= taken[part.name]
         elif held.part == "other_queries" and part.name in FOR_SLOTS:
             taken[part.name] = part.excess

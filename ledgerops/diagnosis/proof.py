@@ -1,7 +1,5 @@
 """Which numbers of a finding prove it, and how a person reads them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

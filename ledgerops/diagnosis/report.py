@@ -1,7 +1,5 @@
 """A verdict as a document (JSON) and as text for a person who was woken up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -150,8 +148,12 @@ def text(
             *([[(UNTIMED, "faint")]] if _is_untimed(query) else []),
             *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
         ]
-        lines += [_was(each) for each in over]
-        lines += [_muted(each) for each in query.get("muted", ()) if _at_least(each["severity"], lowest)]
+        for each in over:
+            times = f"{each['since'][11:19]} to {str(each['until'])[11:19]} UTC"
+            was = f"  was {each['severity']} {each['rule']}"
+            lines.append([(was, "faint"), (f"  {times}: {clean(each['summary'])}", "")])
+        muted = (each for each in query.get("muted", ()) if _at_least(each["severity"], lowest))
+        lines += [[(f"  muted {each['rule']}: {clean(each['summary'])}", "faint")] for each in muted]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
     lines += [
@@ -204,18 +206,6 @@ def _is_untimed(query: Mapping[str, Any]) -> bool:
 def _earlier(query: Mapping[str, Any], lowest: Severity) -> Sequence[Mapping[str, Any]]:
     """What was a root cause and is over."""
     return [each for each in query.get("ended", ()) if _at_least(each["severity"], lowest) and not each["explained_by"]]
-
-
-def _was(cause: Mapping[str, Any]) -> Line:
-    until = str(cause["until"])[11:19]
-    return [
-        (f"  was {cause['severity']} {cause['rule']}", "faint"),
-        (f"  {cause['since'][11:19]} to {until} UTC: {clean(cause['summary'])}", ""),
-    ]
-
-
-def _muted(finding: Mapping[str, Any]) -> Line:
-    return [(f"  muted {finding['rule']}: {clean(finding['summary'])}", "faint")]
 
 
 def figures_of(query: Mapping[str, Any]) -> str:
@@ -400,8 +390,8 @@ def _at_least(severity: str, lowest: Severity) -> bool:
 
 def painted(lines: Sequence[Line]) -> str:
     """Lines with the colours of a terminal."""
-    return "".join(f"{''.join(_painted(*part) for part in line)}\n" for line in lines)
-
-
-def _painted(text: str, style: str) -> str:
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and style in STYLES else text
+    codes = {style: f"\x1b[{code}m" for style, code in STYLES.items()}
+    return "".join(
+        "".join(f"{codes[style]}{text}\x1b[0m" if text and style in codes else text for text, style in line) + "\n"
+        for line in lines
+    )

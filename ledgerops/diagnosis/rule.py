@@ -1,7 +1,5 @@
 """What a rule is, and how sure it is. The catalogue is `ledgerops.diagnosis.rules.RULES`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

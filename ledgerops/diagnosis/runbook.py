@@ -1,7 +1,5 @@
 """A runbook, as the docstring of a rule or an alert holds it: four sections for someone on call, then formulas."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

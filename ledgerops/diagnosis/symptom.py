@@ -1,7 +1,5 @@
 """What a symptom without a known cause says: where the time of a batch goes, and a first step that fits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ledgerops.common.format import duration

@@ -1,7 +1,5 @@
 """When rows arrived in the topics that a query reads: by their heads, or by its batches where there are none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ every batch on a free machine, or by the share of the cores that other processes
 that factor and nothing beyond it. What a CPU limit holds back is measured, and explains what is usual, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
@@ -194,7 +192,11 @@ def _by_processes(view: QueryView) -> Contention | None:
         return None
     stretch, pressed = _stretch(view), pressure(view)
     of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_OWN_SHARE, 1 - use.others_share))
-    evidence = list(_of_machine(use))
+    others = use.cores_by[OTHER]
+    evidence = [
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
+        Evidence("cores_of_other_processes", others, "cores", f"< {MIN_OTHERS_SHARE * use.cores:g}", use.at),
+    ]
     if lost is None:
         young = view.now - view.batches[0].started < MIN_RUN_SECONDS
         if harm(view) is None or use.others_share < MOSTLY or (pressed is None and young):
@@ -205,7 +207,8 @@ def _by_processes(view: QueryView) -> Contention | None:
         evidence.append(pressed)
     if of_tasks < CHANGED_RATIO:
         return None
-    words = _words(use, pressed)
+    waits = f"; threads wait for a core {pressed.value:.0%} of the time" if pressed is not None else ""
+    words = f"other processes use {others:.1f} of {use.cores} cores, {use.busy:.0%} are busy{waits}"
     return Contention("other_processes", OTHER, stretch, _since(view), words, tuple(evidence), of_tasks)
 
 
@@ -231,18 +234,13 @@ def _unsampled(view: QueryView) -> Contention | None:
     now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-LOOKBACK_BATCHES:]))
     more_rows = max(1.0, lost.rows / lost.usual_rows)
     stretch = _stretch(view)
-    if (
-        now is None
-        or before is None
-        or stretch < CHANGED_RATIO
-        or now[1] > MOSTLY
-        or now[0] > CHANGED_RATIO * before[0] * more_rows
-    ):
+    if now is None or before is None or stretch < CHANGED_RATIO:
+        return None
+    if now[1] > MOSTLY or now[0] > CHANGED_RATIO * before[0] * more_rows:
         return None
     evidence = (_slowdown(lost, last), Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", last.ended))
-    words = (
-        f"all parts of a batch take longer, and its tasks compute for {now[1]:.0%} of their time: they wait for cores"
-    )
+    share = f"{now[1]:.0%} of their time"
+    words = f"all parts of a batch take longer, and its tasks compute for {share}: they wait for cores"
     return Contention("other_processes", "what else runs on the machine", stretch, _since(view), words, evidence)
 
 
@@ -279,19 +277,6 @@ def _since(view: QueryView) -> float:
 
 def _slowdown(lost: Slowdown, last: Progress) -> Evidence:
     return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {CHANGED_RATIO:g}", last.ended)
-
-
-def _of_machine(use: CpuUse) -> tuple[Evidence, ...]:
-    limit = f"< {MIN_OTHERS_SHARE * use.cores:g}"
-    return (
-        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
-        Evidence("cores_of_other_processes", use.cores_by[OTHER], "cores", limit, use.at),
-    )
-
-
-def _words(use: CpuUse, pressed: Evidence | None) -> str:
-    waits = f"; threads wait for a core {pressed.value:.0%} of the time" if pressed is not None else ""
-    return f"other processes use {use.cores_by[OTHER]:.1f} of {use.cores} cores, {use.busy:.0%} are busy{waits}"
 
 
 def pressure(view: QueryView) -> Evidence | None:

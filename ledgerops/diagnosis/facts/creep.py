@@ -1,7 +1,5 @@
 """A load that rises steadily towards what the query can process, by the trend of an hour."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Offsets that were deleted before a query read them: by the broker, by a batch, and by the text of an exception."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 from typing import NamedTuple

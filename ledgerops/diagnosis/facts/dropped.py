@@ -1,7 +1,5 @@
 """Rows that state operators dropped as late in the last minute, or the last batches where these take longer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple

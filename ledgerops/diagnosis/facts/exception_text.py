@@ -1,7 +1,5 @@
 """What the text of an exception says: the line for a person, the class, the line of the user, the place it blames."""
 
-from __future__ import annotations
-
 import re
 
 from ledgerops.common.python_code import is_library

@@ -1,10 +1,7 @@
 """The failures of a query: how many, the newest, and whether they follow each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.limits import FAR_TIMES
@@ -17,13 +14,6 @@ from ledgerops.signals.query_view import QueryView
 MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported by query-failed
 LOOP_SECONDS = 900.0  # as in the alert
 RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted again and again fails within them
-
-
-class Loop(NamedTuple):
-    """Failures of one query that follow each other."""
-
-    failures: Sequence[Ended]  # oldest first
-    batches: Sequence[int]  # the batch in which each failed
 
 
 def failures(view: QueryView, at: float) -> Evidence:
@@ -41,22 +31,23 @@ def newest_failure(view: QueryView) -> Ended | None:
     return ended if ended is not None and ended.exception is not None else None
 
 
-def _goes_on(exception: str) -> bool:
-    """Whether the query ends on purpose, so that the next start continues with a changed schema: that is no loop."""
-    known = explain(exception)
-    return known is not None and known.name == SCHEMA_EVOLVED
-
-
 @once
-def crash_loop(view: QueryView) -> Loop | None:
-    """The failures of the last 15 minutes, until a run has passed the point where they failed."""
-    failed = [end for end in view.history.ends if end.exception is not None and not _goes_on(end.exception)]
+def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
+    """The failures of the last 15 minutes, oldest first, until a run has passed the point where they failed, and the
+    batch in which each happened. A query that ends to go on with a changed schema is in no loop."""
+    failed = [end for end in view.history.ends if end.exception is not None]
+    failed = [end for end in failed if (known := explain(end.exception or "")) is None or known.name != SCHEMA_EVOLVED]
     if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None
     failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - LOOP_SECONDS]
     if len(failed) < MIN_FAILURES:
         return None
-    batches = [_failed_batch(view, end) for end in failed]
+    # the batch after the newest that was done before the end; ids go on over restarts, but begin anew with another
+    # checkpoint
+    batches = [
+        next((batch.batch_id + 1 for batch in reversed(view.history.batches) if batch.ended <= end.at), 0)
+        for end in failed
+    ]
     if view.history.ended is None:
         last = view.last
         same = batches.count(batches[-1]) > 1
@@ -67,10 +58,4 @@ def crash_loop(view: QueryView) -> Loop | None:
             return None
     elif view.history.ended.exception is None:
         return None  # somebody stopped it
-    return Loop(failed, batches)
-
-
-def _failed_batch(view: QueryView, end: Ended) -> int:
-    """The batch after the newest that was done before the end. Ids are the checkpoint's and go on over restarts, but
-    begin anew with another checkpoint."""
-    return next((batch.batch_id + 1 for batch in reversed(view.history.batches) if batch.ended <= end.at), 0)
+    return failed, batches

@@ -1,7 +1,5 @@
 """Whether and since when a query falls behind, and how many rows arrive against those it can process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
@@ -52,7 +50,11 @@ def growth(view: QueryView) -> Growth | None:
     """How the query falls behind; None when it does not, or when there are too few batches to tell."""
     if view.history.idle_since is not None or view.plan.ends_itself:
         return None
-    return _growing_backlog(view) or _waiting(view) or _growing_batches(view) or _rising_trend(view)
+    if grown := _growing_backlog(view):
+        return grown
+    if wait := unread(view):
+        return Growth(wait.form, wait.since, wait.batches, wait.first, wait.last, wait.last)
+    return _growing_batches(view) or _rising_trend(view)
 
 
 def _growing_backlog(view: QueryView) -> Growth | None:
@@ -75,12 +77,6 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     if lag < max(MIN_LAG_SECONDS, 2 * view.interval):
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
-
-
-def _waiting(view: QueryView) -> Growth | None:
-    """Files of a folder or commits of a table wait for longer and longer."""
-    wait = unread(view)
-    return wait and Growth(wait.form, wait.since, wait.batches, wait.first, wait.last, wait.last)
 
 
 def _head(batch: Progress) -> int:
@@ -185,23 +181,14 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     # they used to are not a burst
     lost = view.baseline.slowdown
     patience = 1.0 if view.interval or (lost is not None and lost.factor >= CLEAR_TIMES) else 2.0
-    several = (
-        len(chain) >= RECENT_BATCHES
-        and prod(ratios) >= CLEAR_TIMES
-        and sum(each.seconds for each in chain) >= VERY_LONG_SECONDS * patience
-    )
+    grown, took, least = prod(ratios), sum(each.seconds for each in chain), MIN_BATCH_LAG_SECONDS * patience
+    several = len(chain) >= RECENT_BATCHES and grown >= CLEAR_TIMES and took >= VERY_LONG_SECONDS * patience
     # of a run of few batches two are enough, once more proof would take minutes: it has no past to return to
-    several = several or (
-        len(view.baseline.settled) < RECENT_BATCHES
-        and len(chain) >= 2
-        and prod(ratios) >= CHANGED_RATIO * patience
-        and sum(each.seconds for each in chain) >= VERY_LONG_SECONDS
-    )
-    alone = (
-        ratios[0] >= 1.5 and chain[-1].seconds >= MIN_BATCH_LAG_SECONDS * patience and _swelled(view, chain[-1].began)
-    )
+    few = len(chain) >= 2 and len(view.baseline.settled) < RECENT_BATCHES and took >= VERY_LONG_SECONDS
+    several = several or (few and grown >= CHANGED_RATIO * patience)
+    alone = ratios[0] >= 1.5 and chain[-1].seconds >= least and _swelled(view, chain[-1].began)
     lag = view.now - times[-2].asked  # the oldest row of a batch came when the one before it had asked for its offsets
-    if not (several or alone) or lag < MIN_BATCH_LAG_SECONDS * patience:
+    if not (several or alone) or lag < least:
         return None
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 

@@ -15,9 +15,8 @@ from ledgerops.signals.query_view import QueryView
 # anything may pause for that long: a full garbage collection, a broker that elects a leader
 MIN_STUCK_SECONDS = 30.0
 MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
-MIN_TIMES_LASTING = (
-    4.0  # over what was seen lately, or its rows explain; under overload a batch may take twice the one before
-)
+# over what was seen lately, or its rows explain; under overload a batch may take twice the one before
+MIN_TIMES_LASTING = 4.0
 MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are remembered: some batches are long in turns
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
@@ -38,15 +37,24 @@ class Limits(NamedTuple):
 def limits(view: QueryView) -> Limits:
     """By the trigger, the usual batches and the rows that wait; one long batch is not the usual."""
     if view.plan.trigger in LONG_RUNNING:
-        return _same(max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval))
+        most = max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval)
+        return Limits(most, most)
     if view.plan.ends_itself:
-        return _same(MAX_ONE_BATCH_SECONDS)
+        return Limits(MAX_ONE_BATCH_SECONDS, MAX_ONE_BATCH_SECONDS)
     interval, usual = view.interval, view.baseline.usual_duration
-    if usual is None:
-        return _same(_without_past(view, interval))
+    if usual is None:  # of the first batches of a run
+        longest = max((batch.duration for batch in view.baseline.settled or view.batches), default=0.0)
+        most = max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * interval)
+        if nothing_moves(view):
+            most = max(MIN_WAITING_SECONDS, 2 * interval)
+        most = max(most, MIN_TIMES_LASTING * longest)
+        return Limits(most, most)
+    # the most seconds that each of two latest batches in a row took: one that hung is followed by a quick one
+    latest = [batch.duration for batch in view.batches[-2 * SHOWN_BATCHES :]]
+    lasting = max((min(pair) for pair in pairwise(latest)), default=0.0)
     expected = max(
         VERY_FAR_TIMES * usual,
-        MIN_TIMES_LASTING * _lasting(view),
+        MIN_TIMES_LASTING * lasting,
         MIN_TIMES_REPEATED * view.baseline.durations[-2],
         2 * interval,
         MIN_TIMES_LASTING * usual * times_usual_rows(view),
@@ -66,35 +74,13 @@ def longest_silence(view: QueryView) -> float | None:
     return max(limits(view).stuck, MIN_WAITING_SECONDS, rhythm)
 
 
-def _same(seconds: float) -> Limits:
-    return Limits(seconds, seconds)
-
-
-def _without_past(view: QueryView, interval: float) -> float:
-    """Of the first batches of a run: nothing is usual yet."""
-    longest = MIN_TIMES_LASTING * max((batch.duration for batch in view.baseline.settled or view.batches), default=0.0)
-    if nothing_moves(view):
-        return max(MIN_WAITING_SECONDS, 2 * interval, longest)
-    return max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * interval, longest)
-
-
-def _lasting(view: QueryView) -> float:
-    """The most seconds that each of two latest batches in a row took: one that hung is followed by a quick one."""
-    latest = [batch.duration for batch in view.batches[-2 * SHOWN_BATCHES :]]
-    return max((min(pair) for pair in pairwise(latest)), default=0.0)
-
-
 def first_batch_moves(view: QueryView) -> bool:
     """Whether a first batch, however long, has finished a task or begun a job lately."""
-    return not view.batches and not nothing_moves(view) and _moves(view, MAX_FIRST_BATCH_SECONDS)
+    return not view.batches and not nothing_moves(view) and moves(view, MAX_FIRST_BATCH_SECONDS)
 
 
-def moves(view: QueryView) -> bool:
+def moves(view: QueryView, seconds: float = MOVING_SECONDS) -> bool:
     """Whether the running batch has finished a task or begun a job a moment ago: it has more to do, and goes on."""
-    return _moves(view, MOVING_SECONDS)
-
-
-def _moves(view: QueryView, seconds: float) -> bool:
     running = view.history.running
     return running is not None and running.moved is not None and view.now - running.moved <= seconds
 

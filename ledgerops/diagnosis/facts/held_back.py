@@ -1,7 +1,5 @@
 """Whether the cap on the rows of a batch holds back a query that has time for more of them."""
 
-from __future__ import annotations
-
 from statistics import median
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ A pattern names classes, error conditions and texts that their authors keep; nev
 as TASK_WRITE_FAILED, have no entry: they say where an exception passed and not what it was.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

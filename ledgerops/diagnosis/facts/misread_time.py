@@ -1,7 +1,5 @@
 """Event times that no producer means: a number of another unit, or a missing one, that was read as a time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import NamedTuple
 

@@ -1,7 +1,6 @@
 """The steps of a query that has more work than it can do: less work, or more of it at once."""
 
 from math import ceil
-from typing import NamedTuple
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
@@ -20,16 +19,6 @@ NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more 
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 
 
-class Work(NamedTuple):
-    """`share` is of a typical batch, 0 to 1; `dearer`: more rows do not explain it, so each is more work than before.
-
-    Where more rows a second than usual explain the work, it counts whole; else what it takes beyond the usual.
-    """
-
-    share: float
-    dearer: bool
-
-
 def tasks_at_once(view: QueryView) -> int | None:
     """How many tasks of the longest stage run at a time; None where tasks or cores are not known."""
     cores, tasks = view.cluster.cores, _tasks(view)
@@ -46,7 +35,9 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
     """Where the work comes from, and what lets more of it run at once. `batch_seconds`: see `more_tasks`. `dearer`: a
     row is more work than it used to be. Of a query that was too slow from its start, nobody sends more than usual."""
     made, cores, tasks = view.plan.rows_made, view.cluster.cores, _tasks(view)
-    in_function = _in_function(view)
+    found = profile(view)
+    alone = found.now(*OF_FUNCTION, "driver_waits", "after_tasks") if found is not None else 0.0
+    in_function = found is not None and sink_kind(view) == "foreach_batch" and alone >= MOSTLY * found.duration
     why = "no task runs for most of a batch, so more tasks do not help"
     more = first_step("input-overload", "driver", why) if in_function else more_tasks(view, batch_seconds)
     if made >= VERY_FAR_TIMES:
@@ -59,13 +50,6 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
     if not view.baseline.usual and cores and tasks and tasks < cores:
         return first_step("input-overload", "few tasks", _few(tasks, cores)), more
     return first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"), more
-
-
-def _in_function(view: QueryView) -> bool:
-    """Whether most of a typical batch passes in the function of `foreachBatch`, while no task runs."""
-    found = profile(view)
-    alone = found.now(*OF_FUNCTION, "driver_waits", "after_tasks") if found is not None else 0.0
-    return found is not None and sink_kind(view) == "foreach_batch" and alone >= MOSTLY * found.duration
 
 
 def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:
@@ -86,7 +70,10 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
         return Remedy(action, "each source partition is read by one task at a time", safe=False)
     load, interval = growth.load(view), view.trigger.interval or batch_seconds
     overload = (load.ratio if load is not None else None) or batch_seconds / interval
-    needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / (ROOM_SHARE * _share_for_rows(view))))
+    found, for_rows = profile(view), 1.0
+    if found is not None and view.trigger.interval:  # at least half, as tasks are no cure for a cost that is fixed
+        for_rows = max(1 - MOSTLY, 1 - found.now(*FIXED) / view.trigger.interval)
+    needed = max(at_once + 1, ceil(at_once * max(1.0, overload) / (ROOM_SHARE * for_rows)))
     settings = (Setting(CORES, max(needed, cores or 0)),) if needed > (cores or 0) else ()
     if tasks >= needed:
         why = f"{at_once} of the {tasks} tasks of the longest stage run at once"
@@ -106,12 +93,6 @@ def _few(tasks: int, cores: int) -> str:
     return f"the longest stage has {counted(tasks, 'task')} for {counted(cores, 'core')}"
 
 
-def _share_for_rows(view: QueryView) -> float:
-    """The share of the interval that is left for rows; at least half, as tasks are no cure for a cost that is fixed."""
-    found, interval = profile(view), view.trigger.interval
-    return max(1 - MOSTLY, 1 - found.now(*FIXED) / interval) if found is not None and interval else 1.0
-
-
 def _tasks(view: QueryView) -> int | None:
     """The number of tasks of the longest stage of the newest batch."""
     found = profile(view)
@@ -120,14 +101,13 @@ def _tasks(view: QueryView) -> int | None:
     return longest.tasks if longest is not None else None
 
 
-def work_on_rows(view: QueryView, found: Profile) -> Work:
-    """Of the batches of a profile."""
+def work_on_rows(view: QueryView, found: Profile) -> tuple[float, bool]:
+    """The work on the rows as a share of a typical batch, 0 to 1, and whether each row is more work than before.
+
+    Where clearly more rows a second than usual explain the work, it counts whole; else what it takes beyond the usual.
+    """
     excess = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
     dearer = found.has_past and excess >= MOSTLY
-    return Work(excess if dearer or not _more_rows(view) else found.now(*WORK) / found.duration, dearer)
-
-
-def _more_rows(view: QueryView) -> bool:
-    """Whether clearly more rows come a second than usual; a batch that got longer has more of them all the same."""
     now, usual = read_over(view.baseline.recent), read_over(view.baseline.usual)
-    return now is not None and usual is not None and now > MORE_RATIO * usual
+    more_rows = now is not None and usual is not None and now > MORE_RATIO * usual
+    return (found.now(*WORK) / found.duration if more_rows and not dearer else excess), dearer

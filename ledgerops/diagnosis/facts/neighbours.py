@@ -1,8 +1,6 @@
 """What else in the driver takes the cores: a query that holds the slots, one that takes more, a crowd of them, or a job
 that belongs to none that is watched."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import islice
@@ -93,29 +91,17 @@ def cores_taken(history: History, since: float, until: float, earlier: bool = Fa
 def slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
     part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
-    width, full = view.cluster.cores, _full_slots(view)
+    width, newest = view.cluster.cores, list(view.hosts)[-NEWEST_SAMPLES:]
+    full = [full for host in newest if (full := _is_full(host)) is not None]
     if not width or not sum(full) > len(full) / 2:
         return False
-    since = list(view.hosts)[-NEWEST_SAMPLES:][0].at
-    others = (cores_taken(other, since, view.now) or 0.0 for other in view.others)
+    others = (cores_taken(other, newest[0].at, view.now) or 0.0 for other in view.others)
     return sum(others) >= OTHERS_SHARE * width
-
-
-def _full_slots(view: QueryView) -> list[bool]:
-    """Of each of the newest samples of the executors whether tasks had every slot."""
-    return [full for host in list(view.hosts)[-NEWEST_SAMPLES:] if (full := _is_full(host)) is not None]
 
 
 def _is_full(host: Host) -> bool | None:
     running = [each for each in host.executors if each.active and each.cores]
     return sum(e.active_tasks for e in running) >= sum(e.cores for e in running) if running else None
-
-
-def _looks(view: QueryView, waits: Sequence[Span]) -> dict[float, bool]:
-    """Of each sample of the executors that was taken while the query waited, whether tasks had every slot. Others tell
-    nothing: those of a neighbour with their rhythm may all be from between two of its batches."""
-    during = [host for host in view.hosts if any(since <= host.at <= until for since, until in waits)]
-    return {host.at: full for host in during if (full := _is_full(host)) is not None}
 
 
 @once
@@ -133,13 +119,9 @@ def crowd(view: QueryView) -> Sequence[History]:
         and other.plan is not None
         and other.plan.trigger_interval
         and other.last.duration > other.plan.trigger_interval
-        and _computes(other)
+        # taken for granted where no tasks are known
+        and all(each.cpu_seconds >= MOSTLY * each.run_seconds for each in list(other.tasks)[-1:])
     ]
-
-
-def _computes(other: History) -> bool:
-    """Whether the tasks of its newest batch with tasks used the cores; taken for granted where none is known."""
-    return all(each.cpu_seconds >= MOSTLY * each.run_seconds for each in list(other.tasks)[-1:])
 
 
 @once
@@ -183,7 +165,9 @@ def _holder(view: QueryView) -> str | None:
     waits = [span for spans in batches for span in spans]
     if not width or not batches:
         return None
-    looks = _looks(view, waits)
+    # looks at other times tell nothing: those of a neighbour with their rhythm may all be from between two batches
+    during = [host for host in view.hosts if any(since <= host.at <= until for since, until in waits)]
+    looks = {host.at: full for host in during if (full := _is_full(host)) is not None}
     if looks and not any(looks.values()):
         return None
     since = batches[-1][0][0]

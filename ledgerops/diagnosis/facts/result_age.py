@@ -1,7 +1,5 @@
 """How old the results of a query are, by what waits, by its batches, by its rows and by its watermark."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -121,7 +119,10 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     if min(behind) <= limit:
         return None
     moves = newest[0].watermark != newest[-1].watermark  # else an input is silent
-    held = moves and _results_wait(view) and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
+    # inner joins, duplicates and updates do not wait until the watermark has passed a group
+    operators = view.last.operators if view.last is not None and view.plan.output_mode == "append" else ()
+    waits = any(each.name in AGGREGATING for each in operators)
+    held = moves and waits and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
     if not held and (not earlier or min(earlier) > MOSTLY * limit):
         return None
@@ -140,12 +141,6 @@ def _holds(before: Progress, batch: Progress, seconds: float) -> bool:
     at = before.event_time_max
     live = at is not None and abs(before.ended - at) <= MAX_LIVE_AGE_SECONDS
     return live and (at or 0.0) - (batch.watermark or 0.0) > seconds
-
-
-def _results_wait(view: QueryView) -> bool:
-    """Whether a group is written when the watermark has passed it. Inner joins, duplicates and updates do not wait."""
-    operators = view.last.operators if view.last is not None else ()
-    return view.plan.output_mode == "append" and any(each.name in AGGREGATING for each in operators)
 
 
 def _oldest(view: QueryView, limit: float) -> str:

@@ -1,7 +1,5 @@
 """Partitions and tables of which rows that the query has not read will soon be deleted."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

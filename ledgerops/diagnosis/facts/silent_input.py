@@ -1,7 +1,5 @@
 """The input that stops the watermark of a query: a source, an input that `instrument` observes, or a branch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which batches of a query are far slower than the rest, now and then, and whether it is their sink."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
@@ -88,13 +86,10 @@ def slow_writes(view: QueryView) -> Stalls | None:
     found = _split(view, _newest(view, view.baseline.steady))
     if 0 < len(found.events) < MIN_EVENTS:
         found = _split(view, _newest(view, view.baseline.settled))
-    needed = MIN_BATCHES if found.far else MIN_EVENTS
-    if (
-        len(found.batches) < MIN_JUDGED_BATCHES
-        or len(found.events) < needed
-        or len(found.slow) >= MIN_LATE_SHARE * len(found.batches)
-        or (interval and found.usual > interval)
-    ):
+    count, needed = len(found.batches), MIN_BATCHES if found.far else MIN_EVENTS
+    if count < MIN_JUDGED_BATCHES or len(found.events) < needed or len(found.slow) >= MIN_LATE_SHARE * count:
+        return None
+    if interval and found.usual > interval:
         return None
     over = view.now - found.slow[-1].ended > CLEAR_TIMES * max(median(found.spacings), interval)
     return None if over else found
@@ -112,7 +107,9 @@ def _split(view: QueryView, batches: Sequence[Progress]) -> Stalls:
     if not long:
         return Stalls(batches, usual, [], [], 0.0)
     rows = max(1.0, median([batch.rows for batch in batches]))
-    far = [place for place in long if _seconds_for(batches[place], rows) > CLEAR_TIMES * usual]
+    far = [  # also with as many rows as the others
+        n for n in long if batches[n].duration / max(1.0, batches[n].rows / rows) > CLEAR_TIMES * usual
+    ]
     written = median([batch.phases.get("add_batch", 0.0) for batch in batches])
     shares = _waiting_shares(view, {place: batches[place] for place in far}, usual, written)
     waited = [place for place in far if shares[place] >= MOSTLY]
@@ -125,11 +122,6 @@ def _split(view: QueryView, batches: Sequence[Progress]) -> Stalls:
         [batches[place] for place in waited if place - 1 not in long],  # one that lasts is one event
         median([shares[place] for place in waited]),
     )
-
-
-def _seconds_for(batch: Progress, rows: float) -> float:
-    """The seconds that a batch would take with so many rows, if it has more of them."""
-    return batch.duration / max(1.0, batch.rows / rows)
 
 
 def _waiting_shares(

@@ -1,7 +1,5 @@
 """What tells that the broker of a query does not answer: our own requests, the query's wait, and its exception."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

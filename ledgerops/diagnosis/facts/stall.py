@@ -1,7 +1,5 @@
 """Times in which rows arrived and the watermark, or the event time that it follows, did not advance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -9,7 +7,6 @@ from typing import NamedTuple
 from ledgerops.diagnosis.facts.misread_time import Misread, misread
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, jump
 from ledgerops.diagnosis.limits import CLEAR_TIMES
-from ledgerops.model.advance import Advance
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -76,9 +73,12 @@ def standing_clock(view: QueryView) -> StandingClock | None:
     last, known = view.last, view.history.newest_event
     if last is None or known is None or last.rows == 0 or view.history.idle_since is not None:
         return None
+    near = abs(known.moved_at - known.value) <= MAX_LIVE_AGE_SECONDS
+    # as fast as the clock; a replay has another pace, and may well stay at one time
+    paced = known.pace is not None and 1 / CLEAR_TIMES <= known.pace <= CLEAR_TIMES
     if _far_behind(known.value, last) is not None:  # never a time: it moves a thousand times slower than the clock
         since, usual, least = known.began, 0.0, MIN_STILL_SECONDS
-    elif known.moves >= RECENT_BATCHES and _was_live(known):
+    elif known.moves >= RECENT_BATCHES and (near or paced):
         since, usual, least = known.moved_at, known.longest, MIN_LEAP_SECONDS
     else:
         return None
@@ -97,14 +97,6 @@ def standing_clock(view: QueryView) -> StandingClock | None:
 def _far_behind(at: float | None, last: Progress) -> Misread | None:
     found = misread(at, last.ended)
     return found if found is not None and not found.ahead else None
-
-
-def _was_live(known: Advance) -> bool:
-    """Whether event time was near the clock, or moved as fast."""
-    if abs(known.moved_at - known.value) <= MAX_LIVE_AGE_SECONDS:
-        return True
-    # a replay has another pace, and may well stay at one time
-    return known.pace is not None and 1 / CLEAR_TIMES <= known.pace <= CLEAR_TIMES
 
 
 def _from(view: QueryView, at: float) -> Sequence[Progress]:

@@ -3,8 +3,6 @@
 Spark sums the times of a state operator over its tasks. Wall time is that sum over the tasks that run at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What an operator's growing state will fill first: the heap, the memory or the disk, and how long that takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 By its rows; of reports `in_bytes` (`facts.state_room`) by bytes in place of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt

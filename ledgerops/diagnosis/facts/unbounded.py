@@ -1,7 +1,5 @@
 """State that only grows, with nothing that will ever remove a row of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ledgerops.diagnosis.facts import state_cost, state_trend
@@ -44,16 +42,13 @@ def _watermark_came_far(view: QueryView, batches: Sequence[Progress]) -> bool:
 
 def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.Reports, changed: bool) -> bool:
     """Whether these batches of an operator show state that only grows; `changed`: it had stood still before."""
-    if len(reported) < (SHOWN_BATCHES if changed else state_trend.MIN_STATE_BATCHES) or state_trend.forgets(
-        view, reported
-    ):
+    enough = SHOWN_BATCHES if changed else state_trend.MIN_STATE_BATCHES
+    if len(reported) < enough or state_trend.forgets(view, reported):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
+    least = MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least
+    rows = MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS
     seconds, grown, read = state_trend.grown(reported)
-    return (
-        seconds >= (MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least)
-        and grown >= (MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS)
-        and read > 0
-        and grown / read >= state_trend.MIN_KEPT_RATIO
-        and state_trend.sustained(reported)
-    )
+    if seconds < least or grown < rows or read <= 0:
+        return False
+    return grown / read >= state_trend.MIN_KEPT_RATIO and state_trend.sustained(reported)

@@ -6,8 +6,6 @@ arrived during the run count: those that were there before it may have been copi
 nothing about the files to come. Of a table, its own history says since when the oldest unread commit waits.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """A watermark that is ahead of the rows that are on time, and the batch whose row moved it there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
@@ -15,9 +13,8 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_LEAP_SECONDS = (
-    30.0  # of event time: clocks of machines, and what producers send before their newest, differ by less
-)
+# of event time: clocks of machines, and what producers send before their newest, differ by less
+MIN_LEAP_SECONDS = 30.0
 # newest row ahead of the average row of its batch, over the usual distance; all batches of a replay are wide
 MIN_TIMES_USUAL_WIDTH = 5.0
 
@@ -51,17 +48,13 @@ def jump(view: QueryView) -> Jump | None:
     newest = next((batch for batch in reversed(view.batches) if batch.event_time_avg is not None), None)
     if last is None or last.watermark is None or newest is None:
         return None
-    over = last.watermark - _on_time(newest)
+    # not later than the batch, for a row in the far future moves the average, too
+    over = last.watermark - min(newest.event_time_avg or 0.0, newest.ended)
     if over <= 0:
         return None
     batches = list(view.history.batches)
     by_clock = _ahead_of_clock(batches, newest, last, over) if dropped(view) is not None else None
     return _far_ahead(batches, last, over) or by_clock or _leap(batches, over)
-
-
-def _on_time(batch: Progress) -> float:
-    """The average event time; not later than the batch, for a row in the far future moves the average, too."""
-    return min(batch.event_time_avg or 0.0, batch.ended)
 
 
 def _far_ahead(batches: Sequence[Progress], last: Progress, over: float) -> Jump | None:

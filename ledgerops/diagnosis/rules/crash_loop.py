@@ -30,45 +30,41 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
+SAME = "each start repeats the same batch with the same rows and fails again"
+ANOTHER = "another start fails again while the cause remains"
+SET_ASIDE = Remedy(
+    "write rows that cannot be read to a dead-letter output instead of raising an exception",
+    "one bad row then no longer blocks the others; the checkpoint stays valid",
+    safe=False,
+)
+
 
 def check(view: QueryView) -> Iterator[Finding]:
     loop = crash_loop(view)
     if loop is None:
         return
-    newest, batch = loop.failures[-1], loop.batches[-1]
-    same = loop.batches.count(batch)
-    seconds = newest.at - loop.failures[0].at
+    failed, batches = loop
+    newest, batch = failed[-1], batches[-1]
+    same = batches.count(batch)
+    seconds = newest.at - failed[0].at
     line = first_line(newest.exception or "")
     kind = error_class(newest.error_class, line) or "no error class"
-    repeated = f", {'each time' if same == len(loop.batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
+    repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
-    often = f" ({restarts} restarts in all)" if restarts > len(loop.failures) else ""
+    often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
     yield Finding(
-        f"the query failed {len(loop.failures)} times in {duration(seconds)} and was started again{often}{repeated} "
+        f"the query failed {len(failed)} times in {duration(seconds)} and was started again{often}{repeated} "
         f"({kind}): {line}{raised_at(newest.exception or '')}",
         Component("query", view.query, kind),
         (
-            Evidence("failures_in_window", float(len(loop.failures)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
+            Evidence("failures_in_window", float(len(failed)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
             Evidence("ledgerops_query_restarts_total", float(restarts), "count", "0", newest.at),
             Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
         ),
-        (
-            first_step(
-                "crash-loop",
-                GENERAL,
-                "each start repeats the same batch with the same rows and fails again"
-                if same > 1
-                else "another start fails again while the cause remains",
-            ),
-            Remedy(
-                "write rows that cannot be read to a dead-letter output instead of raising an exception",
-                "one bad row then no longer blocks the others; the checkpoint stays valid",
-                safe=False,
-            ),
-        ),
+        (first_step("crash-loop", GENERAL, SAME if same > 1 else ANOTHER), SET_ASIDE),
         confidence=0.95 if same >= MIN_FAILURES else 0.85,
-        began=loop.failures[0].at,
+        began=failed[0].at,
     )
 
 

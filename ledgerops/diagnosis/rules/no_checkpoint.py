@@ -23,13 +23,19 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
+REPEATS = "a restart reads its sources from the beginning again"
+AFTER_RESTART = {  # by startingOffsets
+    "latest": "a restart skips the rows that arrive until it has started (startingOffsets is latest)",
+    "earliest": "a restart reads the topics from the beginning again (startingOffsets is earliest)",
+}
+
 
 def check(view: QueryView) -> Iterator[Finding]:
     plan = view.plan
     if not plan.temporary_checkpoint or sink_kind(view) == "none":
         return
     yield Finding(
-        f"the query has no checkpoint location: {after_restart(plan.starting_offsets)}",
+        f"the query has no checkpoint location: {AFTER_RESTART.get(plan.starting_offsets or '', REPEATS)}",
         Component("query", view.query, "checkpoint"),
         (Evidence("temporary_checkpoint", 1.0, "count", "0", view.now),),
         (
@@ -42,15 +48,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=1.0,
     )
-
-
-def after_restart(starting_offsets: str | None) -> str:
-    """What a start without a checkpoint does."""
-    if starting_offsets == "latest":
-        return "a restart skips the rows that arrive until it has started (startingOffsets is latest)"
-    if starting_offsets == "earliest":
-        return "a restart reads the topics from the beginning again (startingOffsets is earliest)"
-    return "a restart reads its sources from the beginning again"
 
 
 RULE = Rule("no-checkpoint", "info", check, __doc__, at_rest=True)

@@ -71,19 +71,11 @@ def _remedy(view: QueryView) -> Remedy:
     elif (whole_number(set_to.get(DELTAS)) or 0) > USUAL_DELTAS:
         name, usual = DELTAS, f"{USUAL_DELTAS}"
     else:
-        return first_step(
-            "state-snapshot-lag", GENERAL, "maintenance uploads a snapshot that is due, or logs why it failed"
-        )
-    why = f"a snapshot is due after {USUAL_DELTAS} changes and is uploaded by the next maintenance"
-    return first_step(
-        "state-snapshot-lag",
-        "setting",
-        why,
-        settings=(Setting(PREFIX + name, usual),),
-        setting=name,
-        usual=usual,
-        now=set_to[name],
-    )
+        why = "maintenance uploads a snapshot that is due, or logs why it failed"
+        return first_step("state-snapshot-lag", GENERAL, why)
+    why, back = f"a snapshot is due after {USUAL_DELTAS} changes and is uploaded by the next maintenance", set_to[name]
+    settings = (Setting(PREFIX + name, usual),)
+    return first_step("state-snapshot-lag", "setting", why, settings=settings, setting=name, usual=usual, now=back)
 
 
 def _lag(view: QueryView, operator: StateOperator) -> tuple[int, float]:

@@ -32,7 +32,7 @@ from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
 from ledgerops.diagnosis.facts.unbounded import DAY_SECONDS, unbounded
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting, Severity
+from ledgerops.model.finding import DELAY_SECONDS, Component, Evidence, Finding, Remedy, Setting
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
@@ -87,6 +87,8 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         why = "the join does not bound the time between its rows"
     elif no_time:
         why = "no column of its keys is the event time"
+    room = state_room.room_bytes(view)
+    fits = room is None or daily_bytes < room  # a day's growth; of state that is known to grow by the plan alone
     return Finding(
         f"the state of {operator.name} grew by {grown:,} rows, to {end.rows:,}, in {duration(seconds)} and removed "
         f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
@@ -95,14 +97,8 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         (SET_TIMEOUT if no_timeout else HOW_LONG, SET_TIME if own_time else BOUND_STATE),
         confidence=0.7 if watermark_bounds and not no_time else 0.9,
         began=first.started,
-        at_most=_severity(view, daily_bytes) if planned else "warning",
+        at_most="info" if planned and fits else "warning",
     )
-
-
-def _severity(view: QueryView, daily_bytes: float) -> Severity:
-    """Of state that is known to grow by the plan alone: information as long as a day's growth fits into the memory."""
-    room = state_room.room_bytes(view)
-    return "info" if room is None or daily_bytes < room else "warning"
 
 
 RULE = Rule("unbounded-state", "warning", check, __doc__, ("state-growth",), linger=10.0, at_rest=True)

@@ -41,6 +41,14 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
 
+LOWEST = "the watermark of the query is the lowest of its inputs' watermarks"
+POLICY = Remedy(
+    "restart the query with the policy max, if results without that input are better than none",
+    "late rows of the silent input are then dropped",
+    command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
+    safe=False,
+    settings=(Setting("spark.sql.streaming.multipleWatermarkPolicy", "max"),),
+)
 CLOCK_OR_COLUMN = first_step("watermark-stalled", "clock", "the watermark follows the newest event time")
 NEWEST_PRODUCER = first_step(
     "watermark-stalled", "newest", "the watermark follows the newest event time, and only older rows arrive"
@@ -65,42 +73,30 @@ def _all_late(view: QueryView) -> bool:
 
 
 def _by_input(found: Stall, silent: Silent) -> Finding:
-    newest, most = found.batches[-1], limit(found.usual)
+    newest, at, most = found.batches[-1], found.batches[-1].ended, limit(found.usual)
     rows = [sum(operator.rows for operator in batch.operators) for batch in (found.batches[0], newest)]
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     stands = "there has been no watermark" if found.never else "the watermark has not advanced"
     name = f"{silent.name}{silent.alias}"
     context = "branch" if silent.name == UNNAMED else GENERAL
-    minimum = "the watermark of the query is the lowest of its inputs' watermarks"
+    still = Evidence("watermark_still_seconds", found.seconds, "seconds", f"< {most:.0f}", at)
+    evidence = [still, Evidence("rows_read_meanwhile", float(found.rows), "rows", "0", at), silent.evidence]
+    if not found.never:
+        evidence.append(Evidence("watermark_usually_still_seconds", found.usual, "seconds", "the usual", at))
+    if found.ahead is not None and not found.never and silent.evidence.name != "watermark_behind_rows_seconds":
+        evidence.append(Evidence("watermark_behind_rows_seconds", found.ahead, "seconds", "about 0", at))
     return Finding(
         f"{stands} for {duration(found.seconds)} while {counted(found.rows, 'row')} arrived: "
         f"{name}{silent.words} {'keeps it from starting' if found.never else 'stops it'}{grows}",
         Component(silent.kind, silent.name, f"has the lowest watermark{silent.alias}"),
-        tuple(_evidence(found, silent)),
+        tuple(evidence),
         (
-            first_step("watermark-stalled", context, minimum, input=name),
-            Remedy(
-                "restart the query with the policy max, if results without that input are better than none",
-                "late rows of the silent input are then dropped",
-                command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
-                safe=False,
-                settings=(Setting("spark.sql.streaming.multipleWatermarkPolicy", "max"),),
-            ),
+            first_step("watermark-stalled", context, LOWEST, input=name),
+            POLICY,
         ),
         confidence=confidence(found.seconds, most) if silent.kind == "source" else LIKELY,
         began=found.batches[0].started,
     )
-
-
-def _evidence(found: Stall, silent: Silent) -> Iterator[Evidence]:
-    at = found.batches[-1].ended
-    yield Evidence("watermark_still_seconds", found.seconds, "seconds", f"< {limit(found.usual):.0f}", at)
-    yield Evidence("rows_read_meanwhile", float(found.rows), "rows", "0", at)
-    yield silent.evidence
-    if not found.never:
-        yield Evidence("watermark_usually_still_seconds", found.usual, "seconds", "the usual", at)
-    if found.ahead is not None and not found.never and silent.evidence.name != "watermark_behind_rows_seconds":
-        yield Evidence("watermark_behind_rows_seconds", found.ahead, "seconds", "about 0", at)
 
 
 def _by_clock(view: QueryView, found: StandingClock) -> Finding:
