@@ -131,16 +131,19 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
     found = profile(view) if examined(view) else None
     if found is None:
         return
-    taken, least = cost(cause, found), _least(cause, found, harm(view) is not None)
+    taken, harmed = cost(cause, found), harm(view) is not None
+    least = cause.min_share or (MIN_SHARE if found.has_past else WORTH_SHARE)
+    least = least if harmed else max(least, WORTH_SHARE)
     told = cause.tell(view, found) if taken.saving >= MIN_SECONDS and taken.share >= least else None
     if told is None:
         return
+    batches = min(len(found.splits), RECENT_BATCHES) / RECENT_BATCHES
     yield Finding(
         _happened(cause, told, found, taken),
         told.component,
         (*_evidence(cause, found, taken, least), *told.more),
         told.remedies,
-        confidence=_confidence(found, taken),
+        confidence=0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches,
         began=found.splits[0].batch.started,
         share=taken.share,
         saving_seconds=taken.saving,
@@ -163,13 +166,6 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
         return None  # a large number rules nothing out, whatever else the cause asks for
     share = f"({taken.seconds / taken.duration:.0%})"
     return f"{duration(taken.seconds)} of {duration(taken.duration)} {share}{_usually(taken)}"
-
-
-def _least(cause: Cause, found: Profile, harmed: bool) -> float:
-    """The share of a batch that the cause must take."""
-    if cause.min_share is not None:
-        return cause.min_share if harmed else max(cause.min_share, WORTH_SHARE)
-    return MIN_SHARE if harmed and found.has_past else WORTH_SHARE
 
 
 def _happened(cause: Cause, told: Told, found: Profile, taken: Cost) -> str:
@@ -201,9 +197,3 @@ def _evidence(cause: Cause, found: Profile, taken: Cost, least: float) -> Iterat
     yield from found.stretches
     if found.contention is not None and found.contention.part in cause.parts:
         yield from found.contention.evidence
-
-
-def _confidence(found: Profile, taken: Cost) -> float:
-    """Surer with a larger share, a healthy past, known tasks, and more batches."""
-    batches = min(len(found.splits), RECENT_BATCHES) / RECENT_BATCHES
-    return 0.4 + 0.3 * taken.share + 0.1 * (found.has_past + found.knows_tasks) + 0.05 * batches

@@ -132,14 +132,13 @@ class Diagnoser:
                 key = (rule.slug, finding.component.kind, finding.component.name)
                 earlier = self._held.get(key)
                 since = earlier.finding.since if earlier else min(view.now, finding.began or view.now)
+                severity = min(rule.severity, finding.at_most, key=SEVERITIES.index)
                 whole = replace(
                     finding,
                     evidence=tuple(each for each in finding.evidence if not as_expected(each.value, each.expected))
                     or finding.evidence,
                     rule=rule.slug,
-                    severity="info"
-                    if rule.needs_harm and not harmed
-                    else min(rule.severity, finding.at_most, key=SEVERITIES.index),
+                    severity="info" if rule.needs_harm and not harmed else severity,
                     since=since,
                     confidence=_share(finding.confidence),
                     share=None if finding.share is None else _share(finding.share),

@@ -313,7 +313,7 @@ def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict
     collected = state_cost.gc_of_executors(view)
     if collected is None or not view.cluster.is_local:
         return parts
-    missing = min(collected.share, 1.0) * duration - (parts["gc"].now if "gc" in parts else 0.0)
+    missing = collected * duration - (parts["gc"].now if "gc" in parts else 0.0)
     from_parts = [p for p in parts.values() if p.name not in (*WAITS, *CONTENTION)]
     total = sum(part.now for part in from_parts)
     if missing <= 0 or total <= 0:

@@ -247,7 +247,12 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     for remedy in cause["remedies"][1:] if verbose else filter(None, [cure(cause["remedies"])]):
         yield _labelled("then", _step(remedy, verbose))
     if verbose:
-        yield _labelled("evidence", "; ".join(_quoted(each) for each in cause["evidence"]))
+        told = (
+            f"{clean(each['name'])} {amount(each['value'], unit_of(each), each['expected'])} "
+            f"(expected {clean(each['expected'])})"
+            for each in cause["evidence"]
+        )
+        yield _labelled("evidence", "; ".join(told))
     elif why := proof(cause["evidence"]):
         yield _labelled("why", clean(why))
     sure = f"{cause['confidence']:.0%} sure" if verbose else f"confidence {confidence(cause['confidence'])}"
@@ -278,11 +283,6 @@ def _when(cause: Mapping[str, Any], at: str) -> str:
     began, now = parse_instant(since), parse_instant(at)
     length = f" ({format.duration(max(0.0, now - began))})" if began is not None and now is not None else ""
     return f"{clock} UTC{length}"
-
-
-def _quoted(evidence: Mapping[str, Any]) -> str:
-    value = amount(evidence["value"], unit_of(evidence), evidence["expected"])
-    return f"{clean(evidence['name'])} {value} (expected {clean(evidence['expected'])})"
 
 
 def _ruled_out(others: Sequence[Mapping[str, Any]], verbose: bool) -> str:

@@ -21,7 +21,7 @@ BY_WATERMARK = first_step(
     "rows that come late, or an input that sends none, hold results back without a slow batch",
 )
 BY_ROWS = first_step("freshness-breach", "rows", "rows that were late on arrival stay late")
-SHORTER = "a typical batch is far shorter"
+ONE_LONG = Remedy(ONE_LONG_BATCH, "a typical batch is far shorter", general=ONE_LONG_BATCH)
 LARGEST = "no other part of a batch takes as long"
 
 
@@ -31,25 +31,18 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     if found is None or not found.parts:
         return finding
     part, interval, typical = max(found.parts.values(), key=lambda part: part.now), view.interval, found.duration
-    step = _look(BY_LARGEST_PART[part.name], LARGEST)
+    first = BY_LARGEST_PART[part.name]
+    step = Remedy(first, LARGEST, general=first)
     where = f"the largest part of a batch is {in_words(part.name)}: {duration(part.now)} of {duration(typical)}"
     running = view.run.unfinished_seconds or 0.0
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
     if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"
         where = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}"
-        step = steps(view)[0] if longest == running else _look(ONE_LONG_BATCH, SHORTER)
+        step = steps(view)[0] if longest == running else ONE_LONG
     elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:
         where = f"batches take {duration(typical)}, the trigger interval is {interval:g} s"
         where = f"{where}: their time is not what makes results old"
         step = BY_WATERMARK if state_cost.has_watermark(view) else BY_ROWS
-    return replace(finding, summary=f"{finding.summary}; {where}", remedies=(step, *_kept(finding)))
-
-
-def _look(step: str, why: str) -> Remedy:
-    return Remedy(step, why, general=step)
-
-
-def _kept(finding: Finding) -> tuple[Remedy, ...]:
-    """The remedies of the symptom itself beside the look for what it comes from."""
-    return tuple(each for each in finding.remedies if each.settings)
+    kept = (each for each in finding.remedies if each.settings)  # the symptom's own beside the look for its cause
+    return replace(finding, summary=f"{finding.summary}; {where}", remedies=(step, *kept))

@@ -8,7 +8,6 @@ from ledgerops.common.format import counted, size
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
 from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.finding import Remedy
-from ledgerops.model.records import SourceProgress
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -16,19 +15,14 @@ from ledgerops.signals.query_view import QueryView
 SourceKind = Literal["kafka", "files", "table", "rate", "other"]
 SinkKind = Literal["foreach_batch", "foreach", "kafka", "files", "table", "none", "other"]
 ANY = ""  # the context of a first step that fits every source and sink
-TABLES = ("delta", "iceberg")  # kinds of sources of `model.sources`
-FILES = ("files", "autoloader")
+SOURCES: Mapping[str, SourceKind] = {  # by the kinds of `model.sources`
+    "kafka": "kafka", "delta": "table", "iceberg": "table", "files": "files", "autoloader": "files",
+}  # fmt: skip
 MADE_UP = ("ratestream", "ratepermicrobatch")  # in Spark's description of a source that makes its rows itself
 SINKS: Mapping[str, SinkKind] = {
-    "foreachbatch": "foreach_batch",
-    "foreachwriter": "foreach",
-    "kafka": "kafka",
-    "filesink": "files",
-    "delta": "table",
-    "iceberg": "table",
-    "noop": "none",
-    "memory": "none",
-}
+    "foreachbatch": "foreach_batch", "foreachwriter": "foreach", "kafka": "kafka", "filesink": "files",
+    "delta": "table", "iceberg": "table", "noop": "none", "memory": "none",
+}  # fmt: skip
 MIN_ANSWER_SECONDS = 0.15  # of an answer; within a region it takes hundredths of a second
 MIN_ANSWER_RATIO = 5.0  # over the usual: the process that asks is small, and also slow on a busy machine
 MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: the slowness may have begun among them
@@ -51,16 +45,11 @@ class SmallFiles(NamedTuple):
 
 def source_kind(view: QueryView) -> SourceKind:
     """The kind of all sources; `other` where it is not known, or they differ."""
-    kinds = {_source(source) for source in view.sources}
+    kinds: set[SourceKind] = set()
+    for source in view.sources:
+        made_up = any(sign in source.description.lower() for sign in MADE_UP)
+        kinds.add("rate" if made_up and source.kind != "kafka" else SOURCES.get(source.kind, "other"))
     return kinds.pop() if len(kinds) == 1 else "other"
-
-
-def _source(source: SourceProgress) -> SourceKind:
-    if source.kind == "kafka":
-        return "kafka"
-    if any(sign in source.description.lower() for sign in MADE_UP):
-        return "rate"
-    return "table" if source.kind in TABLES else "files" if source.kind in FILES else "other"
 
 
 def sink_kind(view: QueryView) -> SinkKind:

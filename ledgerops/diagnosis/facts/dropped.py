@@ -81,7 +81,7 @@ def dropped(view: QueryView) -> Dropped | None:
     if not any(operator.dropped_rows for batch in newest for operator in batch.operators):
         return None
     fresh = list(_newest_first(view, window))
-    with_drops = [batch for batch in fresh if dropped_by_all(batch)]
+    with_drops = [batch for batch in fresh if any(operator.dropped_rows for operator in batch.operators)]
     read = sum(batch.rows for batch in fresh)
     if read <= 0:
         return None
@@ -97,8 +97,3 @@ def dropped(view: QueryView) -> Dropped | None:
 def _newest_first(view: QueryView, seconds: float) -> Iterator[Progress]:
     """The batches that ended in the last `seconds`."""
     return takewhile(lambda batch: batch.ended >= view.now - seconds, reversed(view.batches))
-
-
-def dropped_by_all(batch: Progress) -> int:
-    """Rows, or groups of them, that the batch's operators dropped."""
-    return sum(operator.dropped_rows for operator in batch.operators)

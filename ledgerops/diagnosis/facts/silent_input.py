@@ -65,9 +65,8 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
     behind = max(newest.values()) - newest.get(name, first[name])
     if behind < MIN_STILL_SECONDS:
         return None
-    evidence = Evidence(
-        "silent_input_behind_seconds", behind, "seconds", f"< {MIN_STILL_SECONDS:g}", stall.batches[-1].ended
-    )
+    limit, at = f"< {MIN_STILL_SECONDS:g}", stall.batches[-1].ended
+    evidence = Evidence("silent_input_behind_seconds", behind, "seconds", limit, at)
     return Silent("input", name, "", f", observed {duration(behind)} behind the other,", evidence)
 
 

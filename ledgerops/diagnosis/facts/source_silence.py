@@ -48,19 +48,15 @@ def _unanswered(view: QueryView) -> Silence | None:
         return None
     seconds = view.now - asked.unreachable_since
     answered_before = bool(view.history.earliest_times)  # else it is ledgerops that was given a wrong address
-    if (
-        seconds < MIN_UNANSWERED_SECONDS
-        or not answered_before
-        or heard_at(view.history) > asked.unreachable_since + MAX_ANSWER_SECONDS  # only ledgerops cannot reach it
-    ):
+    ours_alone = heard_at(view.history) > asked.unreachable_since + MAX_ANSWER_SECONDS  # the query reaches it
+    if seconds < MIN_UNANSWERED_SECONDS or not answered_before or ours_alone:
         return None
     evidence = (
         Evidence(REACHABLE.name, 0.0, "count", "1", asked.at),
         Evidence("seconds_without_answer", seconds, "seconds", f"< {MIN_UNANSWERED_SECONDS:g}", view.now),
     )
-    return Silence(
-        f"the broker has not answered for {duration(seconds)} ({asked.error})", asked.unreachable_since, evidence, 0.9
-    )
+    words = f"the broker has not answered for {duration(seconds)} ({asked.error})"
+    return Silence(words, asked.unreachable_since, evidence, 0.9)
 
 
 def _waits(view: QueryView) -> Silence | None:
@@ -71,16 +67,11 @@ def _waits(view: QueryView) -> Silence | None:
     limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * longest)
     if seconds < limit:
         return None
-    evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
-    answers = (
-        view.lag.asked is not None
-        and view.lag.asked.error is None
-        and view.lag.asked.at >= running.since + MIN_UNANSWERED_SECONDS
-    )
+    evidence, asked = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),), view.lag.asked
+    answers = asked is not None and asked.error is None and asked.at >= running.since + MIN_UNANSWERED_SECONDS
     tail = ", although the broker answers ledgerops" if answers else ""
-    return Silence(
-        f"the query has waited {duration(seconds)} for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
-    )
+    words = f"the query has waited {duration(seconds)} for offsets{tail}"
+    return Silence(words, running.since, evidence, 0.6 if answers else 0.8)
 
 
 def _tasks_wait(view: QueryView) -> Silence | None:

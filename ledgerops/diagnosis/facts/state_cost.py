@@ -4,7 +4,6 @@ Spark sums the times of a state operator over its tasks. Wall time is that sum o
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, SHOWN_BATCHES
 from ledgerops.model.records import Host, Progress, StateOperator
@@ -86,21 +85,10 @@ def off_heap(view: QueryView) -> bool:
     return any(name.startswith("rocksdb") for operator in view.operators for name in operator.custom)
 
 
-class Collecting(NamedTuple):
-    """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
-
-    gc_seconds: float
-    run_seconds: float
-
-    @property
-    def share(self) -> float:
-        """Garbage collection as a share of the run time, 0 to 1."""
-        return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
-
-
 @once
-def gc_of_executors(view: QueryView) -> Collecting | None:
-    """How all executors' totals grew from the oldest sample of the last GC_WINDOW_SECONDS to the newest.
+def gc_of_executors(view: QueryView) -> float | None:
+    """Garbage collection as a share of the tasks' run time, 0 to 1: by how all executors' totals grew from the oldest
+    sample of the last GC_WINDOW_SECONDS to the newest.
 
     In local mode there is only the driver, of which Spark reports its whole time in place of the tasks' (since 4.0).
     """
@@ -111,17 +99,17 @@ def gc_of_executors(view: QueryView) -> Collecting | None:
 def gc_goes_on(view: QueryView) -> bool:
     """Whether the executors still spend much of their time in garbage collection; True also without samples."""
     now = _collected(view, GC_NOW_SECONDS)
-    return now is None or now.share >= MIN_GC_SHARE
+    return now is None or now >= MIN_GC_SHARE
 
 
-def _collected(view: QueryView, window: float) -> Collecting | None:
+def _collected(view: QueryView, window: float) -> float | None:
     recent = [host for host in view.hosts if host.at >= view.now - 2 * window and host.workers]
     newest = max((host.at for host in recent), default=float("-inf"))
     samples = [host for host in recent if newest - window <= host.at]
     if len(samples) < 2 or view.now - newest > window:
         return None
     gc, run = (later - before for before, later in zip(_totals(samples[0]), _totals(samples[-1]), strict=True))
-    return Collecting(gc, run) if gc >= 0 and run > 0 else None
+    return min(1.0, gc / run) if gc >= 0 and run > 0 else None
 
 
 def _totals(host: Host) -> tuple[float, float]:

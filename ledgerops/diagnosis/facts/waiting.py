@@ -50,11 +50,6 @@ class Waiting(NamedTuple):
     frame: str  # the class and method in which it is called
 
     @property
-    def call(self) -> str:
-        """KafkaConsumer.poll"""
-        return ".".join(self.frame.split(".")[-2:])
-
-    @property
     def sends(self) -> bool:
         """Whether it waits for the broker of a sink."""
         return self.frame.startswith(SENDERS)
@@ -63,7 +58,7 @@ class Waiting(NamedTuple):
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
         who = {0: "the driver waits", 1: "its task waits"}.get(self.tasks, f"its {self.tasks} tasks wait")
-        return f"{who} {WORDS[self.whom]} ({self.call})"
+        return f"{who} {WORDS[self.whom]} ({'.'.join(self.frame.split('.')[-2:])})"
 
 
 @once

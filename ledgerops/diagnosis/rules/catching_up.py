@@ -31,7 +31,6 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.metrics.verdict import DRAIN
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.model.history import Ended
 from ledgerops.signals.lag import lefts
 from ledgerops.signals.query_view import QueryView
 
@@ -58,9 +57,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence(DRAIN.name, seconds, "seconds", "falling", last.ended),
     ]
     why = ""
-    away = _away(view)
-    if away is not None:
-        gone, end = away
+    ends, began = view.history.ends, view.history.started_at
+    if ends and began is not None and ends[-1].run_id != view.history.run_id:  # not a first run
+        gone, end = max(0.0, began - ends[-1].at), ends[-1]
         evidence.append(Evidence("away_seconds", gone, "seconds", "0", last.ended))
         failed = f" after a failure ({end.error_class or 'no error class'})" if end.exception is not None else ""
         why = f"; the query was down for {duration(gone)}{failed}"
@@ -73,14 +72,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=CLEAR,
         began=view.batches[0].started,
     )
-
-
-def _away(view: QueryView) -> tuple[float, Ended] | None:
-    """Seconds without a run before this one, and the end of the run before it; None for a first run."""
-    ends, began = view.history.ends, view.history.started_at
-    if not ends or began is None or ends[-1].run_id == view.history.run_id:
-        return None
-    return max(0.0, began - ends[-1].at), ends[-1]
 
 
 RULE = Rule("catching-up", "info", check, __doc__, ("trigger-overrun", "freshness-breach"), linger=0.0)

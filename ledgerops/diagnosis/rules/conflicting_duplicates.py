@@ -73,11 +73,5 @@ def ruled_out(view: QueryView) -> str | None:
     return "no row of the newest batch repeats a transaction id with different contents" if none else None
 
 
-RULE = Rule(
-    slug="conflicting-duplicates",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    ruled_out=ruled_out,
-    linger=0.0,  # `check` covers the latest batches itself
-)
+# `check` covers the latest batches itself, so a finding need not linger
+RULE = Rule("conflicting-duplicates", "critical", check, __doc__, (), ruled_out, linger=0.0)

@@ -68,13 +68,5 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    "crash-loop",
-    "critical",
-    check,
-    __doc__,
-    ("query-failed", "freshness-breach"),
-    linger=0.0,
-    outlives=True,
-    at_rest=True,
-)
+EXPLAINS = ("query-failed", "freshness-breach")
+RULE = Rule("crash-loop", "critical", check, __doc__, EXPLAINS, linger=0.0, outlives=True, at_rest=True)

@@ -38,6 +38,7 @@ from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
+EXPLAINS = ("query-failed",)
 LINGER_SECONDS = 600.0  # the query may continue at once, but the rows stay lost
 CONTINUE = Remedy(
     "start the query once with failOnDataLoss = false so that it continues",
@@ -120,13 +121,5 @@ def _stop_the_loss(topic: str | None) -> Remedy:
 
 
 RULE = Rule(
-    "data-loss",
-    "critical",
-    check,
-    __doc__,
-    ("query-failed",),
-    linger=LINGER_SECONDS,
-    outlives=True,
-    at_rest=True,
-    urgent=True,
+    "data-loss", "critical", check, __doc__, EXPLAINS, linger=LINGER_SECONDS, outlives=True, at_rest=True, urgent=True
 )

@@ -98,13 +98,5 @@ def ruled_out(view: QueryView) -> str | None:
     return f"removing state rows took at most {duration(most)} in each of the latest {RECENT_BATCHES} batches"
 
 
-RULE = Rule(
-    "eviction-storm",
-    "warning",
-    check,
-    __doc__,
-    ("falling-behind", "trigger-overrun"),
-    ruled_out,
-    linger=20.0,
-    needs_harm=True,
-)
+EXPLAINS = ("falling-behind", "trigger-overrun")
+RULE = Rule("eviction-storm", "warning", check, __doc__, EXPLAINS, ruled_out, linger=20.0, needs_harm=True)

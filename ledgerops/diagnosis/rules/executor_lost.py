@@ -97,13 +97,5 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
     ]
 
 
-RULE = Rule(
-    slug="executor-lost",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "query-stuck", "small-batch-overhead", "task-retries"),
-    ruled_out=ruled_out,
-    linger=30.0,
-    needs_harm=True,
-)
+EXPLAINS = ("falling-behind", "trigger-overrun", "query-stuck", "small-batch-overhead", "task-retries")
+RULE = Rule("executor-lost", "warning", check, __doc__, EXPLAINS, ruled_out, linger=30.0, needs_harm=True)

@@ -60,8 +60,9 @@ PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if _has_room(view):
-        return
+    newest = view.baseline.recent or view.batches[-1:]
+    if all(batch.duration < ROOM_SHARE * view.interval for batch in newest):
+        return  # batches end well within the interval: something else holds the query back
     grown, load = growth.growth(view), growth.load(view)
     ratio = (load.ratio if load is not None else None) or 0.0
     lost = view.baseline.slowdown  # a query that would keep up if it took as long as it used to became slower
@@ -92,12 +93,6 @@ def check(view: QueryView) -> Iterator[Finding]:
         began=grown.since,
         share=None if view.baseline.usual else NOISE_SHARE,  # any cause that would save more comes first
     )
-
-
-def _has_room(view: QueryView) -> bool:
-    """Whether batches end well within the interval: then something else holds the query back."""
-    newest = view.baseline.recent or view.batches[-1:]
-    return all(batch.duration < ROOM_SHARE * view.interval for batch in newest)
 
 
 def _component(view: QueryView) -> Component:

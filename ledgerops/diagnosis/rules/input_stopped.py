@@ -56,9 +56,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         longest = max(pauses)
         limit = max(MIN_SILENCE_SECONDS, FAR_TIMES * longest, VERY_FAR_TIMES * median(pauses))
         going_on = others(view, topic, (last + known) / 2)
-        flowed = (
-            flow >= MIN_FLOW_SECONDS if going_on else longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
-        )
+        alone = longest <= MAX_STEADY_PAUSE_SECONDS and is_only_input(view, topic)
+        flowed = flow >= MIN_FLOW_SECONDS if going_on else alone
         if silent < limit or not flowed:
             continue
         longest = max(longest, longest_quiet(view.history, topic, last))

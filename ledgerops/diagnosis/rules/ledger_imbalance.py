@@ -83,11 +83,5 @@ def ruled_out(view: QueryView) -> str | None:
     return f"all {book.rows_in:,} rows of the newest batch left the query, with the same amount"
 
 
-RULE = Rule(
-    slug="ledger-imbalance",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    ruled_out=ruled_out,
-    linger=0.0,  # `check` covers the latest batches itself
-)
+# `check` covers the latest batches itself, so a finding need not linger
+RULE = Rule("ledger-imbalance", "critical", check, __doc__, (), ruled_out, linger=0.0)

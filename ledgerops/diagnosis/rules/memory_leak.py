@@ -26,7 +26,6 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts.creep import WINDOW_PARTS, rises_steadily
@@ -41,27 +40,42 @@ WORKERS = "python_workers"
 NAMES = {"driver_python": "the driver's Python process", WORKERS: "the Python workers"}
 
 
-class Growth(NamedTuple):
-    """How the memory of a role's processes grows: newest sample, bytes a second, since when, seconds looked back on."""
-
-    newest: Process
-    rate: float
-    since: float
-    seconds: float
-
-
 def check(view: QueryView) -> Iterator[Finding]:
     room = view.hosts[-1].memory_available_bytes if view.hosts else None
     if room is None:
         return
     for role, name in NAMES.items():
-        grown = _growth(view.hosts, role)
-        if grown is not None and room <= MAX_AHEAD_RATIO * grown.seconds * grown.rate:
-            yield _finding(role, name, grown, room, view.hosts[-1].at)
+        newest, grown, at = _held(view.hosts[-1], role), _growth(view.hosts, role), view.hosts[-1].at
+        if newest is None or grown is None:
+            continue
+        rate, began, seconds = grown
+        if room > MAX_AHEAD_RATIO * seconds * rate:
+            continue
+        left = room / rate
+        restart = Remedy(
+            f"restart the driver within {duration(left)}",
+            "it resumes from its checkpoints, and the growth begins anew",
+            safe=False,
+        )
+        yield Finding(
+            f"{name} grow{'' if role == WORKERS else 's'} by {size(rate)} per second to "
+            f"{size(newest.memory_bytes)}: the memory will be full in {duration(left)}",
+            Component("host", name),
+            (
+                Evidence("ledgerops_process_memory_bytes", newest.memory_bytes, "bytes", "a plateau", at),
+                Evidence("memory_growth", rate, "bytes/s", "~ 0", at),
+                Evidence("available_bytes", room, "bytes", "enough", at),
+                Evidence("seconds_until_full", left, "seconds", "never", at),
+            ),
+            (first_step("memory-leak", role if role == WORKERS else GENERAL, "the least that is held rises"), restart),
+            confidence=LIKELY,
+            began=began,
+        )
 
 
-def _growth(hosts: Sequence[Host], role: str) -> Growth | None:
-    """Growth of what is held at the least, between batches or after a collection; None where it comes to an end."""
+def _growth(hosts: Sequence[Host], role: str) -> tuple[float, float, float] | None:
+    """How what is held at the least, between batches or after a collection, grows: bytes a second, since when, and
+    seconds looked back on. None where it comes to an end."""
     newest, before = _held(hosts[-1], role), _held(hosts[0], role)
     if newest is None or (before is not None and newest.memory_bytes <= before.memory_bytes):
         return None  # which is soon seen: it is asked at every batch
@@ -75,36 +89,11 @@ def _growth(hosts: Sequence[Host], role: str) -> Growth | None:
     if not rises_steadily([low for low, _ in lows]):
         return None
     (least, began), (most, ended) = lows[0], lows[-1]
-    return Growth(newest, (most - least) * newest.processes / (ended - began), began, end - start)
+    return (most - least) * newest.processes / (ended - began), began, end - start
 
 
 def _held(host: Host, role: str) -> Process | None:
     return next((each for each in host.processes if each.role == role), None)
-
-
-def _finding(role: str, name: str, grown: Growth, room: int, at: float) -> Finding:
-    left = room / grown.rate
-    return Finding(
-        f"{name} grow{'' if role == WORKERS else 's'} by {size(grown.rate)} per second to "
-        f"{size(grown.newest.memory_bytes)}: the memory will be full in {duration(left)}",
-        Component("host", name),
-        (
-            Evidence("ledgerops_process_memory_bytes", grown.newest.memory_bytes, "bytes", "a plateau", at),
-            Evidence("memory_growth", grown.rate, "bytes/s", "~ 0", at),
-            Evidence("available_bytes", room, "bytes", "enough", at),
-            Evidence("seconds_until_full", left, "seconds", "never", at),
-        ),
-        (
-            first_step("memory-leak", role if role == WORKERS else GENERAL, "the least that is held rises"),
-            Remedy(
-                f"restart the driver within {duration(left)}",
-                "it resumes from its checkpoints, and the growth begins anew",
-                safe=False,
-            ),
-        ),
-        confidence=LIKELY,
-        began=grown.since,
-    )
 
 
 RULE = Rule("memory-leak", "warning", check, __doc__, linger=30.0, at_rest=True)

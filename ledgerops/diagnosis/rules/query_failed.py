@@ -61,6 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     offset = place(ended.exception)[2]
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
+    stopped = sorted(each.query for each in view.others if each.ended is not None and each.ended.stopped_by(ended))
     failure = explain(ended.exception)
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
@@ -69,19 +70,13 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"the query failed{batch} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
         + raised_at(ended.exception)
-        + _stopped_others(view, ended),
+        + (f"; the application stopped, and with it {', '.join(stopped)}" if stopped else ""),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),
         steps,
         confidence=1.0,
         began=ended.at,
     )
-
-
-def _stopped_others(view: QueryView, ended: Ended) -> str:
-    """The other queries that ended because this failure stopped the application."""
-    names = sorted(other.query for other in view.others if other.ended is not None and other.ended.stopped_by(ended))
-    return f"; the application stopped, and with it {', '.join(names)}" if names else ""
 
 
 def _vanished(view: QueryView, ended: Ended) -> Finding:

@@ -79,12 +79,5 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    slug="retention-risk",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    linger=5.0,  # headroom does not come and go with single batches
-    at_rest=True,
-    urgent=True,
-)
+# headroom does not come and go with single batches, so a finding need not linger for long
+RULE = Rule("retention-risk", "critical", check, __doc__, linger=5.0, at_rest=True, urgent=True)

@@ -65,14 +65,7 @@ def ruled_out(view: QueryView) -> str | None:
     return f"the broker answered ledgerops {duration(max(0.0, view.now - asked.at))} ago"
 
 
+EXPLAINS = ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source")
 RULE = Rule(
-    "source-unreachable",
-    "critical",
-    check,
-    __doc__,
-    ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
-    ruled_out,
-    linger=0.0,
-    outlives=True,
-    at_rest=True,
+    "source-unreachable", "critical", check, __doc__, EXPLAINS, ruled_out, linger=0.0, outlives=True, at_rest=True
 )

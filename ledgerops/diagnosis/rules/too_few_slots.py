@@ -31,6 +31,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     tasks = running.tasks - (running.tasks_done or 0)
     if tasks <= slots:
         return
+    why = "a task of this mode keeps its core until the next checkpoint"
+    cores = Setting(CORES, tasks)
     yield Finding(
         f"all {counted(tasks, 'task')} of the query must run at once, and the application has "
         f"{counted(slots, 'core')}: {tasks - slots} wait until the next checkpoint",
@@ -39,15 +41,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("tasks_left", float(tasks), "count", f"<= {slots}", running.at),
             Evidence("task_slots", float(slots), "count", f">= {tasks}", running.at),
         ),
-        (
-            first_step(
-                "too-few-slots",
-                GENERAL,
-                "a task of this mode keeps its core until the next checkpoint",
-                cores=counted(tasks, "core"),
-                settings=(Setting(CORES, tasks),),
-            ),
-        ),
+        (first_step("too-few-slots", GENERAL, why, cores=counted(tasks, "core"), settings=(cores,)),),
         confidence=CLEAR,
         began=running.since,
     )

@@ -65,13 +65,12 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     planned, watermark_bounds = no_timeout or no_time, state_cost.watermark_bounds(view, operator)
     own_time = state_cost.is_function(operator)
     daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, end.memory_bytes - begin.memory_bytes))
+    kept = f"< {state_trend.MIN_KEPT_RATIO:g}"
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
         Evidence("state_rows_growth_per_second", grown / seconds, "rows/s", "~ 0", last.ended),
         Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
-        Evidence(
-            "state_rows_kept_per_row_read", grown / read, "ratio", f"< {state_trend.MIN_KEPT_RATIO:g}", last.ended
-        ),
+        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", kept, last.ended),
     ]
     if planned:
         evidence.append(Evidence("state_rows_in_a_day", daily_rows, "rows", "bounded", last.ended))

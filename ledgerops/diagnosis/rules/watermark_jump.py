@@ -40,6 +40,8 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
+MILLISECONDS = "df.withColumn('event_time', F.timestamp_millis('event_time_ms'))"
+
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = jump(view)
@@ -94,9 +96,8 @@ def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:
     if found.misread is not None:
         yield Evidence("newest_event_time_seconds", found.misread.at, "seconds", f"<= {at:.0f}", at)
     elif found.clock is not None and found.ahead is not None:
-        yield Evidence(
-            "watermark_ahead_of_clock_seconds", found.clock, "seconds", f"< {MIN_LEAP_SECONDS:g}", last.ended
-        )
+        limit = f"< {MIN_LEAP_SECONDS:g}"
+        yield Evidence("watermark_ahead_of_clock_seconds", found.clock, "seconds", limit, last.ended)
         yield Evidence("event_time_ahead_of_clock_seconds", found.ahead, "seconds", "<= 0", at)
     elif found.ahead is not None and found.usual is not None:
         yield Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", at)
@@ -109,15 +110,9 @@ def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:
 def _remedies(found: Jump, delay: float) -> tuple[Remedy, ...]:
     before = "from before the first such row" if found.batch is None else f"from before batch {found.batch.batch_id}"
     if found.misread is not None:
-        return (
-            first_step(
-                "watermark-jump",
-                "misread",
-                "a number is read as seconds: `timestamp_millis` reads milliseconds",
-                command="df.withColumn('event_time', F.timestamp_millis('event_time_ms'))",
-            ),
-            Remedy(f"run again {before} with fresh state", "the watermark is in the checkpoint", safe=False),
-        )
+        why, command = "a number is read as seconds: `timestamp_millis` reads milliseconds", MILLISECONDS
+        again = Remedy(f"run again {before} with fresh state", "the watermark is in the checkpoint", safe=False)
+        return first_step("watermark-jump", "misread", why, command=command), again
     return (
         first_step("watermark-jump", GENERAL, "the offsets of the batch say where its rows came from"),
         Remedy(
