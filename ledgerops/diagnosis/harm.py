@@ -231,8 +231,8 @@ def examined(view: QueryView) -> bool:
         long = long or min(every, default=0.0) > max(VERY_LONG_SECONDS, view.interval)
         return long and (view.trigger.busy_ratio is None or never_pauses(view))
     seconds = median(batch.duration for batch in latest)
-    usual = median(batch.duration for batch in view.baseline.usual) if view.baseline.usual else float("inf")
-    changed = not view.trigger.interval and seconds > CLEAR_TIMES * usual
+    usual = (batch.duration for batch in view.baseline.usual)
+    changed = not view.trigger.interval and seconds > CLEAR_TIMES * median([*usual] or [float("inf")])
     return changed or (seconds > LONG_SECONDS and never_pauses(view))
 
 

@@ -63,6 +63,12 @@ def test_findings_whose_numbers_are_not_in_the_recording_are_seen(tmp_path):
     assert {"slow-sink: after_tasks_seconds", "slow-sink: profile_seconds"} <= told
 
 
+def recorded(folder, lines):
+    """The numbers of all findings of a recording of these lines."""
+    (folder / "recording-000001.jsonl").write_bytes(b"".join(lines))
+    return list(compare(folder, verdicts(read_recording(folder))))
+
+
 def files(number, at):
     """A file each 1.25 s, of which a batch reads one."""
     offsets = {"startOffset": {"logOffset": number - 1} if number else None, "endOffset": {"logOffset": number}}
@@ -107,9 +113,8 @@ def test_every_number_of_a_capped_source_is_there(tmp_path, reads, batches, rule
         )
         lines.append(encode(at + 0.43, "progress", "capped", orjson.dumps(record)))
         lines.append(encode(at + 0.5, kind, "capped", orjson.dumps({**run, "batch_id": number, **read})))
-    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
 
-    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
+    found = recorded(tmp_path, lines)
 
     assert {number.rule for number in found} == {"rate-limited", "falling-behind", *rules}
     assert wrong(found) == ()
@@ -158,9 +163,8 @@ def test_every_number_of_a_source_that_is_read_three_times_is_there(tmp_path, ka
         lines.append(encode(at + 4.0, "progress", "again", orjson.dumps(record)))
         tasks = run | {"batch_id": number, "stages": stages, "python_seconds": None}
         lines.append(encode(at + 4.01, "tasks", "again", orjson.dumps(tasks)))
-    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
 
-    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
+    found = recorded(tmp_path, lines)
 
     told = {number.compared.name for number in found if number.rule == "input-recomputed"}
     assert told == {"times_read", "saving_seconds", "profile_seconds"}
@@ -191,9 +195,8 @@ def test_every_number_of_rows_that_get_larger_is_there(tmp_path, rocksdb):
         )
         lines.append(encode(at + 0.9, "host", None, orjson.dumps(host | {"at": at + 0.9})))
         lines.append(encode(at + 1.0, "progress", "lists", orjson.dumps(record)))
-    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
 
-    found = [each for each in compare(tmp_path, verdicts(read_recording(tmp_path))) if each.rule == "state-growth"]
+    found = [each for each in recorded(tmp_path, lines) if each.rule == "state-growth"]
 
     assert {"state_bytes_per_row", "seconds_to_limit"} <= {number.compared.name for number in found}
     assert wrong(found) == ()

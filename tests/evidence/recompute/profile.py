@@ -17,16 +17,9 @@ FIXED = {
     "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
     "many_tasks", "few_rows", "table_scan",
 }  # fmt: skip
-WAIT = {
-    "latest_offset",
-    "get_batch",
-    "slot_wait",
-    "after_tasks",
-    "retries",
-    "gc",
-    "unattributed",
-    "tasks_unknown",
-}  # for no core
+WAIT = {  # for no core
+    "latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown",
+}  # fmt: skip
 UNTIL_TASKS = {"slot_wait", "driver_before", "driver_between", "launch"}  # a stage waits there for slots
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
 COMPUTE = ("cpu", "few_rows", "table_scan")
