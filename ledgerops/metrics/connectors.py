@@ -49,17 +49,11 @@ def _number(value: object) -> float | None:
     return number if isfinite(number) else None
 
 
-SOURCE_VALUE: Metric[QueryView] = Metric(
-    "ledgerops_source_reported_value",
+SOURCE_VALUE: Metric[QueryView] = Metric("ledgerops_source_reported_value",
     "What a source reports of the newest batch in `metrics` of its progress, by name, in its own units; without what "
     "other families say.",
-    labels=("source", "kind"),
-    read=_numbers(_source_values),
-)
-SINK_VALUE: Metric[QueryView] = Metric(
-    "ledgerops_sink_reported_value",
+    labels=("source", "kind"), read=_numbers(_source_values))  # fmt: skip
+SINK_VALUE: Metric[QueryView] = Metric("ledgerops_sink_reported_value",
     "What the sink reports of the newest batch in `metrics` of its progress, by name, in its own units.",
-    labels=("kind",),
-    read=_numbers(_sink_values),
-)
+    labels=("kind",), read=_numbers(_sink_values))  # fmt: skip
 METRICS = (SOURCE_VALUE, SINK_VALUE)

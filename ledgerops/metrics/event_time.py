@@ -14,20 +14,14 @@ def _newest_event(view: QueryView) -> Series:
     return known(max((at for batch in view.batches if (at := batch.event_time_max) is not None), default=None))
 
 
-WATERMARK: Metric[QueryView] = Metric(
-    "ledgerops_watermark_timestamp_seconds",
-    "The watermark: rows with an older event time count as late.",
-    read=_watermark,
-)
-WATERMARK_LAG: Metric[QueryView] = Metric(
-    "ledgerops_watermark_lag_seconds",
-    "Now minus the watermark: grows while the query is stuck, idle, or reads old data.", read=_watermark, age=True,
-)  # fmt: skip
-NEWEST_EVENT: Metric[QueryView] = Metric(
-    "ledgerops_event_time_max_timestamp_seconds",
+WATERMARK: Metric[QueryView] = Metric("ledgerops_watermark_timestamp_seconds",
+    "The watermark: rows with an older event time count as late.", read=_watermark)  # fmt: skip
+WATERMARK_LAG: Metric[QueryView] = Metric("ledgerops_watermark_lag_seconds",
+    "Now minus the watermark: grows while the query is stuck, idle, or reads old data.", read=_watermark,
+    age=True)  # fmt: skip
+NEWEST_EVENT: Metric[QueryView] = Metric("ledgerops_event_time_max_timestamp_seconds",
     "The newest event time among the remembered batches; with several watermarks, that of the first.",
-    read=_newest_event,
-)
+    read=_newest_event)  # fmt: skip
 DROPPED: Metric[QueryView] = Metric(
     "ledgerops_rows_dropped_by_watermark_total",
     "Rows that a state operator dropped as late; for aggregations a lower bound, counted after partial aggregation.",

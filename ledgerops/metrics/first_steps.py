@@ -32,9 +32,8 @@ class FirstStep(NamedTuple):
 
 
 _WAITING_SINK = "time one write at the target of the sink"
-_FILES_WRITTEN = FirstStep(
-    "compare the files of a batch with the tasks that write and with the values of partitionBy", "a folder of files"
-)
+_FILES_WRITTEN = FirstStep("compare the files of a batch with the tasks that write and with the values of partitionBy",
+    "a folder of files")  # fmt: skip
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _TOPIC = {"topic": "the topic"}
@@ -46,120 +45,92 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "freshness-breach": {
         GENERAL: FirstStep("compare the lag of the partitions, and the watermark with the clock"),
         "event time": FirstStep("compare the watermark with the event time of each input", "its batches are in time"),
-        "rows": FirstStep(
-            "compare the time in the rows with the time of their arrival", "its batches are in time, no watermark"
-        ),
+        "rows": FirstStep("compare the time in the rows with the time of their arrival",
+            "its batches are in time, no watermark"),
     },
     "trigger-overrun": {GENERAL: FirstStep("find out which part of a batch takes longest")},
     "long-batches": {GENERAL: FirstStep("find out which part of a batch takes longest")},
     "query-stuck": {
-        GENERAL: FirstStep(
-            "see in the Spark UI whether a task of the batch runs: dump its Python worker or executor, else the driver"
-        ),
+        GENERAL: FirstStep("see in the Spark UI whether a task of the batch runs: dump its Python worker or "
+            "executor, else the driver"),
         "driver": FirstStep("take a thread dump of the driver (Spark UI, page Executors)", "no task runs"),
-        "tasks": FirstStep(
-            "take a thread dump of the task's executor (Spark UI, page Executors), and if it waits for Python, of that "
-            "worker",
-            "a task runs",
-        ),
-        "sink function": FirstStep(
-            "see what the function of foreachBatch does in the driver's Python process", "`foreachBatch`, no task"
-        ),
+        "tasks": FirstStep("take a thread dump of the task's executor (Spark UI, page Executors), and if it waits "
+            "for Python, of that worker",
+            "a task runs"),
+        "sink function": FirstStep("see what the function of foreachBatch does in the driver's Python process",
+            "`foreachBatch`, no task"),
         "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
-        "database": FirstStep(
-            "look in the database for locks and for what its sessions wait for", "it waits for a database"
-        ),
+        "database": FirstStep("look in the database for locks and for what its sessions wait for",
+            "it waits for a database"),
         "storage": FirstStep("check whether the file system or object store answers", "it waits for files"),
         "going on": FirstStep(
-            "let the batch end, and see in the Spark UI, page Jobs, which of its jobs others do not have", "tasks end"
-        ),
+            "let the batch end, and see in the Spark UI, page Jobs, which of its jobs others do not have", "tasks end"),
     },
     "query-failed": {
         GENERAL: FirstStep("repair what the exception names; all of it is in the driver's log"),
-        "vanished": FirstStep(
-            "check whether the Spark server of the query still runs, and read the end of its log", "it vanished"
-        ),
+        "vanished": FirstStep("check whether the Spark server of the query still runs, and read the end of its log",
+            "it vanished"),
     },
     "crash-loop": {GENERAL: FirstStep("stop what restarts the query, then repair what the exception names")},
     "rows-dropped": {GENERAL: FirstStep("find out which producer sends late or future-dated rows")},
     "retention-risk": {
         GENERAL: FirstStep("raise retention.ms of {topic} now, and retention.bytes if it is set", "Kafka", _TOPIC),
-        "table": FirstStep(
-            "raise delta.logRetentionDuration of {table} now; for Iceberg stop expire_snapshots",
-            "a table",
-            {"table": "the table"},
-        ),
+        "table": FirstStep("raise delta.logRetentionDuration of {table} now; for Iceberg stop expire_snapshots",
+            "a table", {"table": "the table"}),
     },
     "data-loss": {
         GENERAL: FirstStep(
             "raise the retention of {topic} so that no more is lost, then look for another copy of the rows",
-            words=_TOPIC,
-        ),
+            words=_TOPIC),
     },
     # input
     "input-overload": {
         GENERAL: FirstStep("ask the producer whether the load is intended; spread or reduce it"),
-        "expand": FirstStep(
-            "compare the length of the window with its slide: the plan makes {number} rows of each row",
-            "windows that slide, or grouping sets",
-            {"number": "many"},
-        ),
+        "expand": FirstStep("compare the length of the window with its slide: the plan makes {number} rows of each row",
+            "windows that slide, or grouping sets", {"number": "many"}),
         "dearer": FirstStep(
             "compare the newest rows with earlier ones: longer texts or lists, or more matches in a join",
-            "each row is more work than it used to be",
-        ),
+            "each row is more work than it used to be"),
         "driver": FirstStep(
             "see what the function of foreachBatch does for each row in the driver, and let tasks do it",
-            "too slow from its start, `foreachBatch`, most of a batch without a task",
-        ),
+            "too slow from its start, `foreachBatch`, most of a batch without a task"),
         "few tasks": FirstStep(
             "see why cores have no task: few source partitions or files, coalesce, a window without partitionBy",
-            "too slow from its start, fewer tasks than cores",
-        ),
+            "too slow from its start, fewer tasks than cores"),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
     "rate-limited": {
-        GENERAL: FirstStep(
-            "raise {option}{limit} and start the query again", words={"option": "the limit of the source", "limit": ""}
-        ),
+        GENERAL: FirstStep("raise {option}{limit} and start the query again",
+            words={"option": "the limit of the source", "limit": ""}),
     },
     "source-partition-skew": {GENERAL: FirstStep("repair how the producer chooses the partition")},
     "slow-source": {
         GENERAL: FirstStep("time one request to the source"),
         "source kafka": FirstStep(
-            "check the broker's request latency, its quotas for this client, and the network to it", "Kafka"
-        ),
+            "check the broker's request latency, its quotas for this client, and the network to it", "Kafka"),
         "source files": FirstStep("count the files in the folder of the source, and time one listing of it", "files"),
         "source table": FirstStep(
-            "count the versions and files that the table has gained since the position of the query", "a table"
-        ),
+            "count the versions and files that the table has gained since the position of the query", "a table"),
     },
     "source-unreachable": {GENERAL: FirstStep("bring back the broker, or the network to it")},
     "input-stopped": {GENERAL: FirstStep("check the producer of {topic}", words=_TOPIC)},
     "input-recomputed": {
         GENERAL: FirstStep("look for several scans of the topic in the plan, and read it once"),
-        "sink foreach_batch": FirstStep(
-            "count the actions on the batch in the function of foreachBatch", "`foreachBatch`"
-        ),
+        "sink foreach_batch": FirstStep("count the actions on the batch in the function of foreachBatch",
+            "`foreachBatch`"),
         "saves": FirstStep(
             "persist() the batch at the beginning of the foreachBatch function and unpersist() it at the end",
-            "`foreachBatch`, and one reading would save much of a batch",
-        ),
+            "`foreachBatch`, and one reading would save much of a batch"),
     },
     "catching-up": {GENERAL: FirstStep("wait until the backlog is processed")},
     # work
     "slow-sink": {
         GENERAL: FirstStep(_WAITING_SINK),
-        "sink function": FirstStep(
-            "see where the function of foreachBatch spends its time: `py-spy dump --pid PID` on the driver's Python "
-            "process",
-            "`foreachBatch`, it does not wait as far as is known",
-        ),
-        "line": FirstStep(
-            "look at {line}: the function of foreachBatch spends most of its time there",
-            "`foreachBatch`, the line is known",
-            {"line": "the line that the finding names"},
-        ),
+        "sink function": FirstStep("see where the function of foreachBatch spends its time: `py-spy dump --pid PID` "
+            "on the driver's Python process",
+            "`foreachBatch`, it does not wait as far as is known"),
+        "line": FirstStep("look at {line}: the function of foreachBatch spends most of its time there",
+            "`foreachBatch`, the line is known", {"line": "the line that the finding names"}),
         "sink kafka": FirstStep("check the request latency of the broker that is written to", "Kafka"),
         "sink table": FirstStep("time one commit to the table, and look for other writers of it", "a table"),
         "small files": _FILES_WRITTEN._replace(where="many small files"),
@@ -169,19 +140,15 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "python-bound": {
         GENERAL: FirstStep("see at which line the function is: `py-spy dump --pid PID` on one of the Python workers"),
-        "waits": FirstStep(
-            "find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
-            "they use little CPU",
-        ),
+        "waits": FirstStep("find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
+            "they use little CPU"),
     },
     "table-scan": {
         GENERAL: FirstStep(
-            "see in the Spark UI, page SQL, which scan of a batch reads most rows, and by what condition"
-        ),
+            "see in the Spark UI, page SQL, which scan of a batch reads most rows, and by what condition"),
         "sink foreach_batch": FirstStep(
             "look for reads of a table in the function of foreachBatch, also by MERGE, and at their conditions",
-            "`foreachBatch`",
-        ),
+            "`foreachBatch`"),
     },
     "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
     "straggler": {
@@ -189,64 +156,48 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "makes rows": FirstStep("find the record that the slow task makes so many rows of", "it writes far more"),
         "one executor": FirstStep(
             "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)",
-            "there is one executor",
-        ),
-        "executor": FirstStep(
-            "check the machine of {executor}", "one executor is slow", {"executor": "the slow executor"}
-        ),
+            "there is one executor"),
+        "executor": FirstStep("check the machine of {executor}", "one executor is slow",
+            {"executor": "the slow executor"}),
     },
     "task-retries": {GENERAL: FirstStep(_FAILED_TASKS)},
     "scheduler-skew": {GENERAL: FirstStep("compare the tasks and cores of the executors in the Spark UI")},
     "small-batch-overhead": {
-        GENERAL: FirstStep(
-            "set the trigger interval to {seconds} or more, if results may be that old",
-            words={"seconds": "twice a batch"},
-        ),
+        GENERAL: FirstStep("set the trigger interval to {seconds} or more, if results may be that old",
+            words={"seconds": "twice a batch"}),
     },
     "too-many-tasks": {
         GENERAL: FirstStep("set {setting} to {number} and start the query again", "no state", words=_SETTING),
         "stateful": FirstStep(
             "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
-            "with state",
-        ),
-        "source": FirstStep(
-            "read the source in at most {number} partitions", "the source has them", {"number": "as many as cores"}
-        ),
+            "with state"),
+        "source": FirstStep("read the source in at most {number} partitions", "the source has them",
+            {"number": "as many as cores"}),
         "again": FirstStep(
             "look for what each batch reads again: a DataFrame that grows by `union`, or a table of many small files",
-            "they read more rows than the batch has",
-        ),
-        "repartition": FirstStep(
-            "lower repartition({tasks}) in the code of the query to {number}, and start it again",
-            "spark.sql.shuffle.partitions is another number",
-            {"tasks": "N", "number": "two or three for each core"},
-        ),
+            "they read more rows than the batch has"),
+        "repartition": FirstStep("lower repartition({tasks}) in the code of the query to {number}, and start it again",
+            "spark.sql.shuffle.partitions is another number", {"tasks": "N", "number": "two or three for each core"}),
     },
     # event time
     "late-data": {
         GENERAL: FirstStep("find the producer that sends late"),
         "misread": FirstStep(
             "check the column of withWatermark: how a missing time and the unit of the number are read",
-            "the times are misread",
-        ),
+            "the times are misread"),
     },
     "watermark-stalled": {
-        GENERAL: FirstStep(
-            "find out why {input} sends nothing new; have its producer send a heartbeat row",
-            words={"input": "one input of the query"},
-        ),
+        GENERAL: FirstStep("find out why {input} sends nothing new; have its producer send a heartbeat row",
+            words={"input": "one input of the query"}),
         "branch": FirstStep(
             "compare the newest event time of each input with the clock: one stands, or a filter drops its rows",
-            "every source sends rows",
-        ),
+            "every source sends rows"),
         "clock": FirstStep(
             "compare the event time of new rows with the clock: check the producers' clock and the column",
-            "event time stands",
-        ),
+            "event time stands"),
         "newest": FirstStep(
             "find the producer that sent the newest rows, and compare its clock with those of the others",
-            "only older rows arrive",
-        ),
+            "only older rows arrive"),
     },
     "watermark-jump": {
         GENERAL: FirstStep("find the producer whose clock is ahead, and correct it"),
@@ -254,97 +205,74 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "partition-time-spread": {
         GENERAL: FirstStep(
-            "bring the partitions to the same time: let the slow partition catch up, or balance the load"
-        ),
+            "bring the partitions to the same time: let the slow partition catch up, or balance the load"),
     },
     # state
     "unbounded-state": {
         GENERAL: FirstStep("find out how long results need a row of the state, and when memory or disk will be full"),
-        "no timeout": FirstStep(
-            "find out in the function which keys are finished, and call state.remove() for them",
-            "a function without a timeout",
-        ),
+        "no timeout": FirstStep("find out in the function which keys are finished, and call state.remove() for them",
+            "a function without a timeout"),
     },
     "state-growth": {
         GENERAL: FirstStep("find the input that stops the watermark, and get the watermark moving"),
         "steady": FirstStep("give the state more memory until it is bounded", "the watermark advances"),
         "larger rows": FirstStep(
             "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it",
-            "its rows get larger, not more",
-        ),
+            "its rows get larger, not more"),
     },
     "state-commit-slow": {GENERAL: FirstStep("time the writing of a small file to the checkpoint folder")},
     "rocksdb-stall": {
-        GENERAL: FirstStep(
-            "see with `iostat -x` whether the disk of spark.local.dir is busy: if not, the write buffers are too small"
-        ),
+        GENERAL: FirstStep("see with `iostat -x` whether the disk of spark.local.dir is busy: if not, the write "
+            "buffers are too small"),
         "buffers": FirstStep(
             "raise spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB from {now} to {number} at the next start",
-            "a batch writes more than the buffers hold",
-            {"now": "X", "number": "more"},
-        ),
+            "a batch writes more than the buffers hold", {"now": "X", "number": "more"}),
     },
     "eviction-storm": {GENERAL: FirstStep("wait until the batch has removed its rows, and see when it comes again")},
     "state-snapshot-lag": {
         GENERAL: FirstStep(
-            "search the executors' logs for errors of the maintenance thread, which uploads the snapshots"
-        ),
+            "search the executors' logs for errors of the maintenance thread, which uploads the snapshots"),
         "setting": FirstStep(
             "set spark.sql.streaming.stateStore.{setting} back to {usual} at the next start; it is {now}",
-            "a setting delays them",
-            {"setting": "maintenanceInterval", "usual": "its default", "now": "larger"},
-        ),
+            "a setting delays them", {"setting": "maintenanceInterval", "usual": "its default", "now": "larger"}),
     },
     # resources
     "gc-pressure": {GENERAL: FirstStep(_HEAP)},
     "memory-spill": {
         GENERAL: FirstStep(
-            "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"
-        ),
+            "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"),
         "cache": FirstStep(
             "see on page Storage of the Spark UI what is persisted, and unpersist what nothing reads any more",
-            "persisted data holds the memory",
-        ),
+            "persisted data holds the memory"),
     },
     "memory-leak": {
         GENERAL: FirstStep(
-            "find what the program keeps from batch to batch: a list, a cache, results of collect() or toPandas()"
-        ),
+            "find what the program keeps from batch to batch: a list, a cache, results of collect() or toPandas()"),
         "python_workers": FirstStep(
             "find what the function keeps from call to call: a global, a cache without a limit, a library that leaks",
-            "the Python workers grow",
-        ),
+            "the Python workers grow"),
     },
     "cpu-saturated": {
         GENERAL: FirstStep("find the processes and move them, or give the driver cores of its own"),
-        "limit": FirstStep(
-            "raise the CPU limit of the driver's container to {cores}, or remove it",
-            "the container has a CPU limit that is used up",
-            {"cores": "what its threads would use"},
-        ),
+        "limit": FirstStep("raise the CPU limit of the driver's container to {cores}, or remove it",
+            "the container has a CPU limit that is used up", {"cores": "what its threads would use"}),
     },
     "noisy-neighbour": {
         GENERAL: FirstStep(
             "see what the tasks of {query} compute (thread dump of an executor, py-spy), or stop it if it can wait",
-            words={"query": "the other query"},
-        ),
-        "rows": FirstStep(
-            "limit what {query} reads in a batch (maxOffsetsPerTrigger)",
-            "the other query reads more rows than before",
-            {"query": "the other query"},
-        ),
+            words={"query": "the other query"}),
+        "rows": FirstStep("limit what {query} reads in a batch (maxOffsetsPerTrigger)",
+            "the other query reads more rows than before", {"query": "the other query"}),
         "job": FirstStep(
             "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application",
-            "a job of the application that belongs to no watched query",
-        ),
+            "a job of the application that belongs to no watched query"),
     },
     "too-few-slots": {
         GENERAL: FirstStep("start the application with {cores} or more", words={"cores": "a core for each task"})
     },
     "executor-lost": {
-        GENERAL: FirstStep(
-            "check the machine of {executor} on the page of the cluster manager", words={"executor": "the executor"}
-        ),
+        GENERAL: FirstStep("check the machine of {executor} on the page of the cluster manager",
+            words={"executor": "the executor"}),
         "memory": FirstStep("raise spark.executor.memoryOverhead at the next start", "the reason names memory"),
     },
     "checkpoint-slow": {
@@ -352,16 +280,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "checkpoint-full": {
         GENERAL: FirstStep(
-            "free space in the storage of the checkpoint or raise its quota, then start the query again"
-        ),
+            "free space in the storage of the checkpoint or raise its quota, then start the query again"),
         "file size": FirstStep(
             "raise the limit on the size of a file (`ulimit -f` of driver and executors), then start the query again",
-            "a file is too large",
-        ),
-        "permission": FirstStep(
-            "give the query's user write access to the checkpoint back, then start the query again",
-            "a write is not permitted",
-        ),
+            "a file is too large"),
+        "permission": FirstStep("give the query's user write access to the checkpoint back, then start the query again",
+            "a write is not permitted"),
     },
     "many-small-files": {
         GENERAL: FirstStep("compact the table that it writes: OPTIMIZE (Delta), rewrite_data_files (Iceberg)"),
@@ -376,14 +300,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     # self
     "observer-degraded": {
         GENERAL: FirstStep("search the driver's log for lines from ledgerops"),
-        "tasks": FirstStep(
-            "see the reason in the driver's log; where ui_url is set, check that this Spark UI answers",
-            "tasks or executors fail",
-        ),
+        "tasks": FirstStep("see the reason in the driver's log; where ui_url is set, check that this Spark UI answers",
+            "tasks or executors fail"),
         "worker": FirstStep("raise the trigger interval of queries with very short ones", "the observer is too slow"),
         "silent": FirstStep("check whether the driver process still runs", "the driver reports nothing"),
     },
-}
+}  # fmt: skip
 
 # of a symptom without a cause, by the part of a batch that takes longest
 BY_LARGEST_PART: Mapping[str, str] = {

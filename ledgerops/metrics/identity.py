@@ -33,38 +33,26 @@ def _done(view: QueryView) -> bool:
     return ended.unwatched or view.plan.ends_itself
 
 
-INFO: Metric[QueryView] = Metric(
-    "ledgerops_query_info",
+INFO: Metric[QueryView] = Metric("ledgerops_query_info",
     "Identity of a run of the query; join it on query. The ids change with each restart, so no other metric has them.",
     labels=("query_id", "run_id", "app_id", "app_name", "spark_version", "trigger", "output_mode", "sink"),
-    read=_info,
-)
-ACTIVE: Metric[QueryView] = Metric(
-    "ledgerops_query_active", "1 while a run of the query is active, 0 after its end.",
-    read=lambda view: {(): 0.0 if view.history.ended else 1.0}, survives=True, unbudgeted=True,
-)  # fmt: skip
-EXPECTED: Metric[QueryView] = Metric(
-    "ledgerops_query_expected",
-    "1 for each query that this driver has run or is configured to expect; it stays after the query has ended, unless "
-    "its trigger (available now, once) ended it, or its session was detached.",
-    read=lambda view: {} if _done(view) else {(): 1.0}, survives=True, unbudgeted=True,
-)  # fmt: skip
-RESTARTS: Metric[QueryView] = Metric(
-    "ledgerops_query_restarts_total", "Runs of the query after its first: the same name, a new run id.",
-    read=lambda view: {(): float(view.history.restarts)}, survives=True,
-)  # fmt: skip
-FAILURES: Metric[QueryView] = Metric(
-    "ledgerops_query_failures_total",
+    read=_info)  # fmt: skip
+ACTIVE: Metric[QueryView] = Metric("ledgerops_query_active", "1 while a run of the query is active, 0 after its end.",
+    read=lambda view: {(): 0.0 if view.history.ended else 1.0}, survives=True, unbudgeted=True)  # fmt: skip
+EXPECTED: Metric[QueryView] = Metric("ledgerops_query_expected",
+    "1 for each query that this driver has run or is configured to expect; it stays after the query has ended, "
+    "unless its trigger (available now, once) ended it, or its session was detached.",
+    read=lambda view: {} if _done(view) else {(): 1.0}, survives=True, unbudgeted=True)  # fmt: skip
+RESTARTS: Metric[QueryView] = Metric("ledgerops_query_restarts_total",
+    "Runs of the query after its first: the same name, a new run id.",
+    read=lambda view: {(): float(view.history.restarts)}, survives=True)  # fmt: skip
+FAILURES: Metric[QueryView] = Metric("ledgerops_query_failures_total",
     "Runs that ended with an exception, by Spark's error class; clean stops are not counted.", labels=("error_class",),
-    read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()}, survives=True,
-)  # fmt: skip
-STARTED: Metric[QueryView] = Metric(
-    "ledgerops_query_start_timestamp_seconds",
-    "When the current run started.",
-    read=lambda view: known(view.history.started_at),
-)
-ENDED: Metric[QueryView] = Metric(
-    "ledgerops_query_terminated_timestamp_seconds", "When the newest run ended; absent while a run is active.",
-    read=lambda view: {(): view.history.ended.at} if view.history.ended else {}, survives=True,
-)  # fmt: skip
+    read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()},
+    survives=True)  # fmt: skip
+STARTED: Metric[QueryView] = Metric("ledgerops_query_start_timestamp_seconds", "When the current run started.",
+    read=lambda view: known(view.history.started_at))  # fmt: skip
+ENDED: Metric[QueryView] = Metric("ledgerops_query_terminated_timestamp_seconds",
+    "When the newest run ended; absent while a run is active.",
+    read=lambda view: {(): view.history.ended.at} if view.history.ended else {}, survives=True)  # fmt: skip
 METRICS = (INFO, ACTIVE, EXPECTED, RESTARTS, FAILURES, STARTED, ENDED)

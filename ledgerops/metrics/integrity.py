@@ -29,32 +29,21 @@ def _conflicting(batch: Progress) -> Series:
     return {} if conflicts is None else {(): float(conflicts.rows)}
 
 
-BOOKED: Metric[QueryView] = Metric(
-    "ledgerops_book_rows_total",
-    "Rows that entered (in) and left (out) a job that conserves them; needs ledgerops.book.",
-    labels=("kind",),
-    per_batch=_booked,
-)
-UNBALANCED: Metric[QueryView] = Metric(
-    "ledgerops_unbalanced_batches_total",
+BOOKED: Metric[QueryView] = Metric("ledgerops_book_rows_total",
+    "Rows that entered (in) and left (out) a job that conserves them; needs ledgerops.book.", labels=("kind",),
+    per_batch=_booked)  # fmt: skip
+UNBALANCED: Metric[QueryView] = Metric("ledgerops_unbalanced_batches_total",
     "Batches whose rows or amount differ between input and output; should be 0; needs ledgerops.book.",
-    per_batch=_unbalanced,
-)
-MISSING: Metric[QueryView] = Metric(
-    "ledgerops_unbalanced_amount_total",
+    per_batch=_unbalanced)  # fmt: skip
+MISSING: Metric[QueryView] = Metric("ledgerops_unbalanced_amount_total",
     "Absolute difference between the amounts that entered and left a batch; needs ledgerops.book.",
-    per_batch=_missing,
-)
-CONFLICTING: Metric[QueryView] = Metric(
-    "ledgerops_conflicting_rows_total",
+    per_batch=_missing)  # fmt: skip
+CONFLICTING: Metric[QueryView] = Metric("ledgerops_conflicting_rows_total",
     "Copies of a row whose contents differ from those of the first; should be 0; needs ledgerops.conflicts.",
-    per_batch=_conflicting,
-)
-OBSERVED: Metric[QueryView] = Metric(
-    "ledgerops_observed",
+    per_batch=_conflicting)  # fmt: skip
+OBSERVED: Metric[QueryView] = Metric("ledgerops_observed",
     "The numbers that the query itself observes (Dataset.observe), as of the newest batch, by observation and column.",
-    labels=("name", "field"),
-    read=lambda view: own_numbers(view.last) if view.last else {},
-    unused="what they mean is known to the application only; docs/guides/prometheus.md has an alert as an example.",
-)
+    labels=("name", "field"), read=lambda view: own_numbers(view.last) if view.last else {},
+    unused="what they mean is known to the application only; docs/guides/prometheus.md has an alert as "
+    "an example.")  # fmt: skip
 METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING, OBSERVED)

@@ -76,68 +76,45 @@ NO_ERRORS = dict.fromkeys(
 NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
 
 METRICS: tuple[Metric[SelfStats], ...] = (
-    Metric(
-        "ledgerops_build_info", "The version of ledgerops that serves this endpoint.", labels=("version",),
-        read=lambda stats: {(__version__,): 1.0},
-    ),
-    Metric(
-        "ledgerops_listener_events_total", "Events that Spark's listener bus delivered.", labels=("event",),
-        read=lambda stats: {(event,): float(count) for event, count in stats.events.items()},
-    ),
-    Metric(
-        "ledgerops_listener_queue_size", "Events that wait for the worker; should be near 0.",
-        read=lambda stats: {(): float(stats.queue_size)},
-    ),
-    Metric(
-        "ledgerops_listener_dropped_total", "Events dropped because the queue was full; should be 0.",
-        read=lambda stats: {(): float(stats.dropped)},
-    ),
-    Metric(
-        "ledgerops_callback_seconds_total",
+    Metric("ledgerops_build_info", "The version of ledgerops that serves this endpoint.", labels=("version",),
+        read=lambda stats: {(__version__,): 1.0}),
+    Metric("ledgerops_listener_events_total", "Events that Spark's listener bus delivered.", labels=("event",),
+        read=lambda stats: {(event,): float(count) for event, count in stats.events.items()}),
+    Metric("ledgerops_listener_queue_size", "Events that wait for the worker; should be near 0.",
+        read=lambda stats: {(): float(stats.queue_size)}),
+    Metric("ledgerops_listener_dropped_total", "Events dropped because the queue was full; should be 0.",
+        read=lambda stats: {(): float(stats.dropped)}),
+    Metric("ledgerops_callback_seconds_total",
         "Time spent in Spark's listener thread; nearly all of it fetches the event's JSON.",
-        read=lambda stats: {(): stats.callback_seconds},
-    ),
+        read=lambda stats: {(): stats.callback_seconds}),
     Metric("ledgerops_callbacks_total", "Listener callbacks served.", read=lambda stats: {(): float(stats.callbacks)}),
-    Metric(
-        "ledgerops_worker_seconds_total", "Time of the worker thread by what it did: record, parse, judge, snapshot.",
-        labels=("step",), read=lambda stats: {(step,): seconds for step, seconds in stats.worker_seconds.items()},
-    ),
+    Metric("ledgerops_worker_seconds_total",
+        "Time of the worker thread by what it did: record, parse, judge, snapshot.", labels=("step",),
+        read=lambda stats: {(step,): seconds for step, seconds in stats.worker_seconds.items()}),
     Metric(
         "ledgerops_collector_errors_total",
         "Failures of a collector, the recording, a rule or a metric; the job is not affected.", labels=("collector",),
         read=lambda stats: {(name,): float(count) for name, count in ({**NO_ERRORS, **stats.collector_errors}).items()},
     ),
-    Metric(
-        "ledgerops_series_dropped_total",
+    Metric("ledgerops_series_dropped_total",
         "Series left out because a query reached its budget (highest number so far); see the setting series_per_query.",
-        read=lambda stats: {(): float(stats.series_dropped)},
-    ),
-    Metric(
-        "ledgerops_scrape_seconds", "How long the previous scrape of this endpoint took.",
-        read=lambda stats: known(stats.scrape_seconds),
-    ),
-    Metric(
-        "ledgerops_http_requests_refused_total",
+        read=lambda stats: {(): float(stats.series_dropped)}),
+    Metric("ledgerops_scrape_seconds", "How long the previous scrape of this endpoint took.",
+        read=lambda stats: known(stats.scrape_seconds)),
+    Metric("ledgerops_http_requests_refused_total",
         "Requests to this endpoint that were cut off or rejected: slow, or too many from one address or at once.",
         labels=("reason",),
         read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()},
-        unused="grows only when a client other than Prometheus overloads the exporter.",
-    ),
-    Metric(
-        "ledgerops_otlp_exported_total",
+        unused="grows only when a client other than Prometheus overloads the exporter."),
+    Metric("ledgerops_otlp_exported_total",
         "Data points (signal metrics) and log records (signal logs) that the OTLP receiver took.", labels=("signal",),
         read=lambda stats: {(signal,): float(count) for signal, count in stats.exported.items()},
-        unused="only where the setting otlp_endpoint is used; a dashboard that has data shows that they arrive.",
-    ),
-    Metric(
-        "ledgerops_otlp_dropped_total",
+        unused="only where the setting otlp_endpoint is used; a dashboard that has data shows that they arrive."),
+    Metric("ledgerops_otlp_dropped_total",
         "Data points and log records that the OTLP receiver did not take; totals arrive with the next export.",
         labels=("signal", "reason"),
         read=lambda stats: {labels: float(count) for labels, count in stats.not_exported.items()},
-        unused="only where the setting otlp_endpoint is used; see docs/guides/otlp.md.",
-    ),
-    Metric(
-        "ledgerops_recording_bytes_total", "Bytes written to the recording.",
-        read=lambda stats: {(): float(stats.recording_bytes)},
-    ),
+        unused="only where the setting otlp_endpoint is used; see docs/guides/otlp.md."),
+    Metric("ledgerops_recording_bytes_total", "Bytes written to the recording.",
+        read=lambda stats: {(): float(stats.recording_bytes)}),
 )  # fmt: skip

@@ -18,9 +18,7 @@ SCORE: Metric[QueryView] = Metric(
     labels=("kind",),
     read=lambda view: {(kind,): score for kind, (_, score) in view.skew.ratios.items() if score is not None},
 )
-HOT_KEY: Metric[QueryView] = Metric(
-    "ledgerops_hot_key_share",
+HOT_KEY: Metric[QueryView] = Metric("ledgerops_hot_key_share",
     "Share of the newest batch's rows that have its most frequent key; needs ledgerops.instrument with a key.",
-    read=lambda view: {} if view.skew.hot_key is None else {(): view.skew.hot_key.share},
-)
+    read=lambda view: {} if view.skew.hot_key is None else {(): view.skew.hot_key.share})  # fmt: skip
 METRICS = (RATIO, SCORE, HOT_KEY)

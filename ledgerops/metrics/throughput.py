@@ -26,35 +26,22 @@ def _rate_processed(view: QueryView) -> Series:
     return known(0.0 if view.history.idle_since is not None else view.rates.processed)
 
 
-INPUT_ROWS: Metric[QueryView] = Metric(
-    "ledgerops_input_rows_total",
+INPUT_ROWS: Metric[QueryView] = Metric("ledgerops_input_rows_total",
     "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
     labels=("source",),
-    per_batch=lambda batch: {(source.name,): float(source.rows) for source in batch.sources},
-)
-REJECTED_ROWS: Metric[QueryView] = Metric(
-    "ledgerops_rejected_rows_total",
+    per_batch=lambda batch: {(source.name,): float(source.rows) for source in batch.sources})  # fmt: skip
+REJECTED_ROWS: Metric[QueryView] = Metric("ledgerops_rejected_rows_total",
     "Records that could not be parsed as a row of their table, by reason; for sources that are read as bytes.",
-    labels=("reason",),
-    per_batch=_rejected,
-)
-OUTPUT_ROWS: Metric[QueryView] = Metric(
-    "ledgerops_output_rows_total",
+    labels=("reason",), per_batch=_rejected)  # fmt: skip
+OUTPUT_ROWS: Metric[QueryView] = Metric("ledgerops_output_rows_total",
     "Rows written to the sink; absent for sinks that do not report it, such as foreachBatch.",
-    per_batch=lambda batch: {} if batch.output_rows is None else {(): float(batch.output_rows)},
-)
-BATCHES: Metric[QueryView] = Metric(
-    "ledgerops_batches_total", "Micro-batches committed.", per_batch=lambda batch: {(): 1.0}
-)
-INPUT_RATE: Metric[QueryView] = Metric(
-    "ledgerops_input_rows_per_second",
-    "Rows read per second of wall time over the last minute: what was read, not what arrived.",
-    labels=("source",),
-    read=lambda view: {(source,): rate for source, rate in view.rates.read_by_source.items()},
-)
-PROCESSED_RATE: Metric[QueryView] = Metric(
-    "ledgerops_processed_rows_per_second",
+    per_batch=lambda batch: {} if batch.output_rows is None else {(): float(batch.output_rows)})  # fmt: skip
+BATCHES: Metric[QueryView] = Metric("ledgerops_batches_total", "Micro-batches committed.",
+    per_batch=lambda batch: {(): 1.0})  # fmt: skip
+INPUT_RATE: Metric[QueryView] = Metric("ledgerops_input_rows_per_second",
+    "Rows read per second of wall time over the last minute: what was read, not what arrived.", labels=("source",),
+    read=lambda view: {(source,): rate for source, rate in view.rates.read_by_source.items()})  # fmt: skip
+PROCESSED_RATE: Metric[QueryView] = Metric("ledgerops_processed_rows_per_second",
     "Rows per second of batch time over the last minute: the speed while a batch runs; 0 when idle.",
-    read=_rate_processed,
-)
+    read=_rate_processed)  # fmt: skip
 METRICS = (INPUT_ROWS, REJECTED_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)
