@@ -272,15 +272,11 @@ class SessionWatch(Watch):
         hub = self._hub
         return Collector(hub.exporter.families if hub else tuple)
 
-    def close(self) -> None:
-        """Detaches from the session; the exporter ends with the last one. May be called twice."""
-        self._close(exiting=False)
+    def close(self, exiting: bool = False) -> None:
+        """Detaches from the session; the exporter ends with the last one. May be called twice.
 
-    def close_at_exit(self) -> None:
-        """The same where the process is about to end."""
-        self._close(exiting=True)
-
-    def _close(self, exiting: bool) -> None:
+        `exiting`: this process is about to end.
+        """
         hub, session = self._hub, self._session
         self.abandon(self.error)
         if hub is not None and session is not None:
@@ -324,7 +320,10 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 )
             try:
                 session = Session(spark, hub.queue)
-                _drop_stopped(hub)
+                # an application may keep creating sessions, and stop them without closing their watch
+                for stopped in [each for each in hub.sessions.values() if not each.alive]:
+                    del hub.sessions[stopped.key]
+                    _watches.pop(stopped.key, None)
                 hub.sessions[key] = session
                 hub.registry.runs.readmit()
                 if _hub is None:
@@ -342,14 +341,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
         return Watch(reason)
 
 
-def _drop_stopped(hub: Hub) -> None:
-    """Drops stopped sessions: an application may keep creating sessions, and stop them without closing their watch."""
-    for stopped in [each for each in hub.sessions.values() if not each.alive]:
-        del hub.sessions[stopped.key]
-        _watches.pop(stopped.key, None)
-
-
-def _detach(hub: Hub, session: Session, exiting: bool = False) -> None:
+def _detach(hub: Hub, session: Session, exiting: bool) -> None:
     global _hub
     with _lock:
         _quietly(session.close)
@@ -388,7 +380,7 @@ if hasattr(os, "register_at_fork"):
 def _close_all() -> None:
     """At the interpreter's exit: listeners must be gone before py4j's callback server is."""
     for watch in list(_watches.values()):
-        watch.close_at_exit()
+        watch.close(exiting=True)
 
 
 def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:

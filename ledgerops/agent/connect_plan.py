@@ -21,12 +21,9 @@ MAX_PLANS = 1000  # of runs, the newest
 MAX_FRAMES = 20  # looked through for it
 MAX_MESSAGES = 5000  # of a command, searched for the options of its sources
 TRIGGERS = {
-    "processing_time_interval": "processing_time",
-    "available_now": "available_now",
-    "once": "once",
-    "continuous_checkpoint_interval": "continuous",
-    "real_time_batch_duration": "real_time",
-}
+    "processing_time_interval": "processing_time", "available_now": "available_now", "once": "once",
+    "continuous_checkpoint_interval": "continuous", "real_time_batch_duration": "real_time",
+}  # fmt: skip
 PHYSICAL = "== Physical Plan =="
 
 
@@ -67,12 +64,9 @@ def plan_of(run_id: str, command: Any) -> Plan:
     """What the command WriteStreamOperationStart says. Raises AttributeError and ValueError for another message."""
     trigger, interval = _trigger(command)
     return Plan(
-        run_id,
-        trigger=trigger,
-        trigger_interval=interval,
-        output_mode=(command.output_mode or "append").lower(),
+        run_id, trigger=trigger, trigger_interval=interval, output_mode=(command.output_mode or "append").lower(),
         rate_limits=_rate_limits(command),
-    )
+    )  # fmt: skip
 
 
 def _trigger(command: Any) -> tuple[str | None, float | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ledgerops.agent.hadoop_files import FileError, Files
+from ledgerops.agent.hadoop_files import FileError, HadoopFiles
 from ledgerops.model.delta_log import DeltaCommit, last_checkpoint, parse_commit
 from ledgerops.model.records import TablePosition, TableRead
 
@@ -21,7 +21,7 @@ SURVEY_SECONDS = 60.0  # between two searches for the oldest version and the new
 class DeltaTable:
     """The log of the table in a folder. Every method raises FileError."""
 
-    def __init__(self, files: Files, folder: str) -> None:
+    def __init__(self, files: HadoopFiles, folder: str) -> None:
         self.head: int | None = None  # newest version
         self.checkpoint: int | None = None  # version of the newest checkpoint
         self.oldest: int | None = None  # oldest version, where older ones are gone
@@ -81,14 +81,11 @@ class DeltaTable:
         whole = countable and len(known) == len(lefts)
         first = self.entries.get(position.version)
         return TableRead(
-            head=self.head,
-            versions=versions,
-            files=sum(files for files, _ in known) if whole else None,
+            head=self.head, versions=versions, files=sum(files for files, _ in known) if whole else None,
             bytes=sum(size for _, size in known) if whole else None,
-            since=first.at if first is not None and versions and not position.initial else None,
-            oldest=self.oldest,
+            since=first.at if first is not None and versions and not position.initial else None, oldest=self.oldest,
             oldest_at=self.oldest_at,
-        )
+        )  # fmt: skip
 
     def _survey(self) -> None:
         """The newest checkpoint and the oldest version, and whether the table is still the same."""

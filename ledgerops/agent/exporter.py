@@ -47,13 +47,9 @@ class Exporter:
         self._worker, self._stats, self._clock = worker, stats, clock
         self._config = config
         self._pages: dict[str, Callable[[dict[str, str], str], Answer]] = {
-            "/": self._live,
-            "/metrics": self._metrics,
-            "/recording": self._recording,
-            "/diagnosis": self._diagnosis,
-            "/status": self._status,
-            "/healthz": self._healthz,
-        }
+            "/": self._live, "/metrics": self._metrics, "/recording": self._recording, "/diagnosis": self._diagnosis,
+            "/status": self._status, "/healthz": self._healthz,
+        }  # fmt: skip
         # client, and whether it says that it scrapes -> when it did last, at most three times
         self._scrapes: dict[tuple[str, bool], tuple[float, ...]] = {}
         self._scraped = threading.Condition()
@@ -199,11 +195,7 @@ def _next_scrape(times: tuple[float, ...], now: float, announced: bool) -> float
 def access_rules(config: Config) -> Rules:
     """The settings that say who may ask the exporter."""
     return Rules(
-        host=config.host,
-        user=config.basic_auth_user,
-        password_file=config.basic_auth_password_file,
-        token_file=config.bearer_token_file,
-        certificate=config.tls_certificate,
-        key=config.tls_key,
+        host=config.host, user=config.basic_auth_user, password_file=config.basic_auth_password_file,
+        token_file=config.bearer_token_file, certificate=config.tls_certificate, key=config.tls_key,
         client_ca=config.tls_client_ca,
-    )
+    )  # fmt: skip

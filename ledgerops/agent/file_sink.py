@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ledgerops.agent.hadoop_files import Files
+from ledgerops.agent.hadoop_files import HadoopFiles
 from ledgerops.model.records import TableCommit
 
 MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 15,000 files; more are not counted
@@ -43,7 +43,7 @@ class FileSinkLog:
     version: None = None  # readers need no checkpoint
     checkpoint: None = None
 
-    def __init__(self, files: Files, name: str, query_id: str) -> None:
+    def __init__(self, files: HadoopFiles, name: str, query_id: str) -> None:
         self.name = name
         self._files, self._query_id = files, query_id
         self._newest = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ledgerops.agent.sessions import Session
 from ledgerops.common.masking import mask
@@ -20,22 +20,6 @@ class FileStatus(NamedTuple):
 
     size: int
     modified: float
-
-
-class Files(Protocol):
-    """What is asked of a file system. Each raises FileError."""
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file."""
-        ...
-
-    def status(self, path: str) -> FileStatus | None:
-        """A file's size and time; None where there is no such file."""
-        ...
-
-    def read(self, path: str, limit: int) -> bytes:
-        """The first `limit` bytes of a file."""
-        ...
 
 
 class HadoopFiles:

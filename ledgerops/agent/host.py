@@ -55,24 +55,17 @@ class HostCollector:
         memory, allowed, cpu = psutil.virtual_memory(), memory_limit(), cpu_limit()
         disk = self._disk()
         seen = Host(
-            at=time.time(),
-            cpu_count=psutil.cpu_count() or 1,
-            cpu_busy_ratio=busy,
+            at=time.time(), cpu_count=psutil.cpu_count() or 1, cpu_busy_ratio=busy,
             memory_total_bytes=min(memory.total, allowed.total) if allowed else memory.total,
             memory_available_bytes=min(memory.available, allowed.available) if allowed else memory.available,
-            disk_total_bytes=disk[0] if disk else None,
-            disk_free_bytes=disk[1] if disk else None,
+            disk_total_bytes=disk[0] if disk else None, disk_free_bytes=disk[1] if disk else None,
             processes=tuple(
                 process for role, trees in _application() for process in _totals(role, trees, self._cpu_totals[role])
             ),
-            executors=tuple(executors),
-            removed_executors=removed,
-            cpu_pressure_ratio=cpu_pressure_ratio(),
-            cpu_steal_ratio=stolen,
-            runnable_threads=runnable_threads(),
-            cpu_limit_cores=cpu.cores if cpu else None,
+            executors=tuple(executors), removed_executors=removed, cpu_pressure_ratio=cpu_pressure_ratio(),
+            cpu_steal_ratio=stolen, runnable_threads=runnable_threads(), cpu_limit_cores=cpu.cores if cpu else None,
             cpu_held_back_seconds=cpu.held_back_seconds if cpu else None,
-        )
+        )  # fmt: skip
         self._queue.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
@@ -220,18 +213,14 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
     """The newest MAX_REMOVED_EXECUTORS of `/allexecutors` that are gone, oldest first."""
     removed = [
         RemovedExecutor(
-            executor_id=str(each["id"]),
-            removed_at=removed_at,
-            added_at=rest_instant(each.get("addTime")),
-            reason=removal_reason(each.get("removeReason"), host := _host_name(each.get("hostPort"))),
-            host=host,
-            cores=int(each.get("totalCores", 0)),
-            failed_tasks=int(each.get("failedTasks", 0)),
+            executor_id=str(each["id"]), removed_at=removed_at, added_at=rest_instant(each.get("addTime")),
+            reason=removal_reason(each.get("removeReason"), host := _host_name(each.get("hostPort"))), host=host,
+            cores=int(each.get("totalCores", 0)), failed_tasks=int(each.get("failedTasks", 0)),
             completed_tasks=int(each.get("completedTasks", 0)),
         )
         for each in data
         if not each["isActive"] and (removed_at := rest_instant(each.get("removeTime"))) is not None
-    ]
+    ]  # fmt: skip
     return tuple(sorted(removed, key=lambda each: each.removed_at)[-MAX_REMOVED_EXECUTORS:])
 
 
@@ -250,17 +239,11 @@ def parse_executor(data: Mapping[str, Any]) -> Executor:
     """One entry of `/allexecutors`. In local mode the driver is the only executor, else it runs no tasks."""
     peak = data.get("peakMemoryMetrics") or {}
     return Executor(
-        executor_id=str(data["id"]),
-        active=bool(data["isActive"]),
+        executor_id=str(data["id"]), active=bool(data["isActive"]),
         cores=int(data.get("maxTasks", data["totalCores"])),  # fewer where a task reserves several (spark.task.cpus)
-        active_tasks=int(data["activeTasks"]),
-        failed_tasks=int(data["failedTasks"]),
-        completed_tasks=int(data["completedTasks"]),
-        run_seconds=data["totalDuration"] / 1000,
-        gc_seconds=data["totalGCTime"] / 1000,
-        memory_used_bytes=int(data["memoryUsed"]),
-        memory_max_bytes=int(data["maxMemory"]),
-        heap_peak_bytes=peak.get("JVMHeapMemory") or None,
-        shuffle_read_bytes=int(data["totalShuffleRead"]),
-        shuffle_write_bytes=int(data["totalShuffleWrite"]),
-    )
+        active_tasks=int(data["activeTasks"]), failed_tasks=int(data["failedTasks"]),
+        completed_tasks=int(data["completedTasks"]), run_seconds=data["totalDuration"] / 1000,
+        gc_seconds=data["totalGCTime"] / 1000, memory_used_bytes=int(data["memoryUsed"]),
+        memory_max_bytes=int(data["maxMemory"]), heap_peak_bytes=peak.get("JVMHeapMemory") or None,
+        shuffle_read_bytes=int(data["totalShuffleRead"]), shuffle_write_bytes=int(data["totalShuffleWrite"]),
+    )  # fmt: skip

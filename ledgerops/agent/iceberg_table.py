@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ledgerops.agent.hadoop_files import FileError, reason_of
 from ledgerops.agent.plan import execution_of
@@ -23,28 +23,11 @@ EMPTY = -1  # snapshot id of a position before the first snapshot
 Answer = TypeVar("Answer")
 
 
-class Snapshots(Protocol):
-    """Iceberg's table object. Every method may raise what py4j raises."""
-
-    def refresh(self) -> None:
-        """Reads the newest metadata."""
-        ...
-
-    def newest(self) -> str | None:
-        """The current snapshot as JSON; None of an empty table."""
-        ...
-
-    def oldest(self) -> str | None:
-        """The oldest snapshot that the table still has."""
-        ...
-
-    def snapshot(self, version: int) -> str | None:
-        """A snapshot by its id; None where it was expired."""
-        ...
-
-
 class JavaSnapshots:
-    """The table of a run's plan: that of the source with Spark's `description`, or that of its sink (None)."""
+    """Iceberg's table object in a run's plan: that of the source with Spark's `description`, or of its sink (None).
+
+    Every method may raise what py4j raises.
+    """
 
     def __init__(self, run: Run, description: str | None) -> None:
         self._run, self._description = run, description
@@ -88,7 +71,7 @@ class JavaSnapshots:
 class IcebergTable:
     """The snapshots of a table, by a `name` for messages. Every method raises FileError."""
 
-    def __init__(self, snapshots: Snapshots, name: str) -> None:
+    def __init__(self, snapshots: JavaSnapshots, name: str) -> None:
         self.name = name
         self.head: int | None = None  # id of the newest snapshot
         self.version: int | None = None  # snapshots have no numbers, and metadata need no checkpoint
@@ -127,15 +110,11 @@ class IcebergTable:
         since = begun.at if begun is not None and left else new[-1].at if new else None
         oldest = self._oldest if self._oldest is not None and self._oldest.parent is not None else None
         return TableRead(
-            head=self.head,
-            versions=len(new) + bool(left),
-            files=_sum(left, [each.files for each in new]),
-            bytes=_sum(size, [each.bytes for each in new]),
-            rows=_sum(rows, [each.rows for each in new]),
-            since=None if position.initial and left else since,
-            oldest=oldest.version if oldest is not None else None,
+            head=self.head, versions=len(new) + bool(left), files=_sum(left, [each.files for each in new]),
+            bytes=_sum(size, [each.bytes for each in new]), rows=_sum(rows, [each.rows for each in new]),
+            since=None if position.initial and left else since, oldest=oldest.version if oldest is not None else None,
             oldest_at=oldest.at if oldest is not None else None,
-        )
+        )  # fmt: skip
 
     def commits(self, after: int | None) -> Sequence[IcebergSnapshot]:
         """The snapshots since the one with the id `after`, oldest first; of a table at first sight the newest ones."""

@@ -17,13 +17,9 @@ TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k
 
 
 def observed(
-    df: DataFrame,
-    event_time: str,
-    key: str | None = None,
-    plain_keys: bool = False,
-    name: str | None = None,
+    df: DataFrame, event_time: str, key: str | None = None, plain_keys: bool = False, name: str | None = None,
     lateness: float | None = None,
-) -> DataFrame:
+) -> DataFrame:  # fmt: skip
     """See ledgerops.instrument."""
     columns = df.columns
     for column in (event_time, key):

@@ -65,15 +65,9 @@ class KafkaCollector:
         self._closing = True
 
     def _queue_offsets(
-        self,
-        queries: Mapping[str, set[Partition]],
-        latest: Offsets,
-        earliest: Offsets,
-        silent: set[Partition],
-        reason: str,
-        began: float,
-        took: float | None,
-    ) -> None:
+        self, queries: Mapping[str, set[Partition]], latest: Offsets, earliest: Offsets, silent: set[Partition],
+        reason: str, began: float, took: float | None,
+    ) -> None:  # fmt: skip
         runs = self._runs.by_query()
         for name, read in queries.items():
             if name not in runs:

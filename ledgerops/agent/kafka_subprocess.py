@@ -34,11 +34,8 @@ class OffsetClient:
             raise UserError("kafka_servers needs confluent-kafka: install ledgerops[kafka]") from None
         self._client = client
         self._reasons: deque[str] = deque(maxlen=10)
-        quiet = {
-            "log_level": 0,
-            "error_cb": lambda error: self._reasons.append(str(error.str())),
-            "client.id": "ledgerops",
-        }
+        on_error = {"error_cb": lambda error: self._reasons.append(str(error.str()))}
+        quiet = {"log_level": 0, "client.id": "ledgerops", **on_error}
         limits = {"socket.timeout.ms": int(1000 * CONNECT_SECONDS), "reconnect.backoff.max.ms": RECONNECT_MS}
         try:
             self._admin = AdminClient(client.librdkafka(**quiet, **limits))
@@ -89,19 +86,13 @@ class OffsetClient:
         from confluent_kafka import KafkaError, KafkaException
 
         moving = (  # the coordinator of the groups, or it has just been made
-            KafkaError.NOT_COORDINATOR,
-            KafkaError.COORDINATOR_NOT_AVAILABLE,
-            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        )
+            KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        )  # fmt: skip
         final = (  # no access; the group has members; the topic is gone
-            KafkaError.GROUP_AUTHORIZATION_FAILED,
-            KafkaError.TOPIC_AUTHORIZATION_FAILED,
-            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-            KafkaError.INVALID_GROUP_ID,
-            KafkaError.UNKNOWN_MEMBER_ID,
-            KafkaError.NON_EMPTY_GROUP,
-            KafkaError.UNKNOWN_TOPIC_OR_PART,
-        )
+            KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError.INVALID_GROUP_ID, KafkaError.UNKNOWN_MEMBER_ID,
+            KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_TOPIC_OR_PART,
+        )  # fmt: skip
         failed, later, refusals = dict[str, str](), [], []
         for group, future in self._commits(question["groups"], float(question["seconds"])).items():
             try:
@@ -142,11 +133,9 @@ def _refused(offsets: Offsets) -> list[tuple[str, str, str]]:
     from confluent_kafka import KafkaError
 
     final = (
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    )
+    )  # fmt: skip
     return [
         (topic, str(partition), str(error.str()))
         for (topic, partition), error in offsets.errors.items()

@@ -6,12 +6,9 @@ import re
 from typing import Any
 
 TRIGGERS = {
-    "ProcessingTimeTrigger": "processing_time",
-    "AvailableNowTrigger": "available_now",
-    "OneTimeTrigger": "once",
-    "ContinuousTrigger": "continuous",
-    "RealTimeTrigger": "real_time",
-}
+    "ProcessingTimeTrigger": "processing_time", "AvailableNowTrigger": "available_now", "OneTimeTrigger": "once",
+    "ContinuousTrigger": "continuous", "RealTimeTrigger": "real_time",
+}  # fmt: skip
 WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#\d+[^,\n]*, ([^\n]+)")
 DELAY = re.compile(r"([\d.]+) (day|hour|minute|second|millisecond|microsecond)s?")
 SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6}
@@ -65,12 +62,9 @@ def parse_seconds(text: str) -> float | None:
 def read_physical(plan: str) -> dict[str, Any]:
     """What a physical plan's text says of the fields of `Plan` of these names."""
     return {
-        "keys": parse_keys(plan),
-        "stateful": is_stateful(plan),
-        "without_timeout": without_timeout(plan),
-        "without_event_time": without_event_time(plan),
-        "rows_made": rows_made(plan),
-    }
+        "keys": parse_keys(plan), "stateful": is_stateful(plan), "without_timeout": without_timeout(plan),
+        "without_event_time": without_event_time(plan), "rows_made": rows_made(plan),
+    }  # fmt: skip
 
 
 def parse_keys(plan: str) -> tuple[str, ...]:

@@ -20,13 +20,8 @@ class ObserverCollector:
         """Queues one `observer` record: the length of the queue, and counts and seconds since the start."""
         stats = self._queue.stats.copy()
         seen = Observer(
-            at=time.time(),
-            queue_size=len(self._queue),
-            queue_limit=self._queue.limit,
-            dropped=stats.dropped,
-            events=sum(stats.events.values()),
-            callback_seconds=stats.callback_seconds,
-            worker_seconds=sum(stats.worker_seconds.values()),
-            collector_errors=dict(stats.collector_errors),
-        )
+            at=time.time(), queue_size=len(self._queue), queue_limit=self._queue.limit, dropped=stats.dropped,
+            events=sum(stats.events.values()), callback_seconds=stats.callback_seconds,
+            worker_seconds=sum(stats.worker_seconds.values()), collector_errors=dict(stats.collector_errors),
+        )  # fmt: skip
         self._queue.put("observer", orjson.dumps(seen))

@@ -34,12 +34,9 @@ class StackCollector:
     """Looks at runs that are silent for far longer than usual."""
 
     def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        clock: Callable[[], float] = time.time,
+        self, queue: EventQueue, runs: Runs, clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._queue, self._runs, self._clock, self._steady = queue, runs, clock, steady
         self._silence = Silence(clock)
         self._silences: dict[str, tuple[float, deque[float]]] = {}  # run id -> last seen, how long it was silent before

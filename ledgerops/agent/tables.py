@@ -17,8 +17,8 @@ import orjson
 
 from ledgerops.agent.delta_table import DeltaTable
 from ledgerops.agent.file_sink import FileSinkLog
-from ledgerops.agent.hadoop_files import FileError, Files
-from ledgerops.agent.iceberg_table import IcebergTable, JavaSnapshots, Snapshots
+from ledgerops.agent.hadoop_files import FileError, HadoopFiles
+from ledgerops.agent.iceberg_table import IcebergTable, JavaSnapshots
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import TableCommit, TableRead
@@ -56,16 +56,13 @@ class TableCollector:
     Spark describes it, or that of its sink (None)."""
 
     def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        open_files: Callable[[Session], Files],
+        self, queue: EventQueue, runs: Runs, open_files: Callable[[Session], HadoopFiles],
         clock: Callable[[], float] = time.monotonic,
-        open_snapshots: Callable[[Run, str | None], Snapshots] = JavaSnapshots,
-    ) -> None:
+        open_snapshots: Callable[[Run, str | None], JavaSnapshots] = JavaSnapshots,
+    ) -> None:  # fmt: skip
         self._queue, self._runs, self._open, self._clock = queue, runs, open_files, clock
         self._open_snapshots = open_snapshots
-        self._files: dict[str, Files] = {}  # by session
+        self._files: dict[str, HadoopFiles] = {}  # by session
         self._tables: dict[tuple[str, str], _Followed] = {}  # by session and what it is found by
         self._told: dict[str, _Told] = {}  # by run id
         self._used: set[tuple[str, str]] = set()  # of these, in this round

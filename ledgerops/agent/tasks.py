@@ -59,13 +59,9 @@ class TaskCollector:
     """`status` returns what Spark knows, None where it cannot be asked. A query is read every `interval` seconds."""
 
     def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        status: Callable[[], SparkStatus | None],
-        interval: float,
+        self, queue: EventQueue, runs: Runs, status: Callable[[], SparkStatus | None], interval: float,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._queue, self._runs, self._status = queue, runs, status
         self._interval, self._clock = interval, clock
         self._offset, self._first = 0, 0  # where the next page begins, and the id of the execution that was there
@@ -165,7 +161,9 @@ class TaskCollector:
         self._offset, self._first = self._offset + place, page[place].number
 
     def _read(self, spark: SparkStatus, run_id: str, found: Execution) -> TaskSummary:
-        (stages, whole), python = _newest_stages(spark, found), None
+        most, python = max(MIN_STAGES, min(MAX_STAGES, int(STAGES_A_SECOND * found.seconds))), None
+        stages: dict[int, StageSummary] = {}
+        whole = _read_newest(spark, found.jobs, most, stages)
         tries, longest = self._no_python.get(run_id, (0, 0.0))
         if tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest):
             python = sum(python_seconds(spark, execution) for execution in found.executions[-2:]) or None
@@ -173,15 +171,7 @@ class TaskCollector:
                 self._no_python[run_id] = tries + 1, max(longest, found.seconds)
             else:
                 self._no_python.pop(run_id, None)
-        return TaskSummary(run_id, found.batch_id, stages, python, whole)
-
-
-def _newest_stages(spark: SparkStatus, found: Execution) -> tuple[tuple[StageSummary, ...], bool]:
-    """The newest stages of a batch that ran, oldest first, and whether these are all."""
-    most = max(MIN_STAGES, min(MAX_STAGES, int(STAGES_A_SECOND * found.seconds)))
-    read: dict[int, StageSummary] = {}
-    whole = _read_newest(spark, found.jobs, most, read)
-    return tuple(read[stage_id] for stage_id in sorted(read)), whole
+        return TaskSummary(run_id, found.batch_id, tuple(stages[each] for each in sorted(stages)), python, whole)
 
 
 def _read_newest(spark: SparkStatus, jobs: Sequence[int], most: int, read: dict[int, StageSummary]) -> bool:
@@ -230,17 +220,11 @@ def batches_to_read(
         found.seconds += each.seconds
     chosen = {}
     for run_id, known in batches.items():
-        done = [each for each in known.values() if each.jobs and not each.running]
+        done = [each for _, each in sorted(known.items()) if each.jobs and not each.running]
         if done:
-            chosen[run_id] = _most_useful(done)
+            longer = [each for each in done if _is_far_longer(each.seconds, done[-1].seconds)]
+            chosen[run_id] = (longer or done)[-1]
     return chosen
-
-
-def _most_useful(done: Sequence[Execution]) -> Execution:
-    """The newest batch, or one before it that took far longer; of several of these the newest."""
-    newest = max(done, key=lambda each: each.batch_id)
-    longer = (each for each in done if _is_far_longer(each.seconds, newest.seconds))
-    return max(longer, key=lambda each: each.batch_id, default=newest)
 
 
 def _is_far_longer(seconds: float, than: float) -> bool:
@@ -280,49 +264,31 @@ def parse_stage(
         seconds_median, seconds_max = median(seconds), max(seconds)
         records_median, records_max = float(median(records)), float(max(records))
     slowest = max(tasks, key=lambda task: task["taskMetrics"]["executorRunTime"], default=None)
+    newest = max(failed, key=lambda task: str(task.get("launchTime")), default=None)
     return StageSummary(
-        stage_id=int(stage["stageId"]),
-        name=str(stage.get("name", "")),
-        tasks=int(stage["numTasks"]),
-        failed_tasks=int(stage["numFailedTasks"]),
+        stage_id=int(stage["stageId"]), name=str(stage.get("name", "")),
+        tasks=int(stage["numTasks"]), failed_tasks=int(stage["numFailedTasks"]),
         started=rest_instant(stage.get("firstTaskLaunchedTime") or stage.get("submissionTime")),
         ended=rest_instant(stage.get("completionTime")),
-        run_seconds=ran,
-        cpu_seconds=stage["executorCpuTime"] / 1e9,
-        gc_seconds=stage["jvmGcTime"] / 1000,
-        seconds_median=seconds_median,
-        seconds_max=seconds_max,
-        records=int(stage["inputRecords"] + stage["shuffleReadRecords"]),
-        records_median=records_median,
-        records_max=records_max,
-        reads_shuffle=reads_shuffle,
-        input_bytes=int(stage["inputBytes"]),
-        shuffle_read_bytes=int(stage["shuffleReadBytes"]),
-        shuffle_write_bytes=int(stage["shuffleWriteBytes"]),
+        run_seconds=ran, cpu_seconds=stage["executorCpuTime"] / 1e9, gc_seconds=stage["jvmGcTime"] / 1000,
+        seconds_median=seconds_median, seconds_max=seconds_max,
+        records=_records_of(stage), records_median=records_median, records_max=records_max,
+        reads_shuffle=reads_shuffle, input_bytes=int(stage["inputBytes"]),
+        shuffle_read_bytes=int(stage["shuffleReadBytes"]), shuffle_write_bytes=int(stage["shuffleWriteBytes"]),
         spill_bytes=int(stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]),
         executors={
-            str(name): ExecutorShare(
-                tasks=int(share["succeededTasks"]),
-                run_seconds=share["taskTime"] / 1000,
-                records=int(share["inputRecords"] + share["shuffleReadRecords"]),
-            )
-            for name, share in shares.items()
+            str(name): ExecutorShare(int(each["succeededTasks"]), each["taskTime"] / 1000, _records_of(each))
+            for name, each in shares.items()
         },
         records_score=skew_score(records) if len(tasks) == stage["numTasks"] > 1 else None,
         seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
         slowest_task=int(slowest.get("partitionId", slowest["index"])) if slowest else None,
         shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
         failed_seconds=sum(max(0, task.get("duration") or 0) for task in failed) / 1000,  # a clock may be set back
-        failure=_failure(failed) if failed else None,
+        failure=short_exception(str(newest.get("errorMessage") or "")) if newest else None,
         submitted=rest_instant(stage.get("submissionTime")),
         slowest_wrote=_written(slowest["taskMetrics"]) if slowest else None,
-    )
-
-
-def _failure(failed: Sequence[Mapping[str, Any]]) -> str:
-    """The exception of the newest of these tasks, masked."""
-    newest = max(failed, key=lambda task: str(task.get("launchTime")))
-    return short_exception(str(newest.get("errorMessage") or ""))
+    )  # fmt: skip
 
 
 def _without(stage: Mapping[str, Any], failed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -351,7 +317,7 @@ def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool, ran: float) -> tup
     if not spread:
         count = max(1, stage["numCompleteTasks"])
         seconds = ran / count
-        records = (stage["inputRecords"] + stage["shuffleReadRecords"]) / count
+        records = _records_of(stage) / count
         return seconds, seconds, records, records
     records = spread["shuffleReadMetrics"]["readRecords"] if reads_shuffle else spread["inputMetrics"]["recordsRead"]
     times, lived = spread["executorRunTime"], spread.get("duration") or spread["executorRunTime"]
@@ -365,6 +331,10 @@ def ran_seconds(milliseconds: float, lifetime: float | None) -> float:
     A lifetime that is not known, or not positive because the clock was set back, is no limit.
     """
     return min(milliseconds, lifetime if lifetime and lifetime > 0 else milliseconds) / 1000
+
+
+def _records_of(totals: Mapping[str, Any]) -> int:
+    return int(totals["inputRecords"] + totals["shuffleReadRecords"])
 
 
 def _records(metrics: Mapping[str, Any]) -> int:

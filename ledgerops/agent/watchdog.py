@@ -36,13 +36,9 @@ class Watchdog:
     """
 
     def __init__(
-        self,
-        queue: EventQueue,
-        runs: Runs,
-        sessions: Callable[[], Iterable[Session]],
-        clock: Callable[[], float] = time.time,
-        steady: Callable[[], float] = time.monotonic,
-    ) -> None:
+        self, queue: EventQueue, runs: Runs, sessions: Callable[[], Iterable[Session]],
+        clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self.calls = 0
         self._queue, self._runs, self._sessions = queue, runs, sessions
         self._clock, self._steady = clock, steady
@@ -150,13 +146,9 @@ class Watchdog:
         self._queue_end(run, exception, error_class, unwatched, lost)
 
     def _queue_end(
-        self,
-        run: Run,
-        exception: str | None = None,
-        error_class: str | None = None,
-        unwatched: bool = False,
+        self, run: Run, exception: str | None = None, error_class: str | None = None, unwatched: bool = False,
         lost: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Puts the end of a run on the queue, and releases what is held for it unless it may go on."""
         data: dict[str, object] = {"id": run.query_id, "runId": run.run_id}
         data |= {"exception": exception, "errorClassOnException": error_class}

@@ -12,8 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -46,15 +44,10 @@ class Worker:
     """`snapshot` and `ring` may be read by any thread."""
 
     def __init__(
-        self,
-        queue: EventQueue,
-        registry: QueryRegistry,
-        stats: SelfStats,
-        config: Config = DEFAULTS,
-        recorder: Recorder | None = None,
-        clock: Callable[[], float] = time.time,
+        self, queue: EventQueue, registry: QueryRegistry, stats: SelfStats, config: Config = DEFAULTS,
+        recorder: Recorder | None = None, clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.snapshot = Snapshot()
         self.on_snapshot: Callable[[Snapshot], None] | None = None  # called in this thread: it may not wait
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
@@ -109,7 +102,8 @@ class Worker:
         changed: dict[str, QueryState] = {}
         for event in self._queue.take(timeout):
             state = self._take(event)
-            if state is not None and not _can_wait(event, state):
+            # a broker that answers does so for every query every two seconds: that can wait for the next tick
+            if state is not None and (event.kind != "offsets" or state.history.heads[-1].error is not None):
                 changed[state.history.query] = state
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
@@ -141,7 +135,9 @@ class Worker:
     def _take(self, event: Event) -> QueryState | None:
         began = time.perf_counter()
         try:
-            data = _decoded(event.data)
+            data = load_json(event.data)
+            if not isinstance(data, dict):
+                raise BadRecord("not an object")
             seen = Observation(event.at, event.kind, event.query, data)
             if isinstance(exception := data.get("exception"), str) and event.kind == "terminated":
                 short = short_exception(exception, masked=not self._config.exception_text)
@@ -193,24 +189,21 @@ class Worker:
         if self._recorder is not None and self._steady() >= self._record_from:
             try:
                 if self._recorder.flush():
-                    self._recording_removed(self._recorder.folder)
+                    self._tell_recording(FileNotFoundError("it was removed"), "recording anew to {}")
             except OSError as error:
                 self._recording_failed(error)
 
-    def _recording_removed(self, folder: Path) -> None:
+    def _tell_recording(self, error: OSError, text: str) -> None:
+        assert self._recorder is not None
         with self._stats.lock:
             self._stats.recording_errors += 1
-        self._failed("recording", FileNotFoundError("it was removed"), f"recording anew to {str(folder)[:300]}")
+        self._failed("recording", error, text.format(str(self._recorder.folder)[:300]))
 
     def _recording_failed(self, error: OSError) -> None:
         """Pauses the recording for RETRY_SECONDS: a full disk may be cleared."""
         assert self._recorder is not None
         self._record_from = self._steady() + RETRY_SECONDS
-        with self._stats.lock:
-            self._stats.recording_errors += 1
-        self._failed(
-            "recording", error, f"cannot record to {str(self._recorder.folder)[:300]}; continuing without a recording"
-        )
+        self._tell_recording(error, "cannot record to {}; continuing without a recording")
         try:
             self._recorder.close()
         except OSError:
@@ -232,13 +225,9 @@ class Worker:
             judged = time.perf_counter()
             try:
                 self._unfitted[name] = snapshot_query(
-                    state,
-                    view,
-                    self._config.series_per_query,
-                    self._failed,
-                    self._config.ended_totals_seconds,
+                    state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds,
                     before=self._unfitted.get(name),
-                )
+                )  # fmt: skip
             except Exception as error:
                 self._failed("snapshot", error)
             self._stats.spent("judge", judged - began)
@@ -269,15 +258,15 @@ class Worker:
 
     def _judge(self, state: QueryState, view: QueryView) -> None:
         """A fresh verdict. A diagnoser continues when one of its rules raises, and counts that by rule in `errors`."""
-        before = dict(getattr(state.judge, "errors", {}))
+        before = state.judge.errors.copy()
         try:
             state.verdict = state.judge(view)
         except Exception as error:
             self._failed("judge", error)
-        for rule, count in getattr(state.judge, "errors", {}).items():
-            for _ in range(count - before.get(rule, 0)):
+        for rule, count in (state.judge.errors - before).items():
+            for _ in range(count):
                 self._stats.error("rule")
-            if count > before.get(rule, 0) and f"rule {rule}" not in self._warned:
+            if f"rule {rule}" not in self._warned:
                 self._warned.add(f"rule {rule}")
                 log.warning(
                     "the rule %s failed on %.80s; further failures of this rule are only counted", rule, view.query
@@ -294,15 +283,3 @@ class Worker:
 def tick_seconds(queries: int) -> float:
     """Seconds after which each of so many queries is judged again without news."""
     return min(MAX_TICK_SECONDS, max(TICK_SECONDS, queries / MAX_TICKS_PER_SECOND))
-
-
-def _can_wait(event: Event, state: QueryState) -> bool:
-    """Whether the event can wait for the next tick: a broker that answers does so for every query every two seconds."""
-    return event.kind == "offsets" and state.history.heads[-1].error is None
-
-
-def _decoded(data: str | bytes) -> Mapping[str, Any]:
-    value = load_json(data)
-    if not isinstance(value, dict):
-        raise BadRecord("not an object")
-    return value

@@ -49,15 +49,11 @@ def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[S
             continue
         worst, still = causes[0], [each["rule"] for each in after[query]]
         found[query] = {
-            "rule": worst["rule"],
-            "action": step["action"],
-            "settings": step["settings"],
-            "promised_seconds": worst["saving_seconds"],
-            "before_seconds": _batch_seconds(samples[0].get(query, ())),
-            "after_seconds": _batch_seconds(samples[1].get(query, ())),
-            "ended": worst["rule"] not in still,
+            "rule": worst["rule"], "action": step["action"], "settings": step["settings"],
+            "promised_seconds": worst["saving_seconds"], "before_seconds": _batch_seconds(samples[0].get(query, ())),
+            "after_seconds": _batch_seconds(samples[1].get(query, ())), "ended": worst["rule"] not in still,
             "still": still,
-        }
+        }  # fmt: skip
     return found
 
 

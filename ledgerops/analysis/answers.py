@@ -73,12 +73,9 @@ class Answers:
         return fit([head, *(f"  {each['part']}: {each['seconds']:.3f} s, {each['share']:.0%}" for each in parts)])
 
     def capacity(
-        self,
-        query: str,
-        load_factor: float | None = None,
-        trigger_seconds: float | None = None,
+        self, query: str, load_factor: float | None = None, trigger_seconds: float | None = None,
         cores: int | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """The rate that a query can sustain, what limits it, and the same under other conditions."""
         from ledgerops.analysis.capacity.answer import Question, answer
         from ledgerops.analysis.capacity.inputs import read_views

@@ -57,14 +57,9 @@ def _sample(before: Progress | None, last: Progress, view: QueryView) -> Sample:
     gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
     operators = last.operators
     return Sample(
-        started=last.started,
-        ended=last.ended,
-        rows=last.rows,
-        seconds=last.duration,
-        phases=last.phases,
-        rows_per_second=last.rows / gap if gap > 0 else None,
-        lag=view.lag.seconds,
+        started=last.started, ended=last.ended, rows=last.rows, seconds=last.duration, phases=last.phases,
+        rows_per_second=last.rows / gap if gap > 0 else None, lag=view.lag.seconds,
         latency=None if last.event_time_avg is None else max(0.0, last.ended - last.event_time_avg),
         state_bytes=float(sum(each.memory_bytes for each in operators)) if operators else None,
         commit_seconds=sum(each.commit_seconds for each in operators) if operators else None,
-    )
+    )  # fmt: skip

@@ -211,17 +211,9 @@ def _judged(quantity: Quantity, found: Shift, level: float) -> Measure:
     else:
         because = "too much variation for so few batches"
     return Measure(
-        quantity.name,
-        quantity.unit,
-        verdict,
-        because,
-        found.before,
-        found.after,
-        found.difference,
-        None if math.isinf(found.low) else found.low,
-        None if math.isinf(found.high) else found.high,
-        level,
-    )
+        quantity.name, quantity.unit, verdict, because, found.before, found.after, found.difference,
+        None if math.isinf(found.low) else found.low, None if math.isinf(found.high) else found.high, level,
+    )  # fmt: skip
 
 
 def _excused(measure: Measure, before: Side, after: Side) -> Measure:

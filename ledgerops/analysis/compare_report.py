@@ -17,12 +17,9 @@ ORDER = ("worse", "better", "cannot tell", "no effect")
 
 
 def document(
-    found: Sequence[Comparison],
-    before: str,
-    after: str | None,
-    change_at: str | None,
+    found: Sequence[Comparison], before: str, after: str | None, change_at: str | None,
     advised: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`.
 
     `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`).
@@ -34,18 +31,13 @@ def document(
         "change_at": change_at,
         "queries": [
             {
-                "query": each.query,
-                "verdict": each.verdict,
-                "because": each.because,
-                "advice": advised.get(each.query),
-                "before": asdict(each.before),
-                "after": asdict(each.after),
-                "measures": [asdict(one) for one in each.measures],
-                "phases": [asdict(one) for one in each.phases],
+                "query": each.query, "verdict": each.verdict, "because": each.because,
+                "advice": advised.get(each.query), "before": asdict(each.before), "after": asdict(each.after),
+                "measures": [asdict(one) for one in each.measures], "phases": [asdict(one) for one in each.phases],
             }
             for each in found
         ],
-    }
+    }  # fmt: skip
 
 
 def text(found: Mapping[str, Any], colour: bool = False) -> str:

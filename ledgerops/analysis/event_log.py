@@ -272,15 +272,11 @@ class Log:
         text = "\n".join(_nodes(_object(event, "sparkPlanInfo")))
         properties = {**self._properties, **(event.get("modifiedConfigs") or {})}  # the latter of the query's session
         plan = Plan(
-            run_id,
-            output_mode=output_mode(text),
-            watermarks=parse_watermarks(text),
-            **read_physical(text),
+            run_id, output_mode=output_mode(text), watermarks=parse_watermarks(text), **read_physical(text),
             shuffle_partitions=whole_number(properties.get("spark.sql.shuffle.partitions")),
-            state_settings=state_settings(properties.get),
-            delta=has_delta(properties.get),
+            state_settings=state_settings(properties.get), delta=has_delta(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},
-        )
+        )  # fmt: skip
         self._plans[run_id] = reads + 1, plan
         if plan != known and (known is None or plan.keys or plan.stateful):
             yield self._seen("plan", event["time"] / 1000, run_id, _plain_data(plan))
@@ -290,12 +286,9 @@ class Log:
         host = self._hosts.pop(executor, None)
         self._busy.pop(executor, None)
         return RemovedExecutor(
-            executor,
-            event["Timestamp"] / 1000,
-            reason=removal_reason(event.get("Removed Reason"), host),
-            cores=self._executors.pop(executor, 0),
-            host=host,
-        )
+            executor, event["Timestamp"] / 1000, reason=removal_reason(event.get("Removed Reason"), host),
+            cores=self._executors.pop(executor, 0), host=host,
+        )  # fmt: skip
 
     def _slots(self, milliseconds: float) -> Iterator[Observation]:
         """The executors, where the last look at them is long ago."""

@@ -103,14 +103,8 @@ def _batch(before: Progress | None, last: Progress, view: QueryView) -> Batch:
         by_source = arrival_between(before, last, view.rates.rows_per_offset)
         arrival = sum(by_source.values()) if by_source else None
     return Batch(
-        started=last.started,
-        ended=last.ended,
-        seconds=last.duration,
-        rows=last.rows,
-        phases=last.phases,
-        arrival=arrival,
-        read=last.rows / gap if gap > 0 else None,
-        processed=last.rows / last.duration if last.duration > 0 else None,
-        backlog=backlog(last),
+        started=last.started, ended=last.ended, seconds=last.duration, rows=last.rows, phases=last.phases,
+        arrival=arrival, read=last.rows / gap if gap > 0 else None,
+        processed=last.rows / last.duration if last.duration > 0 else None, backlog=backlog(last),
         state_rows=sum(operator.rows for operator in last.operators) if last.operators else None,
-    )
+    )  # fmt: skip

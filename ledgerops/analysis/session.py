@@ -66,17 +66,10 @@ class Investigation:
     """
 
     def __init__(
-        self,
-        place: str,
-        query: str | None = None,
-        at: float | None = None,
-        since: Moment | None = None,
-        with_timeline: bool = False,
-        plots: bool = False,
-        trigger_interval: float | None = None,
-        live: bool = False,
+        self, place: str, query: str | None = None, at: float | None = None, since: Moment | None = None,
+        with_timeline: bool = False, plots: bool = False, trigger_interval: float | None = None, live: bool = False,
         config: Config = DEFAULTS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.place = place
         self.muted = read_muted(config.mute, BY_SLUG)
         self.freshness = config.freshness_objective_seconds

@@ -80,35 +80,18 @@ class StageTasks:
             return None
         submitted, ended = info.get("Submission Time"), info.get("Completion Time")
         return StageSummary(
-            stage_id=int(info["Stage ID"]),
-            name=str(info["Stage Name"]),
-            tasks=int(info["Number of Tasks"]),
-            failed_tasks=self._failed_tasks,
-            started=self._started / 1000,
-            ended=ended / 1000 if ended else None,
-            run_seconds=sum(seconds),
-            cpu_seconds=self._cpu,
-            gc_seconds=self._gc,
-            seconds_median=median(seconds),
-            seconds_max=max(seconds),
-            records=sum(records),
-            records_median=float(median(records)),
-            records_max=float(max(records)),
-            reads_shuffle=self._shuffled > 0,
-            input_bytes=self._input_bytes,
-            shuffle_read_bytes=self._shuffle_read,
-            shuffle_write_bytes=self._shuffle_written,
-            spill_bytes=self._spilled,
-            executors=self._executors,
-            records_score=skew_score(records) if len(records) > 1 else None,
-            seconds_score=skew_score(seconds) if len(seconds) > 1 else None,
-            slowest_task=self._slowest[1],
-            shuffle_seconds=self._shuffle_seconds,
-            failed_seconds=self._failed_seconds,
+            stage_id=int(info["Stage ID"]), name=str(info["Stage Name"]), tasks=int(info["Number of Tasks"]),
+            failed_tasks=self._failed_tasks, started=self._started / 1000, ended=ended / 1000 if ended else None,
+            run_seconds=sum(seconds), cpu_seconds=self._cpu, gc_seconds=self._gc, seconds_median=median(seconds),
+            seconds_max=max(seconds), records=sum(records), records_median=float(median(records)),
+            records_max=float(max(records)), reads_shuffle=self._shuffled > 0, input_bytes=self._input_bytes,
+            shuffle_read_bytes=self._shuffle_read, shuffle_write_bytes=self._shuffle_written, spill_bytes=self._spilled,
+            executors=self._executors, records_score=skew_score(records) if len(records) > 1 else None,
+            seconds_score=skew_score(seconds) if len(seconds) > 1 else None, slowest_task=self._slowest[1],
+            shuffle_seconds=self._shuffle_seconds, failed_seconds=self._failed_seconds,
             failure=_failure(self._failure) if self._failure else None,
-            submitted=submitted / 1000 if submitted else None,
-            slowest_wrote=self._slowest[2],
-        )
+            submitted=submitted / 1000 if submitted else None, slowest_wrote=self._slowest[2],
+        )  # fmt: skip
 
 
 def _failure(reason: Json) -> str:

@@ -86,10 +86,8 @@ def _run_events(history: QueryFindingHistory) -> Iterator[Event]:
     """Starts and ends of runs."""
     name = history.query
     for run in history.runs:
-        if run.number == 1:
-            yield Event(run.at, name, "start", "started")
-        else:
-            yield Event(run.at, name, "restart", f"restarted, run {run.number}")
+        what: tuple[What, str] = ("restart", f"restarted, run {run.number}") if run.number > 1 else ("start", "started")
+        yield Event(run.at, name, *what)
     for at, reason in history.ends:
         if reason == LOST:
             yield Event(at, name, "fail", "vanished without a report of its end")
@@ -182,9 +180,8 @@ def timeline(history: FindingHistory, since: float = 0.0, query: str | None = No
     return {
         "incidents": [
             {
-                "began": format_instant(each.began),
+                "began": format_instant(each.began), "queries": list(each.queries),
                 "ended": None if each.ended is None else format_instant(each.ended),
-                "queries": list(each.queries),
             }
             for each in found
         ],
@@ -193,13 +190,9 @@ def timeline(history: FindingHistory, since: float = 0.0, query: str | None = No
                 "at": format_instant(each.at),
                 "seconds": None if (of := incident_of(each, found)) is None else round(each.at - of.began, 3),
                 "incident": None if of is None else found.index(of),
-                "query": each.query,
-                "what": each.what,
-                "rule": each.rule,
-                "severity": each.severity,
-                "explained_by": list(each.explained_by),
-                "text": each.text,
+                "query": each.query, "what": each.what, "rule": each.rule, "severity": each.severity,
+                "explained_by": list(each.explained_by), "text": each.text,
             }
             for each in events(history, since, query)
         ],
-    }
+    }  # fmt: skip

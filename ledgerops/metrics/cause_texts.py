@@ -97,8 +97,3 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
     for slug, summary in family.items()
 }
 BY_PART = ("falling-behind", "trigger-overrun", "long-batches")  # symptoms that say which part of a batch is largest
-
-
-def text_of(rule: str) -> CauseText:
-    """The texts of a rule; for a rule without an entry its name and a pointer to the command that explains it."""
-    return CAUSE_TEXTS.get(rule) or CauseText(f"{rule.replace('-', ' ').capitalize()}.", f"Run ledgerops rules {rule}.")

@@ -10,10 +10,6 @@ def _watermark(view: QueryView) -> Series:
     return known(view.last.watermark if view.last else None)  # 1970 until first set: no sample, not 56 years
 
 
-def _newest_event(view: QueryView) -> Series:
-    return known(max((at for batch in view.batches if (at := batch.event_time_max) is not None), default=None))
-
-
 WATERMARK: Metric[QueryView] = Metric("ledgerops_watermark_timestamp_seconds",
     "The watermark: rows with an older event time count as late.", read=_watermark)  # fmt: skip
 WATERMARK_LAG: Metric[QueryView] = Metric("ledgerops_watermark_lag_seconds",
@@ -21,7 +17,8 @@ WATERMARK_LAG: Metric[QueryView] = Metric("ledgerops_watermark_lag_seconds",
     age=True)  # fmt: skip
 NEWEST_EVENT: Metric[QueryView] = Metric("ledgerops_event_time_max_timestamp_seconds",
     "The newest event time among the remembered batches; with several watermarks, that of the first.",
-    read=_newest_event)  # fmt: skip
+    read=lambda view: known(
+        max((at for batch in view.batches if (at := batch.event_time_max) is not None), default=None)))  # fmt: skip
 DROPPED: Metric[QueryView] = Metric(
     "ledgerops_rows_dropped_by_watermark_total",
     "Rows that a state operator dropped as late; for aggregations a lower bound, counted after partial aggregation.",

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.observed_metrics import book_of, conflicts_of, own_numbers
+from ledgerops.model.observed_metrics import Book, book_of, conflicts_of, own_numbers
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
 
-def _booked(batch: Progress) -> Series:
-    book = book_of(batch)
-    return {} if book is None else {("in",): float(book.rows_in), ("out",): float(book.rows_out)}
-
-
-def _unbalanced(batch: Progress) -> Series:
-    book = book_of(batch)
-    return {} if book is None else {(): float(not book.balanced)}
-
-
-def _missing(batch: Progress) -> Series:
-    """The absolute difference: a surplus in one batch does not make up for what is missing in another."""
-    book = book_of(batch)
-    return {} if book is None else {(): float(abs(book.amount))}
+def _of_book(series: Callable[[Book], Series]) -> Callable[[Progress], Series]:
+    return lambda batch: {} if (book := book_of(batch)) is None else series(book)
 
 
 def _conflicting(batch: Progress) -> Series:
-    conflicts = conflicts_of(batch)
-    return {} if conflicts is None else {(): float(conflicts.rows)}
+    return {} if (conflicts := conflicts_of(batch)) is None else {(): float(conflicts.rows)}
 
 
 BOOKED: Metric[QueryView] = Metric("ledgerops_book_rows_total",
     "Rows that entered (in) and left (out) a job that conserves them; needs ledgerops.book.", labels=("kind",),
-    per_batch=_booked)  # fmt: skip
+    per_batch=_of_book(lambda book: {("in",): float(book.rows_in), ("out",): float(book.rows_out)}))  # fmt: skip
 UNBALANCED: Metric[QueryView] = Metric("ledgerops_unbalanced_batches_total",
     "Batches whose rows or amount differ between input and output; should be 0; needs ledgerops.book.",
-    per_batch=_unbalanced)  # fmt: skip
+    per_batch=_of_book(lambda book: {(): float(not book.balanced)}))  # fmt: skip
+# the absolute difference: a surplus in one batch does not make up for what is missing in another
 MISSING: Metric[QueryView] = Metric("ledgerops_unbalanced_amount_total",
     "Absolute difference between the amounts that entered and left a batch; needs ledgerops.book.",
-    per_batch=_missing)  # fmt: skip
+    per_batch=_of_book(lambda book: {(): float(abs(book.amount))}))  # fmt: skip
 CONFLICTING: Metric[QueryView] = Metric("ledgerops_conflicting_rows_total",
     "Copies of a row whose contents differ from those of the first; should be 0; needs ledgerops.conflicts.",
     per_batch=_conflicting)  # fmt: skip

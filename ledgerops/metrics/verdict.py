@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ledgerops.metrics.cause_texts import BY_PART, CauseText, text_of
+from ledgerops.metrics.cause_texts import BY_PART, CAUSE_TEXTS, CauseText
 from ledgerops.metrics.first_steps import sentence
 from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.model.finding import Finding, Status, Verdict
@@ -20,7 +20,7 @@ def _described(verdict: Verdict) -> Series:
 
 def _text(cause: Finding, verdict: Verdict) -> CauseText:
     """The texts of a cause: the first step that the finding has, and of a symptom the largest part of a batch."""
-    summary, action = text_of(cause.rule)
+    summary, action = CAUSE_TEXTS[cause.rule]
     if cause.remedies and cause.remedies[0].general:
         action = sentence(cause.remedies[0].general)
     largest = max(verdict.attribution, key=lambda each: each.seconds, default=None)

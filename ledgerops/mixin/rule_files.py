@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ledgerops.metrics.cause_texts import text_of
+from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import base_records, cause, lines, remembered, step
@@ -93,7 +93,7 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
 
 def first_step(alert: Alert) -> str:
     """What to do first where no cause is known: the rule's step, else how the runbook's mitigation begins."""
-    return text_of(alert.rule).action if alert.rule else first_sentence(alert.runbook)
+    return CAUSE_TEXTS[alert.rule].action if alert.rule else first_sentence(alert.runbook)
 
 
 def rule_files(site: Site) -> Mapping[str, str]:

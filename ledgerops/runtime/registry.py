@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
@@ -22,35 +23,13 @@ MAX_REPLACED_RUNS = 3  # of one name, kept because they were replaced before the
 MAX_RUNS = 2_000  # whose queries are known; ten for each query that may be kept
 END_MARKS = ("unwatched", "lost", "with_application")  # of a terminated record, for what Spark does not report
 MAX_ENDED_QUERIES = 200  # beyond this the queries that ended first are forgotten
-
-
 Sample = TypeVar("Sample", Host, Observer)
-
-
-class Judge(Protocol):
-    """Keeps what it needs between two judgements of a query (since when, how long)."""
-
-    def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
-        """A fresh verdict; a `brief` one has findings, status and health only."""
-        ...
-
-
-class Views(Protocol):
-    """What displays read: the registry itself, or a snapshot of it."""
-
-    def states(self) -> Mapping[str, QueryState]:
-        """All queries by name."""
-        ...
-
-    def view(self, state: QueryState, now: float) -> QueryView:
-        """The signals of one of them at an instant."""
-        ...
 
 
 class QueryState:
     """Everything held about one query name."""
 
-    def __init__(self, query: str, judge: Judge) -> None:
+    def __init__(self, query: str, judge: Diagnoser) -> None:
         self.history = History(query)
         self.totals = RunningTotals()
         self.judge = judge
@@ -65,7 +44,9 @@ class QueryRegistry:
     needs.
     """
 
-    def __init__(self, judge: Callable[[], Judge], counts: bool = True, trigger_interval: float | None = None) -> None:
+    def __init__(
+        self, judge: Callable[[], Diagnoser], counts: bool = True, trigger_interval: float | None = None
+    ) -> None:
         self._judge, self._counts = judge, counts
         self._trigger_interval = trigger_interval
         self._query_names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
@@ -127,18 +108,12 @@ class QueryRegistry:
         """The signals of one query at an instant (seconds since the epoch)."""
         others = [other.history for other in self.queries.values() if other is not state]
         return QueryView(
-            state.history,
-            now,
-            self.hosts,
-            others,
-            observer=self.observer,
-            trigger_interval=self._trigger_interval,
-        )
+            state.history, now, self.hosts, others, observer=self.observer, trigger_interval=self._trigger_interval,
+        )  # fmt: skip
 
     def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
         """A fresh verdict on one query, which is also kept."""
-        view = self.view(state, now)
-        state.verdict = state.judge(view, brief)
+        state.verdict = state.judge(self.view(state, now), brief)
         return state.verdict
 
     def forget_times(self, at: float) -> None:
@@ -205,8 +180,7 @@ class QueryRegistry:
         if newer.plan is not None and newer.plan.run_id == newer.run_id:
             second.history.plan = newer.plan
         if newer.ended is not None:
-            ended = newer.ended
-            second.history.end(*astuple(ended))
+            second.history.end(*astuple(newer.ended))
 
     def _forget_ended(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))

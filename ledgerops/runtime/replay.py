@@ -58,12 +58,9 @@ class Replay:
         return {name: state for name, state in queries.items() if query in (None, name)}
 
     def verdicts(
-        self,
-        observations: Iterable[Observation],
-        at: float | None = None,
-        every: float | None = None,
+        self, observations: Iterable[Observation], at: float | None = None, every: float | None = None,
         brief: bool = True,
-    ) -> Iterator[Verdict]:
+    ) -> Iterator[Verdict]:  # fmt: skip
         """The verdict on the query that changed after each batch, up to the instant `at` (or to the end).
 
         A `brief` one has findings, status and health only, which takes half the time.

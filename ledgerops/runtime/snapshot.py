@@ -65,13 +65,9 @@ class Snapshot:
 
 
 def snapshot_query(
-    state: QueryState,
-    view: QueryView,
-    budget: int,
-    failed: Callable[[str, Exception], None],
-    ended_totals_seconds: float = ENDED_TOTALS_SECONDS,
-    before: QuerySnapshot | None = None,
-) -> QuerySnapshot:
+    state: QueryState, view: QueryView, budget: int, failed: Callable[[str, Exception], None],
+    ended_totals_seconds: float = ENDED_TOTALS_SECONDS, before: QuerySnapshot | None = None,
+) -> QuerySnapshot:  # fmt: skip
     """One query's families at `view.now`, at most `budget` series of them.
 
     `failed(metric, error)` is called for a reader that raises: its family is left out. The totals of a query that has
@@ -129,11 +125,9 @@ def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None])
 
 
 def _families(
-    metrics: Iterable[Metric[Any]],
-    make: Callable[[Metric[Any], Any], Family | None],
-    subject: object,
+    metrics: Iterable[Metric[Any]], make: Callable[[Metric[Any], Any], Family | None], subject: object,
     failed: Callable[[str, Exception], None],
-) -> dict[str, Family]:
+) -> dict[str, Family]:  # fmt: skip
     """The families that `make` gives of a subject, by metric name."""
     found = {}
     for metric in metrics:

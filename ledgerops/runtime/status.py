@@ -16,7 +16,8 @@ from ledgerops.model.finding import WAITING, Finding, Status, Verdict
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
-from ledgerops.runtime.registry import QueryState, Views
+from ledgerops.runtime.registry import QueryRegistry, QueryState
+from ledgerops.runtime.snapshot import Snapshot
 from ledgerops.signals.baseline import overran
 from ledgerops.signals.query_view import QueryView
 
@@ -28,7 +29,7 @@ SERIES = ("at", "arrival", "input", "processed", "backlog", "batch_seconds", "wa
 Point = tuple[float | None, ...]  # one value for each of SERIES
 
 
-def status_document(views: Views, now: float) -> dict[str, Any]:
+def status_document(views: QueryRegistry | Snapshot, now: float) -> dict[str, Any]:
     """`{"version", "at", "queries": [...]}`, the queries by name, at `now` (seconds since the epoch)."""
     return {
         "version": VERSION,
@@ -183,13 +184,10 @@ def _batch(last: Progress | None, view: QueryView) -> dict[str, Any] | None:
     if last is None:
         return None
     return {
-        "id": last.batch_id,
-        "rows": last.rows,
-        "seconds": _rounded(last.duration),
-        "ended_at": _rounded(last.ended),
+        "id": last.batch_id, "rows": last.rows, "seconds": _rounded(last.duration), "ended_at": _rounded(last.ended),
         "phases": {phase: _rounded(seconds) for phase, seconds in last.phases.items()},
         "running_seconds": _rounded(view.run.running_seconds),
-    }
+    }  # fmt: skip
 
 
 def _state(last: Progress | None) -> dict[str, int] | None:

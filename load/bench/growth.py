@@ -27,7 +27,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Observation, ObservationKind
 from ledgerops.runtime import exposition
-from ledgerops.runtime.registry import Judge, QueryRegistry
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import published
 from load.bench.core import T0, around, median_ms, progress
 from load.bench.lines import Line, limit
@@ -70,7 +70,7 @@ class FedWorker:
     stats: SelfStats = field(default_factory=SelfStats)
     batch: int = 0
     now: float = T0
-    judge: Callable[[], Judge] = Diagnoser
+    judge: Callable[[], Diagnoser] = Diagnoser
     steady: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:

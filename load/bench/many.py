@@ -50,18 +50,22 @@ class Counted:
     def __init__(self) -> None:
         self.calls, self.seconds = 0, 0.0
 
-    def __call__(self) -> Callable[..., Verdict]:
+    def __call__(self) -> Diagnoser:
         """A new diagnoser."""
-        judge = Diagnoser()
+        return _Timed(self)
 
-        def judged(view: QueryView, brief: bool = False) -> Verdict:
-            began = time.thread_time()
-            verdict = judge(view, brief)
-            self.calls += 1
-            self.seconds += time.thread_time() - began
-            return verdict
 
-        return judged
+class _Timed(Diagnoser):
+    def __init__(self, counted: Counted) -> None:
+        super().__init__()
+        self._counted = counted
+
+    def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
+        began = time.thread_time()
+        verdict = super().__call__(view, brief)
+        self._counted.calls += 1
+        self._counted.seconds += time.thread_time() - began
+        return verdict
 
 
 def many(say: Callable[[str], None]) -> Iterator[Line]:

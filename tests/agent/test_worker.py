@@ -166,7 +166,7 @@ class Judge:
     """Finds every query healthy, and keeps what it was asked to judge."""
 
     def __init__(self):
-        self.views = []
+        self.views, self.errors = [], Counter()
 
     def __call__(self, view):
         self.views.append(view)
@@ -288,8 +288,13 @@ def test_a_recording_folder_that_is_a_file_does_no_harm(make, folder):
     assert list(bench.queries) == ["daily_counts"]
 
 
+class Raising(Judge):
+    def __call__(self, view):
+        raise ValueError(view)
+
+
 def test_a_judge_that_raises_leaves_the_metrics_in_place(make, warned):
-    bench = make(judge=lambda: lambda view: 1 / 0)
+    bench = make(judge=Raising)
     bench.see()
     assert bench.stats.collector_errors["judge"] == 1
     assert bench.batches_total == (((), 1.0),)
@@ -301,7 +306,7 @@ class Ruled(Judge):
 
     def __init__(self, failing):
         super().__init__()
-        self.failing, self.errors = failing, Counter()
+        self.failing = failing
 
     def __call__(self, view):
         self.errors.update(self.failing)

@@ -131,12 +131,9 @@ def _scaled(known: Situation, cores: int | None) -> Fit | str:
     of_slope = 1 - stages.of_slope * (1 - factor)
     line = known.fit
     return replace(
-        line,
-        overhead=line.overhead * of_overhead,
-        slope=line.slope * of_slope,
-        overheads=line.overheads * of_overhead,
+        line, overhead=line.overhead * of_overhead, slope=line.slope * of_slope, overheads=line.overheads * of_overhead,
         slopes=line.slopes * of_slope,
-    )
+    )  # fmt: skip
 
 
 def _carry(known: Situation, partial: CapacityAnswer, line: Fit) -> CapacityAnswer:

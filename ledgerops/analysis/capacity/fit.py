@@ -105,14 +105,9 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
         return "batch time does not grow significantly with the rows"
     line = overhead + slope * x
     return Fit(
-        overhead,
-        slope,
-        overheads,
-        np.maximum(slopes, MIN_SLOPE_SECONDS),
-        tuple(int(each) for each in rows),
-        tuple(float(each) for each in seconds),
-        max(1.0, float(np.quantile(y / line, 0.95))),
-    )
+        overhead, slope, overheads, np.maximum(slopes, MIN_SLOPE_SECONDS), tuple(int(each) for each in rows),
+        tuple(float(each) for each in seconds), max(1.0, float(np.quantile(y / line, 0.95))),
+    )  # fmt: skip
 
 
 def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
@@ -121,17 +116,12 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
     chosen = np.random.default_rng(SEED).integers(0, len(x), (BOOTSTRAP_DRAWS, len(x)))
     middle = float(np.median(y / x))
     return Fit(
-        0.0,
-        middle,
-        np.zeros(BOOTSTRAP_DRAWS),
-        np.median((y / x)[chosen], axis=1),
-        tuple(int(each) for each in rows),
-        tuple(float(each) for each in seconds),
-        max(1.0, float(np.quantile(y / x, 0.95)) / middle),
+        0.0, middle, np.zeros(BOOTSTRAP_DRAWS), np.median((y / x)[chosen], axis=1), tuple(int(each) for each in rows),
+        tuple(float(each) for each in seconds), max(1.0, float(np.quantile(y / x, 0.95)) / middle),
         MAX_EXTRAPOLATION_ONE_SIZE,
         f"median of {len(x)} saturated batches of one size, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} "
         "bootstrap draws",
-    )
+    )  # fmt: skip
 
 
 def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, Numbers]:

@@ -13,13 +13,9 @@ from ledgerops.signals.query_view import QueryView
 
 
 def read_views(
-    place: str,
-    query: str | None = None,
-    at: float | None = None,
-    freshness: float | None = None,
-    when: str = "",
+    place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = "",
     config: Config = DEFAULTS,
-) -> tuple[list[QueryView], float, str]:
+) -> tuple[list[QueryView], float, str]:  # fmt: skip
     """The queries of a source, the instant that is analysed, and the place's name. Raises UserError for none.
 
     `when` is how the caller put the instant `at`, for that message. `freshness` is the objective (seconds); without it

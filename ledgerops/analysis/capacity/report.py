@@ -24,44 +24,32 @@ Answered = tuple[Situation, Sequence[CapacityAnswer]]
 def document(answered: Sequence[Answered], at: float, source: str) -> dict[str, Any]:
     """Plain JSON types; what is unknown is null, with the reasons in `cannot_tell`."""
     return {
-        "version": VERSION,
-        "at": format_instant(at),
-        "source": source,
-        "interval": CONFIDENCE_LEVEL,
+        "version": VERSION, "at": format_instant(at), "source": source, "interval": CONFIDENCE_LEVEL,
         "queries": [_query(known, answers) for known, answers in answered],
-    }
+    }  # fmt: skip
 
 
 def _query(known: Situation, answers: Sequence[CapacityAnswer]) -> dict[str, Any]:
     line = known.fit
     return {
-        "query": known.query,
-        "trigger_interval_seconds": _rounded(known.trigger),
-        "arrival_rows_per_second": _rounded(known.arrival),
-        "backlog_rows": _rounded(known.backlog),
-        "lag_seconds": _rounded(known.lag),
-        "freshness_objective_seconds": known.freshness,
-        "cores": known.stages.cores if known.stages else None,
-        "fit": None if line is None else _fit(line),
-        "reason": known.reason or None,
-        "notes": list(known.notes),
-        "answers": [_answer(each) for each in answers],
-    }
+        "query": known.query, "trigger_interval_seconds": _rounded(known.trigger),
+        "arrival_rows_per_second": _rounded(known.arrival), "backlog_rows": _rounded(known.backlog),
+        "lag_seconds": _rounded(known.lag), "freshness_objective_seconds": known.freshness,
+        "cores": known.stages.cores if known.stages else None, "fit": None if line is None else _fit(line),
+        "reason": known.reason or None, "notes": list(known.notes), "answers": [_answer(each) for each in answers],
+    }  # fmt: skip
 
 
 def _fit(line: Fit) -> dict[str, Any]:
     return {
         "overhead_seconds": _estimate(line.estimate(lambda a, b: a)),
-        "rows_per_second": _estimate(line.estimate(lambda a, b: 1 / b)),
-        "batches": len(line.rows),
-        "smallest_batch_rows": min(line.rows),
-        "largest_batch_rows": line.largest,
-        "source": line.source,
+        "rows_per_second": _estimate(line.estimate(lambda a, b: 1 / b)), "batches": len(line.rows),
+        "smallest_batch_rows": min(line.rows), "largest_batch_rows": line.largest, "source": line.source,
         "points": [
             {"rows": rows, "seconds": round(seconds, DIGITS)}
             for rows, seconds in zip(line.rows, line.seconds, strict=True)
         ],
-    }
+    }  # fmt: skip
 
 
 def _answer(each: CapacityAnswer) -> dict[str, Any]:
@@ -79,15 +67,12 @@ def _answer(each: CapacityAnswer) -> dict[str, Any]:
         "sustainable_at_least_rows_per_second": _rounded(each.at_least),
         "headroom_ratio": _rounded(each.headroom),
         "backlog": {
-            "behaviour": each.behaviour,
-            "sure": each.sure,
-            "growth_rows_per_second": _rounded(each.growth),
-            "drain_seconds": _rounded(each.drain),
-            "breach_seconds": _rounded(each.breach),
+            "behaviour": each.behaviour, "sure": each.sure, "growth_rows_per_second": _rounded(each.growth),
+            "drain_seconds": _rounded(each.drain), "breach_seconds": _rounded(each.breach),
         },
         "limited_by": None if each.limit is None else {"what": each.limit.what, "detail": each.limit.detail},
         "cannot_tell": list(each.unknown_because),
-    }
+    }  # fmt: skip
 
 
 def _estimate(found: Interval | None) -> dict[str, float | None] | None:
@@ -154,14 +139,10 @@ def _row(each: CapacityAnswer) -> tuple[str, ...]:
     elif each.at_least is not None:
         sustainable = f"at least {format.count(each.at_least)}"
     return (
-        each.question.text,
-        format.count(each.arrival),
-        format.UNKNOWN if each.batch is None else _range(each.batch, _seconds),
-        sustainable,
-        format.ratio(each.headroom),
-        _backlog(each),
-        format.UNKNOWN if each.limit is None else each.limit.name,
-    )
+        each.question.text, format.count(each.arrival),
+        format.UNKNOWN if each.batch is None else _range(each.batch, _seconds), sustainable,
+        format.ratio(each.headroom), _backlog(each), format.UNKNOWN if each.limit is None else each.limit.name,
+    )  # fmt: skip
 
 
 def _backlog(each: CapacityAnswer) -> str:

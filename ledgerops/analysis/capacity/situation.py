@@ -73,23 +73,13 @@ def situation(view: QueryView) -> Situation:
         )
     factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(
-        query=view.query,
-        at=view.now,
-        freshness=view.freshness,
-        trigger=view.trigger.interval,
-        arrival=arrival,
-        backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor,
-        lag=view.lag.seconds,
-        cap=_cap(view, factor),
-        stateful=view.run.stateful,
-        fit=None if isinstance(found, str) else found,
-        reason=found if isinstance(found, str) else "",
-        shown=_shown(batches, view.trigger.interval),
-        stages=stages_of(view, batches),
-        parts={each.part: each.seconds for each in shown(profile(view))},
-        key=view.skew.key_column or next(iter(view.plan.keys), None),
-        notes=tuple(notes),
-    )
+        query=view.query, at=view.now, freshness=view.freshness, trigger=view.trigger.interval, arrival=arrival,
+        backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor, lag=view.lag.seconds,
+        cap=_cap(view, factor), stateful=view.run.stateful, fit=None if isinstance(found, str) else found,
+        reason=found if isinstance(found, str) else "", shown=_shown(batches, view.trigger.interval),
+        stages=stages_of(view, batches), parts={each.part: each.seconds for each in shown(profile(view))},
+        key=view.skew.key_column or next(iter(view.plan.keys), None), notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _shown(batches: Sequence[Progress], interval: float | None) -> float | None:

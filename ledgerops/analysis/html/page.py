@@ -37,12 +37,9 @@ OF_NO_PHASE = (*CONTENTION, "unattributed")  # other parts than the phases are o
 
 
 def page(
-    document: Json,
-    worst: Mapping[str, Json],
-    tracks: Mapping[str, Track],
-    since: float | None = None,
+    document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track], since: float | None = None,
     views: Mapping[str, QueryView] = NO_VIEWS,
-) -> str:
+) -> str:  # fmt: skip
     """The report of a diagnosis document that has its timeline, as HTML.
 
     `worst` are the queries without a finding now, as they were at their worst; `tracks` hold the series of their plots,
@@ -57,21 +54,15 @@ def page(
     overview = sorted(document["queries"], key=lambda each: (each["health"], each["query"]))
     plotted = () if affected or len(document["queries"]) > MAX_SECTIONS else document["queries"]
     return render(
-        "diagnosis.html",
-        pages=PAGES,
-        title=title.sentence,
-        headline=title,
-        applications=sorted({_application(view) for view in views.values()} - {""}),
-        document=document,
-        events=events[:MAX_EVENTS],
-        more_events=max(0, len(events) - MAX_EVENTS),
+        "diagnosis.html", pages=PAGES, title=title.sentence, headline=title,
+        applications=sorted({_application(view) for view in views.values()} - {""}), document=document,
+        events=events[:MAX_EVENTS], more_events=max(0, len(events) - MAX_EVENTS),
         several=len({each["query"] for each in events}) > 1,
         sections=[_section(*each, document, tracks, numbers, since, views) for each in affected[:MAX_SECTIONS]],
-        more_sections=max(0, len(affected) - MAX_SECTIONS),
-        overview=[(query, figures_of(query)) for query in overview],
+        more_sections=max(0, len(affected) - MAX_SECTIONS), overview=[(query, figures_of(query)) for query in overview],
         muted=[(query["query"], each) for query in overview for each in query.get("muted", ())],
         figures=[_figure(query["query"], document, tracks, numbers, since) for query in plotted],
-    )
+    )  # fmt: skip
 
 
 def _application(view: QueryView) -> str:
@@ -108,14 +99,9 @@ def _events(document: Json, numbers: Mapping[int, int]) -> list[Json]:
 
 
 def _section(
-    now: Json,
-    then: Json | None,
-    document: Json,
-    tracks: Mapping[str, Track],
-    numbers: Mapping[int, int],
-    since: float | None,
-    views: Mapping[str, QueryView],
-) -> Json:
+    now: Json, then: Json | None, document: Json, tracks: Mapping[str, Track], numbers: Mapping[int, int],
+    since: float | None, views: Mapping[str, QueryView],
+) -> Json:  # fmt: skip
     """What the template shows of one query: as it is now, or as it was at its worst where nothing is found any more."""
     shown = then or now
     roots = shown["root_causes"]
@@ -153,15 +139,10 @@ def slices(parts: Sequence[Json] | None) -> list[Json]:
         start = sum(each["seconds"] for each in found)
         found.append(
             {
-                "part": name,
-                "phase": phase,
-                "seconds": seconds,
-                "share": seconds / total,
-                "start": start / total,
-                "style": f"p-{phase or 'rest'}",
-                "shade": round(SHADE**same, 2),
+                "part": name, "phase": phase, "seconds": seconds, "share": seconds / total, "start": start / total,
+                "style": f"p-{phase or 'rest'}", "shade": round(SHADE**same, 2),
             }
-        )
+        )  # fmt: skip
     return found
 
 

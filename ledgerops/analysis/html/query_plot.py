@@ -31,15 +31,10 @@ def query_plot(
     """All panels that have a value between two epoch seconds, as SVG; empty markup when there is none."""
     panels = [panel for panel in _panels(track, low, high) if panel.values]
     figure = Figure(
-        low,
-        high,
-        panels,
-        utc_ticks(low, high),
-        "time (UTC)",
+        low, high, panels, utc_ticks(low, high), "time (UTC)",
         "plots over time: " + ", ".join(panel.title for panel in panels),
-        bands=[Band(began, ended, "incident") for began, ended in incidents],
-        marks=marks,
-    )
+        bands=[Band(began, ended, "incident") for began, ended in incidents], marks=marks,
+    )  # fmt: skip
     return svg(figure)
 
 
@@ -71,15 +66,12 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
     used = {style for style, taken in seconds.items() if taken >= MIN_NAMED_SHARE * seconds.total()}
     names = {f"p-{phase}": phase for phase in PHASES} | {"p-rest": UNATTRIBUTED}
     return Panel(
-        "batch duration by phase",
-        format.duration,
-        0.1,
-        bars=bars,
+        "batch duration by phase", format.duration, 0.1, bars=bars,
         limit=(trigger_interval_seconds, f"trigger interval {format.duration(trigger_interval_seconds)}")
         if trigger_interval_seconds
         else None,
         bar_legend=[(name, style) for style, name in names.items() if style in used],
-    )
+    )  # fmt: skip
 
 
 def _bar(batch: Batch) -> Bar:

@@ -27,28 +27,17 @@ def render(template: str, **context: Any) -> Markup:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_printable,
-    )
+        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_printable,
+    )  # fmt: skip
     environment.globals["version"] = __version__
     environment.filters |= {
-        "amount": amount,
-        "confidence": confidence,
+        "amount": amount, "confidence": confidence, "place": place, "relative": relative,
+        "count": format.count, "counted": format.counted, "duration": format.duration, "instant": format.instant,
         "amount_head": lambda name: (name, "amount"),  # of a column of numbers
         "clock": lambda instant: instant[11:19],  # of an ISO 8601 instant
-        "count": format.count,
-        "counted": format.counted,
-        "duration": format.duration,
-        "instant": format.instant,
-        "place": place,
-        "percent": lambda share: f"{share:.0%}",
-        "relative": relative,
-        "words": lambda name: name.replace("_", " "),
-    }
+        "percent": lambda share: f"{share:.0%}", "words": lambda name: name.replace("_", " "),
+    }  # fmt: skip
     return environment
 
 

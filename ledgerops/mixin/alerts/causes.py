@@ -6,7 +6,7 @@ A cause that explains nothing comes before any symptom, or without one: it is as
 from __future__ import annotations
 
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.metrics.cause_texts import text_of
+from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import of_rule
 
@@ -19,7 +19,7 @@ def name_of(slug: str) -> str:
 def ticket(rule: Rule) -> Alert:
     """The alert that says: this rule is a root cause now."""
     series = f'ledgerops_root_cause{{rule="{rule.slug}"}}'
-    text = text_of(rule.slug)
+    text = CAUSE_TEXTS[rule.slug]
     return Alert(
         name=name_of(rule.slug),
         severity="info" if rule.explains else rule.severity,
