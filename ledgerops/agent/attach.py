@@ -204,9 +204,7 @@ class Hub:
 
     def close(self, exiting: bool = False) -> None:
         """Removes the listeners while the gateway exists, then lets the worker finish. Works without `start`.
-
-        `exiting`: this process ends, and with it the queries that run in its JVM.
-        """
+        `exiting`: this process ends, and with it the queries that run in its JVM."""
         for collector in self.collectors:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
@@ -273,10 +271,8 @@ class SessionWatch(Watch):
         return Collector(hub.exporter.families if hub else tuple)
 
     def close(self, exiting: bool = False) -> None:
-        """Detaches from the session; the exporter ends with the last one. May be called twice.
-
-        `exiting`: this process is about to end.
-        """
+        """Detaches from the session; the exporter ends with the last one. May be called twice. `exiting`: this process
+        is about to end."""
         hub, session = self._hub, self._session
         self.abandon(self.error)
         if hub is not None and session is not None:
@@ -357,11 +353,9 @@ def _detach(hub: Hub, session: Session, exiting: bool) -> None:
 
 
 def _abandon_in_child() -> None:
-    """After a fork: the child has none of our threads, and the sockets that it inherited are its parent's.
-
-    A command on py4j's socket from here would take the answer to one of the parent's. So nothing is closed that talks
-    to Spark, and not even freed: py4j sends a command for each Java object that Python lets go of.
-    """
+    """After a fork: the child has none of our threads, and the sockets that it inherited are its parent's. A command on
+    py4j's socket from here would take the answer to one of the parent's. So nothing is closed that talks to Spark, and
+    not even freed: py4j sends a command for each Java object that Python lets go of."""
     global _hub, _lock
     hub, _hub, _lock = _hub, None, threading.RLock()
     for watch in _watches.values():

@@ -93,9 +93,7 @@ class DriverStatus:
 
 def driver_threads(spark: Any, wanted: Callable[[str], object]) -> Sequence[tuple[str, Sequence[str]]]:
     """The threads of the driver's JVM whose names are `wanted`, each with classes and methods, the innermost first.
-
-    Without their locks: to find these, a JVM stops all threads and walks through its heap. Raises what py4j raises.
-    """
+    Without their locks: to find these, a JVM stops all threads and walks through its heap. Raises what py4j raises."""
     jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
     bean, mapper = jvm.java.lang.management.ManagementFactory.getThreadMXBean(), _mapper(gateway)
     every = orjson.loads(mapper.writeValueAsString(bean.getThreadInfo(bean.getAllThreadIds())))
@@ -113,10 +111,8 @@ def _first_line(problem: object) -> str:
 
 
 def _mapper(gateway: Any) -> Any:
-    """Spark's writer of JSON, made once for a JVM: it studies each class when it first writes one.
-
-    It is never freed: in a forked child py4j would tell the JVM so, in the middle of what the parent asks.
-    """
+    """Spark's writer of JSON, made once for a JVM: it studies each class when it first writes one. It is never freed:
+    in a forked child py4j would tell the JVM so, in the middle of what the parent asks."""
     global _made
     if _made is None or _made[0] is not gateway:
         jvm = gateway.jvm

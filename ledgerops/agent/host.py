@@ -80,9 +80,7 @@ class HostCollector:
 
     def _cpu_shares(self) -> tuple[float, float | None]:
         """Shares of the CPU time since the last call: busy, and given to others by the hypervisor, where it is counted.
-
-        psutil's own `cpu_percent` measures since the last call of the same thread.
-        """
+        psutil's own `cpu_percent` measures since the last call of the same thread."""
         earlier, self._cpu_times = self._cpu_times._asdict(), psutil.cpu_times()
         spent = {name: max(0.0, now - earlier[name]) for name, now in self._cpu_times._asdict().items()}
         total = sum(seconds for name, seconds in spent.items() if not name.startswith("guest"))  # these are in `user`
@@ -105,10 +103,8 @@ class HostCollector:
 
 
 class CpuTotal:
-    """CPU seconds of all processes of one role. It is exported as a counter, so those that have ended stay counted.
-
-    The seconds are kept by process tree: those of a child that has ended are added to its parent's.
-    """
+    """CPU seconds of all processes of one role. It is exported as a counter, so those that have ended stay counted. The
+    seconds are kept by process tree: those of a child that has ended are added to its parent's."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, float] = {}
@@ -122,11 +118,9 @@ class CpuTotal:
 
 
 def _application() -> Iterator[tuple[Role, Trees]]:
-    """The application's processes by role.
-
-    Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way. All
-    processes of the machine are read to find a process's children, so that is done once where it suffices.
-    """
+    """The application's processes by role. Python starts the JVM, or spark-submit's JVM starts Python; the workers are
+    the JVM's children either way. All processes of the machine are read to find a process's children, so that is done
+    once where it suffices."""
     me = psutil.Process()
     yield "driver_python", {me: [me]}
     below = me.children(recursive=True)

@@ -25,9 +25,7 @@ Answer = TypeVar("Answer")
 
 class JavaSnapshots:
     """Iceberg's table object in a run's plan: that of the source with Spark's `description`, or of its sink (None).
-
-    Every method may raise what py4j raises.
-    """
+    Every method may raise what py4j raises."""
 
     def __init__(self, run: Run, description: str | None) -> None:
         self._run, self._description = run, description

@@ -29,10 +29,8 @@ class KafkaCollector:
         self._since: dict[str, float] = {}  # query -> when the first of its failed attempts began
 
     def collect(self) -> None:
-        """Queues the offsets of each query.
-
-        Raises UserError for bad settings, and at the end BrokerError for a topic that is gone or forbidden.
-        """
+        """Queues the offsets of each query. Raises UserError for bad settings, and at the end BrokerError for a topic
+        that is gone or forbidden."""
         queries = {name: set(run.kafka_offsets) for name, run in self._runs.by_query().items() if run.kafka_offsets}
         self._since = {name: since for name, since in self._since.items() if name in queries}
         if not queries:

@@ -42,10 +42,7 @@ class BrokerProxy:
         self._failed_requests = 0
 
     def ask(
-        self,
-        question: Mapping[str, Any],
-        seconds: float = ANSWER_SECONDS,
-        given_up: Callable[[], bool] = lambda: False,
+        self, question: Mapping[str, Any], seconds: float = ANSWER_SECONDS, given_up: Callable[[], bool] = lambda: False
     ) -> dict[str, Any]:
         """The answer. Raises BrokerError without one or when `given_up`, UserError for settings that cannot work."""
         most = 2 * seconds + START_SLACK_SECONDS  # offsets and settings are two questions

@@ -79,10 +79,8 @@ class OffsetClient:
         return found
 
     def _commit(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Commits each group's offsets; `failed` says why not, by group.
-
-        Of those `later` names the groups that just need time, and `refused` those that another client would not get.
-        """
+        """Commits each group's offsets; `failed` says why not, by group. Of those `later` names the groups that just
+        need time, and `refused` those that another client would not get."""
         from confluent_kafka import KafkaError, KafkaException
 
         moving = (  # the coordinator of the groups, or it has just been made

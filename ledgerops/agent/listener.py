@@ -155,11 +155,9 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
 
 
 def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], None]) -> Callable[[], None]:
-    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again.
-
-    `began` is called with the id of each run that starts, on the thread that reports it, and raises nothing. Raises
-    UserError where the client is older, TimeoutError where the server does not answer, and what Spark raises.
-    """
+    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again. `began` is
+    called with the id of each run that starts, on the thread that reports it, and raises nothing. Raises UserError
+    where the client is older, TimeoutError where the server does not answer, and what Spark raises."""
     import pyspark
     from pyspark.sql.streaming.listener import StreamingQueryListener
 

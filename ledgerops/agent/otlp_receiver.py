@@ -60,11 +60,7 @@ class Receiver:
 
     def post(self, signal: str, document: Mapping[str, Any]) -> int:
         """Sends one request. Returns how many of its items the receiver rejected. Raises Refused."""
-        headers = {
-            **self._headers.current(),
-            "Content-Type": self._encoding.content_type,
-            "Content-Encoding": "gzip",
-        }
+        headers = {**self._headers.current(), "Content-Type": self._encoding.content_type, "Content-Encoding": "gzip"}
         body = gzip.compress(self._encoding.encode(signal, document), compresslevel=1)
         try:
             request = urllib.request.Request(f"{self.endpoint}/v1/{signal}", body, headers, method="POST")

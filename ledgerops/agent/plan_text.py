@@ -113,9 +113,7 @@ def has_python(plan: str) -> bool:
 
 def without_timeout(plan: str) -> tuple[str, ...]:
     """Operators of a physical plan's text whose function keeps state without a timeout, by their names in progress.
-
-    Only where none of that name has one.
-    """
+    Only where none of that name has one."""
     found: dict[str, set[str]] = {}
     for kind, timeout in GROUPS_STATE.findall(plan):
         found.setdefault(GROUPS_NAMES[kind or None], set()).add(timeout)
@@ -124,10 +122,8 @@ def without_timeout(plan: str) -> tuple[str, ...]:
 
 def without_event_time(plan: str) -> tuple[str, ...]:
     """Operators of a physical plan's text of which no watermark ever removes all rows, by their names in progress: no
-    key is an event time, or a join bounds the time of only one side, or of none.
-
-    Only where none of that name is bounded. A list of keys that Spark cuts may hold one.
-    """
+    key is an event time, or a join bounds the time of only one side, or of none. Only where none of that name is
+    bounded. A list of keys that Spark cuts may hold one."""
     found: dict[str, set[bool]] = {}
     for kind, keys in KEYED_STATE.findall(plan):
         found.setdefault(kind, set()).add(EVENT_TIME.search(keys) is not None or NOT_SHOWN.search(keys) is not None)

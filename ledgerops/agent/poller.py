@@ -12,11 +12,9 @@ log = logging.getLogger("ledgerops")
 
 
 class Poller:
-    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time.
-
-    What fails because the interpreter is ending is neither: an application may end without closing its watch, and a
-    Spark Connect client can ask nothing from then on.
-    """
+    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time. What
+    fails because the interpreter is ending is neither: an application may end without closing its watch, and a Spark
+    Connect client can ask nothing from then on."""
 
     def __init__(self, name: str, interval: float, collect: Callable[[], None], stats: SelfStats) -> None:
         self.name, self._interval, self._collect, self._stats = name, interval, collect, stats

@@ -31,10 +31,8 @@ NO_LOGS = (404, 405)  # Prometheus has no /v1/logs
 
 
 class Pusher:
-    """One thread that exports every `otlp_interval` seconds, and at once when a query has ended.
-
-    `families` returns what /metrics serves; `instance` tells drivers apart. Raises UserError for unusable settings.
-    """
+    """One thread that exports every `otlp_interval` seconds, and at once when a query has ended. `families` returns
+    what /metrics serves; `instance` tells drivers apart. Raises UserError for unusable settings."""
 
     def __init__(
         self, config: Config, families: Callable[[], Iterable[Published]], stats: SelfStats, instance: str

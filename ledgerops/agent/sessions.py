@@ -62,10 +62,8 @@ class Session:
         return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
 
     def status(self, ui_url: str | None) -> SparkStatus | None:
-        """What Spark knows of the application: read in its JVM, or at `ui_url`, if that is given.
-
-        None where neither can be done. Raises what Spark raises.
-        """
+        """What Spark knows of the application: read in its JVM, or at `ui_url`, if that is given. None where neither
+        can be done. Raises what Spark raises."""
         if ui_url is None:
             return self._driver_status() if self.classic else None
         app_id = self.app_id
@@ -93,11 +91,8 @@ class Session:
         )
 
     def call(self, question: Callable[[], Returned]) -> Returned:
-        """The answer to a question to Spark.
-
-        Raises TimeoutError when a Connect server gives none within CALL_SECONDS: its client tries again for minutes
-        when the server is gone. While one question waits, no other is asked.
-        """
+        """The answer to a question to Spark. Raises TimeoutError when a Connect server gives none within CALL_SECONDS:
+        its client tries again for minutes when the server is gone. While one question waits, no other is asked."""
         if self.classic:
             return question()
         if self._waiting:
@@ -118,10 +113,8 @@ class Session:
             raise TimeoutError("the Connect server does not answer") from None
 
     def work(self, run_id: str) -> dict[str, int]:
-        """The jobs that a run has begun, and the tasks of the running ones, as counts; empty on Spark Connect.
-
-        Raises what Spark raises.
-        """
+        """The jobs that a run has begun, and the tasks of the running ones, as counts; empty on Spark Connect. Raises
+        what Spark raises."""
         if not self.classic:
             return {}
         numbers, stages = self._stages(run_id)

@@ -72,11 +72,8 @@ class TaskCollector:
 
     def collect(self) -> None:
         """Reads a finished batch of each query that is due: first of those read longest ago, and of these the ones that
-        finished last. After MAX_QUESTIONS the others wait for the next call.
-
-        Raises the last error of a Spark that does not answer properly, after all were tried. When none could be
-        read, the next calls do nothing for a while.
-        """
+        finished last. After MAX_QUESTIONS the others wait for the next call. Raises the last error of a Spark that does
+        not answer properly, after all were tried. When none could be read, the next calls do nothing for a while."""
         now = self._clock()
         spark = self._status()
         due = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
@@ -232,11 +229,9 @@ def _is_far_longer(seconds: float, than: float) -> bool:
 
 
 def read_stage(spark: SparkStatus, stage_id: int, few_tasks: bool) -> StageSummary | None:
-    """One stage; None when it was skipped, or is no longer kept.
-
-    What a question costs the driver hardly depends on the answer. So the few tasks of a small job come with their
-    stage. Of others those that failed do, and all apart, where the stage is not wide.
-    """
+    """One stage; None when it was skipped, or is no longer kept. What a question costs the driver hardly depends on the
+    answer. So the few tasks of a small job come with their stage. Of others those that failed do, and all apart, where
+    the stage is not wide."""
     stage = spark.stage(stage_id, few_tasks)
     if stage is None or stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
         return None
@@ -326,10 +321,8 @@ def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool, ran: float) -> tup
 
 def ran_seconds(milliseconds: float, lifetime: float | None) -> float:
     """Seconds that tasks ran, which are no more than they lived: where `spark.task.cpus` reserves several cores for
-    each, Spark multiplies the time by them (Executor.scala, `taskDescription.cpus`).
-
-    A lifetime that is not known, or not positive because the clock was set back, is no limit.
-    """
+    each, Spark multiplies the time by them (Executor.scala, `taskDescription.cpus`). A lifetime that is not known, or
+    not positive because the clock was set back, is no limit."""
     return min(milliseconds, lifetime if lifetime and lifetime > 0 else milliseconds) / 1000
 
 

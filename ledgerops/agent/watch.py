@@ -8,9 +8,7 @@ from typing import Any
 
 class Watch:
     """One session under watch. This one is inert: `error` says why attaching failed, and everything else does nothing.
-
-    Attributes and methods are those of `ledgerops.agent.attach.SessionWatch`.
-    """
+    Attributes and methods are those of `ledgerops.agent.attach.SessionWatch`."""
 
     def __init__(self, error: str | None = None) -> None:
         self.error = error

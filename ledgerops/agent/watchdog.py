@@ -29,11 +29,8 @@ WORKING = "Processing new data"
 
 
 class Watchdog:
-    """`calls` counts the questions asked of Spark.
-
-    Intervals are taken by `steady`: a machine whose clock is set must neither hide a batch that does not end nor make
-    one up.
-    """
+    """`calls` counts the questions asked of Spark. Intervals are taken by `steady`: a machine whose clock is set must
+    neither hide a batch that does not end nor make one up."""
 
     def __init__(
         self, queue: EventQueue, runs: Runs, sessions: Callable[[], Iterable[Session]],
@@ -127,10 +124,8 @@ class Watchdog:
 
     def _find_end(self, run: Run, unwatched: bool) -> None:
         """Queues the end of a run that is gone without an event or continues `unwatched`; again if the queue was full.
-
-        It is `lost` when its session should be there and nobody can say how it ended; where the application stopped
-        the session, or Spark knows of no exception, it has stopped.
-        """
+        It is `lost` when its session should be there and nobody can say how it ended; where the application stopped the
+        session, or Spark knows of no exception, it has stopped."""
         exception = error_class = None
         lost = run.session.alive and not unwatched
         if run.handle is not None and lost:

@@ -37,10 +37,8 @@ def _causes(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[Sample]], ...]) -> dict[str, Any]:
     """By query: what was wrong before the change, the step that was advised for it, and what became of the harm.
-
     Seconds are of the median batch with rows. A query has an entry where something that can be set was advised for its
-    worst cause, and where it was seen after the change. `still` are the root causes after it.
-    """
+    worst cause, and where it was seen after the change. `still` are the root causes after it."""
     found = {}
     for query, causes in before.items():
         steps = causes[0]["remedies"][:FIRST_STEPS] if causes and query in after else []

@@ -33,10 +33,8 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 class Answers:
-    """Of a recording, an event log or an exporter; `before` is another one to compare with. Raise UserError.
-
-    The settings `config` count as they do for an `Investigation`.
-    """
+    """Of a recording, an event log or an exporter; `before` is another one to compare with. Raise UserError. The
+    settings `config` count as they do for an `Investigation`."""
 
     def __init__(self, place: str, before: str | None = None, config: Config = DEFAULTS) -> None:
         self._place, self._before, self._config = place, before, config

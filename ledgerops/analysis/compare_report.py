@@ -21,9 +21,7 @@ def document(
     advised: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
     """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`.
-
-    `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`).
-    """
+    `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`)."""
     return {
         "version": VERSION,
         "before": before,

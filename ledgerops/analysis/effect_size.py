@@ -74,10 +74,8 @@ def shift(before: Sequence[float], after: Sequence[float], level: float) -> Shif
 
 
 def _student(level: float, freedom: float) -> float:
-    """Student's quantile in place of the normal one, for the number of independent values is an estimate, too.
-
-    Cornish and Fisher's expansion (Abramowitz, Stegun 26.7.5): within 1 % from 6 degrees of freedom on.
-    """
+    """Student's quantile in place of the normal one, for the number of independent values is an estimate, too. Cornish
+    and Fisher's expansion (Abramowitz, Stegun 26.7.5): within 1 % from 6 degrees of freedom on."""
     z = NormalDist().inv_cdf(0.5 + level / 2)
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 

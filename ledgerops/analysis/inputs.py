@@ -33,10 +33,8 @@ def is_exporter(place: str) -> bool:
 
 
 def open_source(place: str, seconds: float | None = None) -> Source:
-    """Raises UserError at once, or while it is read, when the place cannot be read.
-
-    An exporter is asked for the latest `seconds` only, where they are given.
-    """
+    """Raises UserError at once, or while it is read, when the place cannot be read. An exporter is asked for the latest
+    `seconds` only, where they are given."""
     if is_exporter(place):
         return _exporter(place.rstrip("/"), seconds)
     path = Path(unquote(urlsplit(place).path) if place.startswith("file:/") else place)

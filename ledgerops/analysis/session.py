@@ -48,10 +48,7 @@ class Moment:
 
 def warn_of_bad_records(bad: int, name: str) -> None:
     """Prints on stderr how many records of a place could not be read."""
-    print(
-        f"ledgerops: skipped {counted(bad, 'record')} of {name} that could not be read",
-        file=sys.stderr,
-    )
+    print(f"ledgerops: skipped {counted(bad, 'record')} of {name} that could not be read", file=sys.stderr)
 
 
 class Investigation:
@@ -94,11 +91,9 @@ class Investigation:
     def diagnose(
         self, now: float | None = None, follow: Callable[[Iterator[Observation]], Iterator[Observation]] = iter
     ) -> dict[str, Any]:
-        """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
-
-        An exporter is asked only for what is new since the last time; a file is read anew. `follow` gets the
-        observations and yields them: it may tell how far the reading is.
-        """
+        """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock. An
+        exporter is asked only for what is new since the last time; a file is read anew. `follow` gets the observations
+        and yields them: it may tell how far the reading is."""
         exporter = is_exporter(self.place)
         if not exporter and self.replay.at is not None:
             self._begin()

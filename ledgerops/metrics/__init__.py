@@ -48,10 +48,8 @@ def openmetrics_kind(metric: Metric[Any]) -> str:
 
 
 class RunningTotals:
-    """Running totals of one query: what each batch adds is added once, and restarts go on counting.
-
-    `counters` by family name and label values, `histograms` by family name.
-    """
+    """Running totals of one query: what each batch adds is added once, and restarts go on counting. `counters` by
+    family name and label values, `histograms` by family name."""
 
     def __init__(self) -> None:
         self.counters: defaultdict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))

@@ -16,10 +16,8 @@ MAX_LISTED = 6  # cases before the general step: of more, nobody reads to the la
 
 
 class FirstStep(NamedTuple):
-    """A step, with names and numbers of a query in braces; `words` stand for these where no query is known.
-
-    `where` says in the runbook which queries it is for.
-    """
+    """A step, with names and numbers of a query in braces; `words` stand for these where no query is known. `where`
+    says in the runbook which queries it is for."""
 
     text: str
     where: str = ""

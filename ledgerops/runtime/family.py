@@ -81,10 +81,8 @@ def _natural(labels: Labels) -> list[tuple[int, int | str]]:
 
 
 def fit_families(families: Sequence[Family], budget: int) -> tuple[list[Family], int]:
-    """The families, the widest cut until there are at most `budget` series; and how many series were left out.
-
-    Narrow families stay whole. The wide ones keep the same number of series, and those of equal labels the same ones.
-    """
+    """The families, the widest cut until there are at most `budget` series; and how many series were left out. Narrow
+    families stay whole. The wide ones keep the same number of series, and those of equal labels the same ones."""
     uncut = [family for family in families if family.metric.unbudgeted]
     budgeted = [family for family in families if not family.metric.unbudgeted]
     total = sum(family.size for family in budgeted)

@@ -39,9 +39,7 @@ class Point(NamedTuple):
 
 class MetricsEncoder:
     """Makes export requests, and remembers what the receiver took: differences and ended series follow from that.
-
-    `resource` names the sender, `start` is the instant since which totals count (seconds since the epoch).
-    """
+    `resource` names the sender, `start` is the instant since which totals count (seconds since the epoch)."""
 
     def __init__(self, resource: Mapping[str, str], start: float, delta: bool = False) -> None:
         self._resource = resource_of(resource)

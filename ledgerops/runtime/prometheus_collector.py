@@ -26,9 +26,7 @@ from ledgerops.runtime.snapshot import Published, SharedLabels
 
 class Collector(Base):
     """Builds the families at each scrape and keeps none, so the series of an ended query disappear by themselves.
-
-    `families` returns those that /metrics serves; `clock` returns seconds since the epoch.
-    """
+    `families` returns those that /metrics serves; `clock` returns seconds since the epoch."""
 
     def __init__(self, families: Callable[[], Iterable[Published]], clock: Callable[[], float] = time.time) -> None:
         self._families, self._clock = families, clock

@@ -38,11 +38,8 @@ class QueryState:
 
 
 class QueryRegistry:
-    """Not thread-safe: one worker owns it.
-
-    `judge` makes the diagnoser of a new query. Without `counts` no running totals are kept, which only the exporter
-    needs.
-    """
+    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query. Without `counts` no running
+    totals are kept, which only the exporter needs."""
 
     def __init__(
         self, judge: Callable[[], Diagnoser], counts: bool = True, trigger_interval: float | None = None
@@ -57,11 +54,9 @@ class QueryRegistry:
         self.runs = Runs()  # the active ones; other threads may read it
 
     def ingest(self, seen: Observation, origin: Any = None) -> QueryState | None:
-        """Adds one observation. Returns the query that it changed, None for one of the whole driver.
-
-        `origin` is the session that it came from: collectors ask the sessions of the active runs. Raises BadRecord
-        when the data do not fit their kind; nothing is changed then.
-        """
+        """Adds one observation. Returns the query that it changed, None for one of the whole driver. `origin` is the
+        session that it came from: collectors ask the sessions of the active runs. Raises BadRecord when the data do not
+        fit their kind; nothing is changed then."""
         state = self._ingest(seen)
         if state is not None:
             self.runs.note(seen, state.history, origin)
@@ -118,9 +113,7 @@ class QueryRegistry:
 
     def forget_times(self, at: float) -> None:
         """After the machine's clock was set back to `at`: records dated later would hide all that happens until then.
-
-        The running totals stay.
-        """
+        The running totals stay."""
         self.hosts.clear()
         self.observer.clear()
         for state in self.queries.values():
@@ -152,10 +145,8 @@ class QueryRegistry:
             self._given_names.pop(oldest, None)
 
     def _separate(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
-        """Two sessions may each run a query of the same name: Spark requires unique names within a session only.
-
-        A new run counts as a restart until the earlier one, whose end was not reported, shows activity after it began.
-        """
+        """Two sessions may each run a query of the same name: Spark requires unique names within a session only. A new
+        run counts as a restart until the earlier one, whose end was not reported, shows activity after it began."""
         history = state.history
         if history.run_id in (None, run_id) or history.is_late(run_id, at):
             return

@@ -22,10 +22,8 @@ MAX_SILENCE_SECONDS = 900.0
 
 class Replay:
     """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
-
     Without `counts` it keeps no running totals. What is `muted`, and the objective `freshness` (seconds), are set
-    before the first observation.
-    """
+    before the first observation."""
 
     def __init__(self, counts: bool = True, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.muted = muted
@@ -90,10 +88,8 @@ class Replay:
 
 
 def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:
-    """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end).
-
-    The last verdict on each query is whole, and as of `at`, or of the last observation.
-    """
+    """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end). The
+    last verdict on each query is whole, and as of `at`, or of the last observation."""
     result = Replay()
     for _ in result.verdicts(observations, at):
         pass

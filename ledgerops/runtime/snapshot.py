@@ -95,10 +95,8 @@ def snapshot_query(
 def fit_queries(
     queries: Mapping[str, QuerySnapshot], budget: int, known: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]]
 ) -> dict[str, QuerySnapshot]:
-    """The queries, the widest cut until all together have at most `budget` series.
-
-    `known` holds what was cut before, for queries that have not changed since.
-    """
+    """The queries, the widest cut until all together have at most `budget` series. `known` holds what was cut before,
+    for queries that have not changed since."""
     sizes = {name: query.size for name, query in queries.items()}
     if sum(sizes.values()) <= budget:
         known.clear()

@@ -88,10 +88,8 @@ class Fit:
 
 
 def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
-    """The line through batches with rows, or in words why the data do not support one.
-
-    An overhead below zero is taken as zero and the line laid through the origin, in the draws as well.
-    """
+    """The line through batches with rows, or in words why the data do not support one. An overhead below zero is taken
+    as zero and the line laid through the origin, in the draws as well."""
     reason = unfit(rows)
     if reason is not None:
         return reason
@@ -125,10 +123,8 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
 
 
 def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-    """Overheads and slopes of the lines that `fit_line` lays through each draw, a row of places in `x` and `y`.
-
-    Draws whose batches are all of one size have no line and are left out.
-    """
+    """Overheads and slopes of the lines that `fit_line` lays through each draw, a row of places in `x` and `y`. Draws
+    whose batches are all of one size have no line and are left out."""
     draws = draws[np.ptp(x[draws], axis=1) > 0]
     runs = np.subtract.outer(x, x)
     runs[runs == 0] = np.nan  # has no slope

@@ -16,11 +16,9 @@ def read_views(
     place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = "",
     config: Config = DEFAULTS,
 ) -> tuple[list[QueryView], float, str]:  # fmt: skip
-    """The queries of a source, the instant that is analysed, and the place's name. Raises UserError for none.
-
-    `when` is how the caller put the instant `at`, for that message. `freshness` is the objective (seconds); without it
-    that of an exporter counts, then that of the settings `config`.
-    """
+    """The queries of a source, the instant that is analysed, and the place's name. Raises UserError for none. `when` is
+    how the caller put the instant `at`, for that message. `freshness` is the objective (seconds); without it that of an
+    exporter counts, then that of the settings `config`."""
     source, replay = open_source(place), Replay()
     for seen in source.observations:
         if at is not None and seen.at > at:

@@ -97,11 +97,9 @@ def _seconds(stage: StageSummary, now: int, cores: int) -> float:
 
 
 def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
-    """None when the tasks of too few batches are known, or not those of all their stages.
-
-    The line's parts that pass in tasks come from a line through the task time of these batches alone, where there are
-    enough of them; else the tasks' share of a typical batch is taken for both.
-    """
+    """None when the tasks of too few batches are known, or not those of all their stages. The line's parts that pass in
+    tasks come from a line through the task time of these batches alone, where there are enough of them; else the tasks'
+    share of a typical batch is taken for both."""
     known = [
         (batch, tasks, inside.seconds)
         for batch in batches

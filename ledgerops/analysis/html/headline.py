@@ -36,10 +36,8 @@ class Headline(NamedTuple):
 
 
 def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
-    """The sentence for the least healthy query, with the number of others that have findings.
-
-    `worst` are queries without a finding now, as they were at their worst.
-    """
+    """The sentence for the least healthy query, with the number of others that have findings. `worst` are queries
+    without a finding now, as they were at their worst."""
     queries = document["queries"]
     with_cause = sorted((each for each in queries if each["root_causes"]), key=_gravity)
     if with_cause:

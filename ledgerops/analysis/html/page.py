@@ -40,11 +40,9 @@ def page(
     document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track], since: float | None = None,
     views: Mapping[str, QueryView] = NO_VIEWS,
 ) -> str:  # fmt: skip
-    """The report of a diagnosis document that has its timeline, as HTML.
-
-    `worst` are the queries without a finding now, as they were at their worst; `tracks` hold the series of their plots,
-    which begin at `since` (epoch seconds) where it is given; `views` are the queries as they are now.
-    """
+    """The report of a diagnosis document that has its timeline, as HTML. `worst` are the queries without a finding now,
+    as they were at their worst; `tracks` hold the series of their plots, which begin at `since` (epoch seconds) where
+    it is given; `views` are the queries as they are now."""
     title = headline(document, worst)
     affected = [(query, worst.get(query["query"])) for query in document["queries"]]
     affected = [each for each in affected if each[0]["root_causes"] or each[1] is not None]
@@ -122,10 +120,8 @@ def _section(
 
 
 def slices(parts: Sequence[Json] | None) -> list[Json]:
-    """The parts of a typical batch, largest first, each with its seconds, `share`, `start` (0 to 1), and phase.
-
-    Parts of a phase have its colour of the plots as `style`, each in a lighter `shade` (0 to 1) than the one before.
-    """
+    """The parts of a typical batch, largest first, each with its seconds, `share`, `start` (0 to 1), and phase. Parts
+    of a phase have its colour of the plots as `style`, each in a lighter `shade` (0 to 1) than the one before."""
     known = sorted((each for each in parts or () if (each.get("seconds") or 0) > 0), key=lambda each: -each["seconds"])
     total = sum(each["seconds"] for each in known)
     large = [each for each in known if each["seconds"] >= MIN_SLICE_SHARE * total][: MAX_SLICES - 1]
