@@ -42,6 +42,11 @@ CONVENTIONAL = (
         Conventional("agent/listener.py", name, True, "a callback of Spark's StreamingQueryListener, named by it")
         for name in ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")
     ),
+    *(
+        Conventional(f"agent/{file}.py", name, True, "a method of SparkStatus, which says what it returns")
+        for file, own in (("driver_status", "executions"), ("spark_rest", "tasks"))
+        for name in (own, "job", "stage", "metrics", "executors")
+    ),
     Conventional("diagnosis/rules/", "check", False, "yields the findings of the rule; the runbook says which"),
     Conventional("diagnosis/rules/", "ruled_out", False, "why the rule is not the cause, or None; as `Rule` says"),
     *(

@@ -52,7 +52,6 @@ from ledgerops.runtime.status import status_document
 if TYPE_CHECKING:
     from ledgerops.agent.push import Pusher
     from ledgerops.runtime.prometheus_collector import Collector
-
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
 
@@ -242,12 +241,6 @@ class SessionWatch(Watch):
         """Address of the exporter, such as http://127.0.0.1:9464; None once the watch is closed."""
         hub = self._hub  # another thread may close it meanwhile
         return hub.exporter.url if hub else None
-
-    @property
-    def port(self) -> int | None:
-        """TCP port of the exporter; None once the watch is closed."""
-        hub = self._hub
-        return hub.exporter.port if hub else None
 
     def diagnose(self) -> dict[str, Any]:
         """The diagnosis document of all sessions of this driver, without queries once the watch is closed."""

@@ -47,16 +47,13 @@ class DriverStatus:
         self._quantiles = _array(gateway, jvm.double, QUANTILES)
 
     def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
-        """As SparkStatus says."""
         return [_execution(each) for each in self._read(lambda: self._sql.executionsList(offset, length))]
 
     def job(self, number: int) -> Mapping[str, Any] | None:
-        """As SparkStatus says."""
         found: Mapping[str, Any] | None = self._read(lambda: self._store.job(number))
         return found
 
     def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
-        """As SparkStatus says."""
         tasks = self._every_status if with_tasks else self._failed
         quantiles = self._no_quantiles if with_tasks else self._quantiles
         attempts = self._read(lambda: self._store.stageData(number, True, tasks, not with_tasks, quantiles))
@@ -68,14 +65,12 @@ class DriverStatus:
         return found
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
-        """As SparkStatus says."""
         metrics = self._read(lambda: self._sql.execution(execution).get().metrics()) or ()
         values = self._read(lambda: self._sql.executionMetrics(execution)) or {}
         names = {str(each["accumulatorId"]): each["name"] for each in metrics}  # a plan that adapts itself repeats them
         return [(name, values.get(number, "")) for number, name in names.items()]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
-        """As SparkStatus says."""
         found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.executorList(False))
         return found
 
@@ -137,9 +132,7 @@ def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
 def _execution(data: Mapping[str, Any]) -> SqlExecution:
     ended = rest_instant(data.get("completionTime"))
     return SqlExecution(
-        number=int(data["executionId"]),
-        description=str(data.get("description", "")),
+        number=int(data["executionId"]), description=str(data.get("description", "")),
         jobs=tuple(int(job) for job, status in data["jobs"].items() if status in JOB_HAS_ENDED),
-        is_running=ended is None,
-        seconds=round(ended - data["submissionTime"] / 1000, 3) if ended is not None else 0.0,
-    )
+        is_running=ended is None, seconds=round(ended - data["submissionTime"] / 1000, 3) if ended is not None else 0.0,
+    )  # fmt: skip

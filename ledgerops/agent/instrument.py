@@ -10,7 +10,6 @@ from ledgerops.model.observed_metrics import HASH_LENGTH, OBSERVATION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
 MAX_KEYS = 10  # of the most frequent keys of a batch
 AGE = "__ledgerops_age"
 TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k

@@ -10,7 +10,6 @@ from ledgerops.model.observed_metrics import AMOUNT, BOOK, CONFLICTS, COUNT, IDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
 DECIMAL_PLACES = 2  # after the point, as money has
 DECIMAL_PRECISION = 28  # Spark adds ten digits for a sum, and has 38
 MAX_SAMPLE_IDS = 5  # of a batch: enough to look some up, too few to list customers

@@ -169,10 +169,8 @@ def _options(analyzed: Any) -> Iterator[dict[str, str]]:
     leaves = analyzed.collectLeaves()
     for index in range(leaves.size()):
         leaf = leaves.apply(index)
-        text = _attempt(partial(_v2_options, leaf))
-        if text is None:
-            text = _attempt(partial(_v1_options, leaf))
-        pairs = (pair.partition("=") for pair in (text or "").split(", "))
+        text = _attempt(partial(_v2_options, leaf)) or _attempt(partial(_v1_options, leaf)) or ""
+        pairs = (pair.partition("=") for pair in text.split(", "))
         yield {option: value for option, _, value in pairs}
 
 

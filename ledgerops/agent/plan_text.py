@@ -62,8 +62,8 @@ def parse_seconds(text: str) -> float | None:
 def read_physical(plan: str) -> dict[str, Any]:
     """What a physical plan's text says of the fields of `Plan` of these names."""
     return {
-        "keys": parse_keys(plan), "stateful": is_stateful(plan), "without_timeout": without_timeout(plan),
-        "without_event_time": without_event_time(plan), "rows_made": rows_made(plan),
+        "keys": parse_keys(plan), "stateful": STATEFUL.search(plan) is not None, "rows_made": rows_made(plan),
+        "without_timeout": without_timeout(plan), "without_event_time": without_event_time(plan),
     }  # fmt: skip
 
 
@@ -99,11 +99,6 @@ def output_mode(plan: str) -> str | None:
     """The output mode that an aggregation of a physical plan's text writes by; None without one."""
     found = SAVE_MODE.search(plan)
     return found[1].lower() if found else None
-
-
-def is_stateful(plan: str) -> bool:
-    """Whether an operator of a physical plan's text keeps state."""
-    return STATEFUL.search(plan) is not None
 
 
 def has_python(plan: str) -> bool:

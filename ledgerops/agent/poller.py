@@ -48,9 +48,8 @@ class Poller:
             text = f"{type(error).__name__}: {error}".splitlines()[0]
             log.warning(
                 "the collector %s failed (%.300s); it is retried, and further failures are only counted",
-                self.name,
-                text,
-            )
+                self.name, text,
+            )  # fmt: skip
 
 
 def _is_of_shutdown(error: Exception) -> bool:

@@ -158,9 +158,8 @@ class Pusher:
             self._warned.add(what)
             log.warning(
                 "the OTLP receiver at %s %s; the job is not affected, and further failures are only counted",
-                self._receiver.endpoint,
-                what,
-            )
+                self._receiver.endpoint, what,
+            )  # fmt: skip
 
 
 def _reason(error: Refused) -> str:

@@ -35,29 +35,24 @@ class SparkRest:
         return [parse_execution(each) for each in found]
 
     def job(self, number: int) -> Mapping[str, Any] | None:
-        """As SparkStatus says."""
         found: Mapping[str, Any] | None = self._kept(f"/jobs/{number}")
         return found
 
     def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
-        """As SparkStatus says."""
         quantiles = ",".join(map(str, QUANTILES))
         asked = "" if with_tasks else f"&taskStatus={FAILED}&withSummaries=true&quantiles={quantiles}"
         attempts: Sequence[Mapping[str, Any]] | None = self._kept(f"/stages/{number}?details=true{asked}")
         return attempts[-1] if attempts else None
 
     def tasks(self, stage: int, attempt: int, most: int) -> Sequence[Mapping[str, Any]]:
-        """As SparkStatus says."""
         found: Sequence[Mapping[str, Any]] = self._get(f"/stages/{stage}/{attempt}/taskList?offset=0&length={most}")
         return found
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
-        """As SparkStatus says."""
         nodes = self._get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
         return [(each.get("name", ""), each.get("value", "")) for node in nodes for each in node["metrics"]]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
-        """As SparkStatus says."""
         found: Sequence[Mapping[str, Any]] = self._get("/allexecutors")
         return found
 
@@ -94,9 +89,7 @@ class SparkRest:
 def parse_execution(data: Mapping[str, Any]) -> SqlExecution:
     """One entry of `/sql`."""
     return SqlExecution(
-        number=int(data["id"]),
-        description=str(data.get("description", "")),
+        number=int(data["id"]), description=str(data.get("description", "")),
         jobs=tuple(int(job) for kind in ("successJobIds", "failedJobIds") for job in data.get(kind, ())),
-        is_running=data.get("status") == "RUNNING",
-        seconds=float(data.get("duration") or 0) / 1000,
-    )
+        is_running=data.get("status") == "RUNNING", seconds=float(data.get("duration") or 0) / 1000,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from statistics import median
 
 import orjson
@@ -85,9 +85,6 @@ def stacks_of(run_id: str, threads: Threads, stages: Collection[int]) -> tuple[S
     for name, frames in threads:
         task = TASK.match(name)
         if int(task[1]) in stages if task else f"runId = {run_id}" in name:
-            found[task is not None, tuple(_telling(frames))] += 1
+            telling = [frame for frame in frames[1:] if not PLAIN.search(frame)][: MAX_FRAMES - 1]
+            found[task is not None, (*frames[:1], *telling)] += 1
     return tuple(Stack(task, count, frames) for (task, frames), count in found.most_common() if frames)
-
-
-def _telling(frames: Sequence[str]) -> Sequence[str]:
-    return [*frames[:1], *[frame for frame in frames[1:] if not PLAIN.search(frame)][: MAX_FRAMES - 1]]

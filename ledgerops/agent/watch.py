@@ -21,7 +21,7 @@ class Watch:
     @property
     def port(self) -> int | None:
         """Port of the exporter; None when nothing is served."""
-        return None
+        return int(self.url.rpartition(":")[2]) if self.url else None
 
     def diagnose(self) -> dict[str, Any]:
         """The diagnosis document, as `ledgerops diagnose --json` prints it; without queries when nothing was seen."""

@@ -103,14 +103,10 @@ class Watchdog:
             elif run.session is session:
                 self._note_missing(run, now)
         for query in active.values():
-            if not self._runs.knows(query.run_id):
-                self._queue_start(query, session)
-
-    def _queue_start(self, query: ActiveQuery, session: Session) -> None:
-        """For a query that ran before the attach: its start event was not sent to us."""
-        at = format_instant(self._clock())
-        data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": at}
-        self._queue.put("started", orjson.dumps(data), query.name, session)
+            if not self._runs.knows(query.run_id):  # it ran before the attach: its start event was not sent to us
+                at = format_instant(self._clock())
+                data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": at}
+                self._queue.put("started", orjson.dumps(data), query.name, session)
 
     def _note_missing(self, run: Run, now: float, unwatched: bool = False) -> None:
         if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:

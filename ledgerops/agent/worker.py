@@ -163,9 +163,8 @@ class Worker:
                 self._warned.add(f"offsets {source.name}")
                 log.warning(
                     "the offsets of the source %.80s of %.80s have an unknown form: no backlog and no lag are known",
-                    source.name,
-                    state.history.query,
-                )
+                    source.name, state.history.query,
+                )  # fmt: skip
 
     def _record(self, event: Event, seen: Observation, state: QueryState | None) -> None:
         began = time.perf_counter()
@@ -238,7 +237,12 @@ class Worker:
         began = time.perf_counter()
         left = self._config.series_total - sum(each.size for each in driver.values())
         queries = fit_queries(self._unfitted, left, self._fitted)
-        self._count_dropped(queries)
+        for name, query in queries.items():  # for each the most at any time: a counter must not fall
+            more = query.dropped - self._most_dropped.get(name, 0)
+            if more > 0:
+                self._most_dropped[name] = query.dropped
+                with self._stats.lock:
+                    self._stats.series_dropped += more
         self.snapshot = Snapshot(now, queries, hosts, driver)
         if self.on_snapshot is not None:
             try:
@@ -246,15 +250,6 @@ class Worker:
             except Exception as error:
                 self._failed("otlp", error)
         self._stats.spent("snapshot", time.perf_counter() - began)
-
-    def _count_dropped(self, queries: Mapping[str, QuerySnapshot]) -> None:
-        """Counts the series over the budgets, for each query the most at any time: a counter must not fall."""
-        for name, query in queries.items():
-            more = query.dropped - self._most_dropped.get(name, 0)
-            if more > 0:
-                self._most_dropped[name] = query.dropped
-                with self._stats.lock:
-                    self._stats.series_dropped += more
 
     def _judge(self, state: QueryState, view: QueryView) -> None:
         """A fresh verdict. A diagnoser continues when one of its rules raises, and counts that by rule in `errors`."""

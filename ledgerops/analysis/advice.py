@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -20,19 +20,11 @@ def harms(place: str, at: float | None = None, config: Config = DEFAULTS) -> Cau
     now. Raises UserError when the place cannot be read."""
     document = Investigation(place, at=at, config=config).diagnose()
     found: Causes = {query["query"]: [] for query in document["queries"]}
-    for cause in _causes(document):
+    now = ({**cause, "query": query["query"]} for query in document["queries"] for cause in query["root_causes"])
+    for cause in document.get("incidents", now):
         if cause["severity"] != "info" and cause.get("ended") != "by itself":
             found[cause["query"]].append(cause)
     return found
-
-
-def _causes(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if "incidents" in document:
-        yield from document["incidents"]
-        return
-    for query in document["queries"]:
-        for cause in query["root_causes"]:
-            yield {**cause, "query": query["query"]}
 
 
 def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[Sample]], ...]) -> dict[str, Any]:

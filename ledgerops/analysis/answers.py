@@ -52,8 +52,7 @@ class Answers:
 
     def diagnosis(self, query: str | None = None, at: str | None = None) -> str:
         """Root causes with evidence, the next step and what was ruled out."""
-        found = self._document(query, at)
-        return fit(text(found).splitlines())
+        return fit(text(self._document(query, at)).splitlines())
 
     def timeline(self, query: str | None = None) -> str:
         """What began and ended when, and what followed from it."""

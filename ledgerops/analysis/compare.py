@@ -137,12 +137,8 @@ def _side(samples: Sequence[Sample]) -> Side:
     if not worked:
         return Side(0, None, None, None)
     rates = [sample.rows_per_second for sample in samples if sample.rows_per_second is not None]
-    return Side(
-        len(worked),
-        median(sample.rows for sample in worked),
-        median(rates) if rates else None,
-        sum(sample.rows for sample in worked) / max(1e-9, sum(sample.seconds for sample in worked)),
-    )
+    processed = sum(sample.rows for sample in worked) / max(1e-9, sum(sample.seconds for sample in worked))
+    return Side(len(worked), median(sample.rows for sample in worked), median(rates) if rates else None, processed)
 
 
 def _measured(quantity: Quantity, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Measure:
@@ -158,11 +154,9 @@ def _measured(quantity: Quantity, before: Sequence[Sample], after: Sequence[Samp
         alike = " of the same size" if quantity.by_rows else ""
         return replace(blank, because=f"too few batches{alike}: {len(values[0])} before, {len(values[1])} after")
     if min(worth) < MIN_INDEPENDENT:
-        return replace(
-            blank,
-            because=f"too few independent batches: consecutive batches are so similar that the {len(values[0])} before "
-            f"and {len(values[1])} after count as only {worth[0]:.0f} and {worth[1]:.0f}",
-        )
+        similar = "too few independent batches: consecutive batches are so similar that the"
+        counts = f"{len(values[0])} before and {len(values[1])} after count as only {worth[0]:.0f} and {worth[1]:.0f}"
+        return replace(blank, because=f"{similar} {counts}")
     return _judged(quantity, shift(*values, level), level)
 
 
@@ -183,8 +177,7 @@ def _at_equal_rows(
     shared = [[sample for sample in side if low <= sample.rows <= high] for side in sides]
     if min(map(len, sides)) >= MIN_INDEPENDENT > min(map(len, shared)):
         rows = [median(sample.rows for sample in side) for side in sides]
-        differs = f"batches have other sizes: {format.count(rows[0])} rows before, {format.count(rows[1])} after"
-        return ([], []), differs
+        return ([], []), f"batches have other sizes: {format.count(rows[0])} rows before, {format.count(rows[1])} after"
     if not all(shared):
         shared = sides  # too few to tell anyway
     middle = median(sample.rows for side in shared for sample in side)

@@ -23,10 +23,7 @@ def document(
     """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`.
     `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`)."""
     return {
-        "version": VERSION,
-        "before": before,
-        "after": after or before,
-        "change_at": change_at,
+        "version": VERSION, "before": before, "after": after or before, "change_at": change_at,
         "queries": [
             {
                 "query": each.query, "verdict": each.verdict, "because": each.because,
@@ -56,21 +53,13 @@ def _block(query: Mapping[str, Any]) -> list[Line]:
     why = f" ({because})" if because else ""
     before, after = query["before"], query["after"]
     head: Line = [(f"{clean(query['query']):<24} ", "strong"), (f"{verdict}{why}", STYLES[verdict])]
-    load: Line = [
-        (
-            f"  {'load':<18} {_from_to(before, after, 'rows_per_second', ' rows/s')}, "
-            f"{_from_to(before, after, 'rows', ' rows a batch')}, "
-            f"{before['batches']} and {after['batches']} batches",
-            "faint",
-        )
-    ]
-    processed: Line = [
-        (
-            f"  {'processing rate':<18} {_from_to(before, after, 'processed_per_second', ' rows/s of batch time')}",
-            "faint",
-        )
-    ]
-    lines = [head, *_advice(query["advice"]), load, processed]
+    load = (
+        f"{_from_to(before, after, 'rows_per_second', ' rows/s')}, {_from_to(before, after, 'rows', ' rows a batch')}, "
+        f"{before['batches']} and {after['batches']} batches"
+    )
+    processed = _from_to(before, after, "processed_per_second", " rows/s of batch time")
+    lines = [head, *_advice(query["advice"])]
+    lines += [_fact("load", load, "faint"), _fact("processing rate", processed, "faint")]
     for measure in query["measures"]:
         lines.append(_row(measure, "  "))
         if measure["name"] == "batch duration":
@@ -88,16 +77,16 @@ def _advice(advice: Mapping[str, Any] | None) -> list[Line]:
     saving = f", promised {format.duration(promised)} less" if known and promised is not None else ""
     ended, others = advice["ended"], [each for each in advice["still"] if each != advice["rule"]]
     now = f"; now {', '.join(others)}" if others else ""
+    became, style = ("ended", STYLES["better"]) if ended else ("not ended", STYLES["worse"])
     return [
-        [(f"  {'harm before':<18} {advice['rule']}", "")],
-        [(f"  {'advised':<18} {clean(advice['action'])}", "")],
-        [
-            (
-                f"  {'harm after':<18} {'ended' if ended else 'not ended'}{batch}{saving}{now}",
-                STYLES["better" if ended else "worse"],
-            )
-        ],
+        _fact("harm before", advice["rule"]),
+        _fact("advised", clean(advice["action"])),
+        _fact("harm after", f"{became}{batch}{saving}{now}", style),
     ]
+
+
+def _fact(name: str, text: str, style: str = "") -> Line:
+    return [(f"  {name:<18} {text}", style)]
 
 
 def _from_to(before: Mapping[str, Any], after: Mapping[str, Any], name: str, unit: str) -> str:

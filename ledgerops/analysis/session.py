@@ -67,15 +67,9 @@ class Investigation:
         with_timeline: bool = False, plots: bool = False, trigger_interval: float | None = None, live: bool = False,
         config: Config = DEFAULTS,
     ) -> None:  # fmt: skip
-        self.place = place
-        self.muted = read_muted(config.mute, BY_SLUG)
-        self.freshness = config.freshness_objective_seconds
-        self.query = query
-        self.at = at
-        self.since = since
-        self.plots = plots
-        self.trigger_interval = trigger_interval
-        self.with_timeline = with_timeline
+        self.place, self.query, self.at, self.since = place, query, at, since
+        self.muted, self.freshness = read_muted(config.mute, BY_SLUG), config.freshness_objective_seconds
+        self.with_timeline, self.plots, self.trigger_interval = with_timeline, plots, trigger_interval
         self.live = live or is_exporter(place)
         self._reported_bad = 0
         self._begin()
@@ -107,7 +101,9 @@ class Investigation:
             every = LOOK_SECONDS
         for verdict in self.replay.verdicts(follow(seen), self.at, every):
             self._take(verdict.query, verdict.at)
-        self._warn_of_bad_records(source.name)
+        if self.replay.bad > self._reported_bad:
+            warn_of_bad_records(self.replay.bad - self._reported_bad, source.name)
+            self._reported_bad = self.replay.bad
         self.replay.named(self.query, source.name, self._when())
         newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
@@ -146,11 +142,6 @@ class Investigation:
         if self.plots:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
-    def _warn_of_bad_records(self, name: str) -> None:
-        if self.replay.bad > self._reported_bad:
-            warn_of_bad_records(self.replay.bad - self._reported_bad, name)
-            self._reported_bad = self.replay.bad
-
     def _when(self) -> str:
         return "" if self.at is None else f" before {format_instant(self.at)}"
 
@@ -169,7 +160,11 @@ class Investigation:
             query["trigger_known"] = self.replay.registry.view(queries[query["query"]], moment).trigger.known
         if self.since is not None:
             for query in found["queries"]:
-                query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]
+                query["ended"] = [
+                    finding_document(each.root or each.finding)
+                    | {"until": format_instant(each.until or moment), "explained_by": list(each.causes)}
+                    for each in self._ended(query["query"], since)
+                ]
         elif self.at is None and self.live:
             found["ended_lately"] = self._ended_lately(shown, moment)
         elif self.at is None:
@@ -231,13 +226,11 @@ class Investigation:
         held = "with the source" if run is None else "with the run"
         return {
             **finding_document(period.root or period.finding),
-            "query": period.query,
-            "severity": period.finding.severity,
-            "since": format_instant(period.began),
-            "until": format_instant(until),
+            "query": period.query, "severity": period.finding.severity,
+            "since": format_instant(period.began), "until": format_instant(until),
             "seconds": round(max(0.0, until - period.began), 3),
             "ended": held if period.until is None or period.with_run else ENDED_BY_ITSELF,
-        }
+        }  # fmt: skip
 
     def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
         findings = self.finding_history.queries.get(query)
@@ -257,12 +250,6 @@ def _is_precise(other: FindingPeriod, vague: FindingPeriod) -> bool:
 
 def _gravity(incident: Mapping[str, Any]) -> tuple[int, float, float]:
     return -SEVERITIES.index(incident["severity"]), -(incident["share"] or 0.0), -incident["seconds"]
-
-
-def _ended_document(period: FindingPeriod) -> dict[str, Any]:
-    """What was found earlier and is over: a finding with `until`."""
-    until = None if period.until is None else format_instant(period.until)
-    return finding_document(period.root or period.finding) | {"until": until, "explained_by": list(period.causes)}
 
 
 def _fingerprint(data: Mapping[str, Any]) -> int:

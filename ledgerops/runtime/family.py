@@ -41,13 +41,12 @@ class Family(NamedTuple):
 
 def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
     """The series that can be published, in a stable order: numbers only, labels of bounded length."""
-    return tuple(
-        [
-            (clean, float(value))
-            for clean, labels in _ordered(tuple(series), len(metric.labels))
-            if math.isfinite(value := series[labels]) or (metric.age and value > 0)
-        ]
-    )
+    kept = [
+        (clean, float(value))
+        for clean, labels in _ordered(tuple(series), len(metric.labels))
+        if math.isfinite(value := series[labels]) or (metric.age and value > 0)
+    ]
+    return tuple(kept)
 
 
 @lru_cache(maxsize=MAX_ORDERED_SETS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
 from typing import Any
 
 from ledgerops.common.format import duration
@@ -46,32 +47,24 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
     status: Status = verdict.status if verdict else "starting"
     runs = history.ended is None  # of a query that ended only the totals still hold
     return {
-        "query": history.query,
-        "status": status,
-        "health": verdict.health if verdict else None,
+        "query": history.query, "status": status, "health": verdict.health if verdict else None,
         "verdict": _headline(verdict, status, view),
-        "started_at": history.started_at,
-        "ended_at": history.ended.at if history.ended else None,
-        "last_seen_at": history.last_seen,
-        "restarts": history.restarts,
-        "rates": _rates(view),
-        "backlog": view.lag.unread_offsets,
-        "unread": _unread(view) if runs else None,
+        "started_at": history.started_at, "ended_at": history.ended.at if history.ended else None,
+        "last_seen_at": history.last_seen, "restarts": history.restarts,
+        "rates": _rates(view), "backlog": view.lag.unread_offsets, "unread": _unread(view) if runs else None,
         "drain_seconds": _rounded(verdict.forecast.drain_seconds) if verdict and runs else None,
         "lag_seconds": _rounded(view.lag_seconds) if runs else None,
         "busy_ratio": _current_rate(view, view.trigger.busy_ratio),
         "pressure_ratio": _current_rate(view, view.capacity.pressure_ratio),
-        "trigger": view.run.plan.trigger,
-        "trigger_interval": view.trigger.interval,
+        "trigger": view.run.plan.trigger, "trigger_interval": view.trigger.interval,
         "batch": _batch(last, view),
-        "watermark_lag": _rounded(view.lag.watermark) if runs else None,
-        "state": _state(last),
+        "watermark_lag": _rounded(view.lag.watermark) if runs else None, "state": _state(last),
         "skew": {"kind": worst, "ratio": _rounded(skew[worst])} if worst else None,
         "dropped_rows": int(sum(state.totals.counters.get(DROPPED.name, {}).values())),
         "series": _series(view),
         "findings": [_finding(finding) for finding in verdict.findings] if verdict else [],
         "muted": [finding.rule for finding in verdict.muted] if verdict else [],
-    }
+    }  # fmt: skip
 
 
 def _unread(view: QueryView) -> dict[str, int] | None:
@@ -144,23 +137,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
         for each in finding.evidence
     ]
     return {
-        "rule": finding.rule,
-        "severity": finding.severity,
-        "since": finding.since,
-        "summary": finding.summary,
-        "why": proof(evidence),
-        "evidence": evidence,
+        "rule": finding.rule, "severity": finding.severity, "since": finding.since, "summary": finding.summary,
+        "why": proof(evidence), "evidence": evidence,
         "remedies": [
-            {
-                "action": each.action,
-                "why": each.why,
-                "command": each.command,
-                "safe": each.safe,
-                "prevents": each.prevents,
-            }
+            {name: getattr(each, name) for name in ("action", "why", "command", "safe", "prevents")}
             for each in finding.remedies
         ],
-    }
+    }  # fmt: skip
 
 
 def _rates(view: QueryView) -> dict[str, float | None]:
@@ -264,7 +247,7 @@ def _merged(points: Sequence[Point]) -> Sequence[Point]:
         return points
     *points, newest = points  # which the page also says in words
     size = math.ceil(len(points) / (SERIES_POINTS - 1))
-    merge: tuple[Callable[[Sequence[float]], float], ...] = (max, _mean, _mean, _mean, max, max, max, max)
+    merge: tuple[Callable[[Sequence[float]], float], ...] = (max, fmean, fmean, fmean, max, max, max, max)
     return [
         tuple(
             how(known) if (known := [value for value in column if value is not None]) else None
@@ -272,10 +255,6 @@ def _merged(points: Sequence[Point]) -> Sequence[Point]:
         )
         for start in range(0, len(points), size)
     ] + [newest]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _rounded(value: float | None) -> float | None:

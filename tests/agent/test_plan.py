@@ -2,12 +2,12 @@ import pytest
 
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.plan_text import (
-    is_stateful,
     output_mode,
     parse_keys,
     parse_sink,
     parse_trigger,
     parse_watermarks,
+    read_physical,
     rows_made,
     without_event_time,
     without_timeout,
@@ -158,7 +158,7 @@ LEFT, RIGHT = "left value predicate: (a#1-T10ms <= -4)", "right value predicate:
 )
 def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, names):
     assert without_event_time(plan) == names
-    assert is_stateful(plan)
+    assert read_physical(plan)["stateful"]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ OF_SCALA = ("flatMapGroupsWithState",)
 )
 def test_a_function_without_a_timeout_is_told_by_its_name_in_progress(plan, names):
     assert without_timeout(plan) == names
-    assert is_stateful(plan)
+    assert read_physical(plan)["stateful"]
 
 
 SLIDES = (

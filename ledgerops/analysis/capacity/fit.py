@@ -131,12 +131,8 @@ def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, N
     between = np.subtract.outer(y, y) / runs
     one, other = np.triu_indices(len(x), 1)
     at_once = max(1, MAX_SLOPES_AT_ONCE // len(one))
-    slopes = np.concatenate(
-        [
-            _medians(between[chosen[:, one], chosen[:, other]])
-            for chosen in np.split(draws, range(at_once, len(draws), at_once))
-        ]
-    )
+    parts = np.split(draws, range(at_once, len(draws), at_once))
+    slopes = np.concatenate([_medians(between[chosen[:, one], chosen[:, other]]) for chosen in parts])
     overheads = np.median(y[draws] - slopes[:, None] * x[draws], axis=1)
     through_origin = overheads < 0
     per_row = np.divide(y, x, out=np.full(len(x), np.nan), where=x > 0)

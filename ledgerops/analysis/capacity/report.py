@@ -55,14 +55,9 @@ def _fit(line: Fit) -> dict[str, Any]:
 def _answer(each: CapacityAnswer) -> dict[str, Any]:
     asked = each.question
     return {
-        "question": asked.text,
-        "load_factor": asked.load,
-        "arrival_rows_per_second": _rounded(each.arrival),
-        "trigger_interval_seconds": _rounded(each.trigger),
-        "cores": each.cores,
-        "batch_rows": _rounded(each.rows),
-        "batch_seconds": _estimate(each.batch),
-        "slow_batch_seconds": _rounded(each.slow),
+        "question": asked.text, "load_factor": asked.load, "arrival_rows_per_second": _rounded(each.arrival),
+        "trigger_interval_seconds": _rounded(each.trigger), "cores": each.cores, "batch_rows": _rounded(each.rows),
+        "batch_seconds": _estimate(each.batch), "slow_batch_seconds": _rounded(each.slow),
         "sustainable_rows_per_second": _estimate(each.sustainable),
         "sustainable_at_least_rows_per_second": _rounded(each.at_least),
         "headroom_ratio": _rounded(each.headroom),
@@ -114,8 +109,7 @@ def _block(known: Situation, answers: Sequence[CapacityAnswer], at: float) -> li
     rows = [_row(each) for each in answers]
     widths = [max(len(row[column]) for row in (HEADS, *rows)) for column in range(len(HEADS))]
     lines.append("")
-    for row in (HEADS, *rows):
-        lines.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    lines += ["  " + "  ".join(map(str.ljust, row, widths)) for row in (HEADS, *rows)]
     said = [
         *((_limited(each.limit), each) for each in answers if each.limit),
         *((reason, each) for each in answers for reason in each.unknown_because),
@@ -149,12 +143,8 @@ def _backlog(each: CapacityAnswer) -> str:
     perhaps = "" if each.sure else "probably "
     match each.behaviour:
         case "keeps_up":
-            drained = (
-                f", backlog clears in {format.duration(each.drain)}"
-                if each.drain and each.drain >= MIN_DRAIN_SECONDS
-                else ""
-            )
-            return f"{perhaps}keeps up{drained}"
+            drains = each.drain is not None and each.drain >= MIN_DRAIN_SECONDS
+            return f"{perhaps}keeps up" + (f", backlog clears in {format.duration(each.drain)}" if drains else "")
         case "outlasts":
             missed = ", objective missed" if each.breach is not None else ""
             return f"{perhaps}batches exceed the trigger{missed}"

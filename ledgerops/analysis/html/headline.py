@@ -11,9 +11,7 @@ from ledgerops.model.finding import SEVERITIES
 
 Json = Mapping[str, Any]
 STATES = {  # by status: now, and of an incident that is over
-    "healthy": ("has a finding", "had a finding"),
-    "idle": ("has a finding", "had a finding"),
-    "starting": ("has a finding", "had a finding"),
+    **dict.fromkeys(("healthy", "idle", "starting"), ("has a finding", "had a finding")),
     "catching_up": ("is catching up", "was catching up"),
     "pressured": ("is under pressure", "was under pressure"),
     "falling_behind": ("is falling behind", "was falling behind"),

@@ -104,10 +104,7 @@ def _section(
     shown = then or now
     roots = shown["root_causes"]
     return {
-        "now": now,
-        "over": then is not None,
-        "shown": shown,
-        "figures": figures_of(shown),
+        "now": now, "over": then is not None, "shown": shown, "figures": figures_of(shown),
         "route": _route(views[now["query"]]) if now["query"] in views else "",
         "plot": _figure(now["query"], document, tracks, numbers, since),
         "slices": slices(shown.get("attribution")),
@@ -116,7 +113,7 @@ def _section(
             for each in shown["findings"]
             if each["rule"] not in {root["rule"] for root in roots}
         ],
-    }
+    }  # fmt: skip
 
 
 def slices(parts: Sequence[Json] | None) -> list[Json]:

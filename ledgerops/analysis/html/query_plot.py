@@ -65,11 +65,11 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
         seconds.update(dict(bar.parts))
     used = {style for style, taken in seconds.items() if taken >= MIN_NAMED_SHARE * seconds.total()}
     names = {f"p-{phase}": phase for phase in PHASES} | {"p-rest": UNATTRIBUTED}
+    interval = trigger_interval_seconds
+    limit = (interval, f"trigger interval {format.duration(interval)}") if interval else None
     return Panel(
         "batch duration by phase", format.duration, 0.1, bars=bars,
-        limit=(trigger_interval_seconds, f"trigger interval {format.duration(trigger_interval_seconds)}")
-        if trigger_interval_seconds
-        else None,
+        limit=limit,
         bar_legend=[(name, style) for style, name in names.items() if style in used],
     )  # fmt: skip
 
@@ -80,9 +80,5 @@ def _bar(batch: Batch) -> Bar:
     if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
         parts.append(("p-rest", rest))
     phases = ", ".join(f"{name} {format.duration(each)}" for name, each in batch.phases.items())
-    return Bar(
-        batch.started,
-        batch.ended,
-        parts,
-        f"{format.count(batch.rows)} rows in {format.duration(batch.seconds)}: {phases}",
-    )
+    text = f"{format.count(batch.rows)} rows in {format.duration(batch.seconds)}: {phases}"
+    return Bar(batch.started, batch.ended, parts, text)
