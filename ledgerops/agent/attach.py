@@ -28,7 +28,6 @@ from ledgerops.agent.kafka_proxy import BrokerProxy
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.poller import Poller
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, application_name, session_key
 from ledgerops.agent.spark_status import SparkStatus
 from ledgerops.agent.stacks import LOOK_SECONDS, StackCollector
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from ledgerops.runtime.prometheus_collector import Collector
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
-
 WITHOUT_STATUS_SECONDS = 30.0  # until a session that tells nothing of its tasks is asked again
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
@@ -158,7 +156,7 @@ class Hub:
             ("watchdog", config.watchdog_interval, watchdog.collect),
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
-            ("observer", OBSERVER_INTERVAL_SECONDS, ObserverCollector(queue).collect),
+            ("observer", OBSERVER_INTERVAL_SECONDS, queue.report),
             ("host", config.host_interval, host.collect),
         ]
         if config.tables_collector:
@@ -194,13 +192,6 @@ class Hub:
         self.claim.close()
         self.broker.close_inherited()
 
-    def _end_runs(self, exiting: bool) -> None:
-        """The recording says of each run that nothing more will be seen of it, and that it ends with this process."""
-        for run in self.registry.runs.runs():
-            mark = "with_application" if exiting and run.session.classic else "unwatched"
-            data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
-            self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
-
     def close(self, exiting: bool = False) -> None:
         """Removes the listeners while the gateway exists, then lets the worker finish. Works without `start`.
         `exiting`: this process ends, and with it the queries that run in its JVM."""
@@ -208,7 +199,10 @@ class Hub:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
             _quietly(session.close)
-        self._end_runs(exiting)
+        for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
+            mark = "with_application" if exiting and run.session.classic else "unwatched"
+            data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
+            self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
         self.sessions.clear()
         self.forget_status()
         self.host.close()

@@ -62,19 +62,15 @@ def sent_plan(run_id: str) -> Plan | None:
 
 def plan_of(run_id: str, command: Any) -> Plan:
     """What the command WriteStreamOperationStart says. Raises AttributeError and ValueError for another message."""
-    trigger, interval = _trigger(command)
+    trigger: str | None = "processing_time"
+    interval: float | None = 0.0  # Spark's default: each batch begins when the last one has ended
+    if (field := command.WhichOneof("trigger")) is not None:
+        value = getattr(command, field)
+        trigger, interval = TRIGGERS.get(field), parse_seconds(value) if isinstance(value, str) else None
     return Plan(
         run_id, trigger=trigger, trigger_interval=interval, output_mode=(command.output_mode or "append").lower(),
         rate_limits=_rate_limits(command),
     )  # fmt: skip
-
-
-def _trigger(command: Any) -> tuple[str | None, float | None]:
-    field = command.WhichOneof("trigger")
-    if field is None:  # Spark's default: each batch begins when the last one has ended
-        return "processing_time", 0.0
-    value = getattr(command, field)
-    return TRIGGERS.get(field), parse_seconds(value) if isinstance(value, str) else None
 
 
 def _rate_limits(command: Any) -> Mapping[str, str]:

@@ -27,7 +27,6 @@ REPORT_SECONDS = 5.0
 ENTRY = "ForeachBatchFunction.call"  # of pyspark.sql.utils: what Spark calls
 MAX_FRAMES = 200  # of a stack, from its innermost one on
 MAX_LINES = 200  # that are told apart between two reports
-
 Line = tuple[str, int, str]  # file, line, function
 
 

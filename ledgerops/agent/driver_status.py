@@ -61,8 +61,7 @@ class DriverStatus:
 
     def tasks(self, stage: int, attempt: int, most: int) -> Sequence[Mapping[str, Any]]:
         """As SparkStatus says; of more tasks the newest."""
-        found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.taskList(stage, attempt, most))
-        return found
+        return list(self._read(lambda: self._store.taskList(stage, attempt, most)))
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
         metrics = self._read(lambda: self._sql.execution(execution).get().metrics()) or ()
@@ -71,8 +70,7 @@ class DriverStatus:
         return [(name, values.get(number, "")) for number, name in names.items()]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self._read(lambda: self._store.executorList(False))
-        return found
+        return list(self._read(lambda: self._store.executorList(False)))
 
     def _read(self, ask: Callable[[], Any]) -> Any:
         self.asked += 1

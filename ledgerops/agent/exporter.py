@@ -47,7 +47,8 @@ class Exporter:
         self._worker, self._stats, self._clock = worker, stats, clock
         self._config = config
         self._pages: dict[str, Callable[[dict[str, str], str], Answer]] = {
-            "/": self._live, "/metrics": self._metrics, "/recording": self._recording, "/diagnosis": self._diagnosis,
+            "/": lambda query, accept: Answer(files("ledgerops.agent").joinpath("live.html").read_bytes(), HTML),
+            "/metrics": self._metrics, "/recording": self._recording, "/diagnosis": self._diagnosis,
             "/status": self._status, "/healthz": self._healthz,
         }  # fmt: skip
         # client, and whether it says that it scrapes -> when it did last, at most three times
@@ -172,9 +173,6 @@ class Exporter:
             paused = self._worker.pause()  # no reason to restart a driver, so it is said with 200
             return Answer(f"ok; {paused}\n".encode() if paused else b"ok\n", "text/plain; charset=utf-8")
         return Answer(f"{trouble}\n".encode(), "text/plain; charset=utf-8", HTTPStatus.SERVICE_UNAVAILABLE)
-
-    def _live(self, query: dict[str, str], accept: str) -> Answer:
-        return Answer(files("ledgerops.agent").joinpath("live.html").read_bytes(), HTML)
 
 
 def _next_scrape(times: tuple[float, ...], now: float, announced: bool) -> float | None:

@@ -6,7 +6,7 @@ the table (`spark.sql.streaming.fileSink.log.compactInterval`): such a batch is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
@@ -55,13 +55,12 @@ class FileSinkLog:
     def commits(self, after: int | None) -> Sequence[FilesAdded]:
         """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest."""
         first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
-        return list(self._read(range(max(0, first), self._newest + 1)))
-
-    def _read(self, batches: Sequence[int]) -> Iterator[FilesAdded]:
-        for batch in batches:
-            entry = f"{self.name}/{batch}"
-            if self._files.exists(entry):
-                yield _parse(batch, self._query_id, self._files.read(entry, MAX_ENTRY_BYTES))
+        entries = {batch: f"{self.name}/{batch}" for batch in range(max(0, first), self._newest + 1)}
+        return [
+            _parse(batch, self._query_id, self._files.read(entry, MAX_ENTRY_BYTES))
+            for batch, entry in entries.items()
+            if self._files.exists(entry)
+        ]
 
 
 def _parse(batch: int, query_id: str, entry: bytes) -> FilesAdded:

@@ -35,7 +35,10 @@ class FileCollector:
             if batch is None or not batch.sources or self._read_batch.get(run.run_id) == batch.batch_id:
                 continue
             self._read_batch[run.run_id] = batch.batch_id
-            folder = self._folder(run)
+            if run.run_id not in self._folders:
+                uri = self._checkpoint(run)
+                self._folders[run.run_id] = local_path(uri) if uri else None
+            folder = self._folders[run.run_id]
             found = {} if folder is None else self._read(run.run_id, folder, batch)
             if found:
                 record = BatchFiles(run.run_id, batch.batch_id, found)
@@ -44,12 +47,6 @@ class FileCollector:
         self._folders = {run_id: folder for run_id, folder in self._folders.items() if run_id in active}
         self._read_batch = {run_id: batch for run_id, batch in self._read_batch.items() if run_id in active}
         self._first_files = {key: file for key, file in self._first_files.items() if key[0] in active}
-
-    def _folder(self, run: Run) -> Path | None:
-        if run.run_id not in self._folders:
-            uri = self._checkpoint(run)
-            self._folders[run.run_id] = local_path(uri) if uri else None
-        return self._folders[run.run_id]
 
     def _read(self, run_id: str, folder: Path, batch: FileEntries) -> dict[str, FilesRead]:
         found = {}

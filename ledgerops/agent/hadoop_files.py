@@ -46,7 +46,8 @@ class HadoopFiles:
             found = system.getFileStatus(place)
             return FileStatus(int(found.getLen()), int(found.getModificationTime()) / 1000)
         except Exception as error:
-            if java_class(error) == ABSENT:
+            raised = getattr(error, "java_exception", None)
+            if raised is not None and str(raised.getClass().getName()) == ABSENT:
                 return None
             raise FileError(reason_of(error)) from None
 
@@ -70,12 +71,6 @@ class HadoopFiles:
             self._conf = spark._jsparkSession.sessionState().newHadoopConf()
         place = self._path(path)
         return place.getFileSystem(self._conf), place
-
-
-def java_class(error: Exception) -> str | None:
-    """The class of the Java exception in an error of py4j; None for any other error."""
-    raised = getattr(error, "java_exception", None)
-    return None if raised is None else str(raised.getClass().getName())
 
 
 def reason_of(error: Exception) -> str:

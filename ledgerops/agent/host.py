@@ -7,8 +7,9 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 import psutil
@@ -28,6 +29,7 @@ MAX_REASON_LENGTH = 300  # characters
 MAX_HOST_LENGTH = 253  # characters that a name may have in DNS
 PRESSURE = re.compile(r"^some avg10=([\d.]+)", re.MULTILINE)
 Role = Literal["driver_python", "driver_jvm", "python_workers"]
+Answer = TypeVar("Answer")
 Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 
 
@@ -46,7 +48,9 @@ class HostCollector:
         removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
         try:
-            found = self._questions.within(self._all_executors, ANSWER_SECONDS)
+            found = self._questions.within(
+                lambda: () if (spark := self._status()) is None else spark.executors(), ANSWER_SECONDS
+            )
             executors = [parse_executor(each) for each in found if each["isActive"]]
             removed = removed_executors(found)
         except Exception as error:  # whatever Spark answers, and if it hangs, the machine is still there
@@ -73,10 +77,6 @@ class HostCollector:
     def close(self) -> None:
         """Asks Spark nothing any more."""
         self._questions.close()
-
-    def _all_executors(self) -> Sequence[Mapping[str, Any]]:
-        spark = self._status()
-        return spark.executors() if spark is not None else ()
 
     def _cpu_shares(self) -> tuple[float, float | None]:
         """Shares of the CPU time since the last call: busy, and given to others by the hypervisor, where it is counted.
@@ -124,14 +124,11 @@ def _application() -> Iterator[tuple[Role, Trees]]:
     me = psutil.Process()
     yield "driver_python", {me: [me]}
     below = me.children(recursive=True)
-    jvm = next((process for process in (*below, *me.parents()) if _name(process).startswith("java")), None)
+    jvm = next((process for process in (*below, *me.parents()) if _asked(process.name, "").startswith("java")), None)
     if jvm is not None:
         yield "driver_jvm", {jvm: [jvm]}
-        try:
-            family = below if jvm in below else jvm.children(recursive=True)
-            workers = [process for process in family if _is_worker(process)]
-        except psutil.Error:
-            workers = []
+        family = below if jvm in below else _asked(partial(jvm.children, recursive=True), list[psutil.Process]())
+        workers = [process for process in family if _is_worker(process)]
         yield "python_workers", _trees(workers)
 
 
@@ -172,18 +169,16 @@ def _totals(role: Role, trees: Trees, cpu_total: CpuTotal) -> Iterator[Process]:
         yield Process(role, total, memory, threads, files if os.name == "posix" else None, count)
 
 
-def _name(process: psutil.Process) -> str:
+def _asked(question: Callable[[], Answer], otherwise: Answer) -> Answer:
+    """What psutil says of a process, which may have ended."""
     try:
-        return process.name()
+        return question()
     except psutil.Error:
-        return ""
+        return otherwise
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    try:
-        return any(word in part for part in process.cmdline() for word in WORKERS)
-    except psutil.Error:
-        return False
+    return any(word in part for part in _asked(process.cmdline, list[str]()) for word in WORKERS)
 
 
 def cpu_pressure_ratio(file: Path = Path("/proc/pressure/cpu")) -> float | None:

@@ -65,9 +65,9 @@ def read_plan(run: Run) -> Plan:
     }
     handle = _attempt(lambda: _handle(run, session))
     if handle is not None and session.classic:
-        known.update(_attempt(lambda: dict(_from_execution(_execution(handle)))) or {})
+        known |= _attempt(lambda: dict(_from_execution(_execution(handle)))) or {}
     elif handle is not None:
-        known.update(_attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {})
+        known |= _attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {}
     if known.get("stateful"):
         known["state_settings"] = _attempt(lambda: state_settings(session.setting))
     sent = session.sent_plans.get(run.run_id) or Plan(run.run_id)

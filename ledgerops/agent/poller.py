@@ -37,7 +37,9 @@ class Poller:
             try:
                 self._collect()
             except Exception as error:
-                if not self._stopping.is_set() and not _is_of_shutdown(error):
+                # Python refuses to start a thread, or an executor a task, once the interpreter is ending
+                ending = isinstance(error, RuntimeError) and str(error).endswith("shutdown")
+                if not self._stopping.is_set() and not ending:
                     self._failed(error)
             self._stopping.wait(self._interval)
 
@@ -50,8 +52,3 @@ class Poller:
                 "the collector %s failed (%.300s); it is retried, and further failures are only counted",
                 self.name, text,
             )  # fmt: skip
-
-
-def _is_of_shutdown(error: Exception) -> bool:
-    """Whether Python refused to start a thread, or an executor a task, because the interpreter is ending."""
-    return isinstance(error, RuntimeError) and str(error).endswith("shutdown")

@@ -63,7 +63,11 @@ class Pusher:
             verdict = query.state.verdict
             if verdict is not None and self._judged.get(name) != verdict.at:
                 self._judged[name] = verdict.at
-                self._keep(self._causes.take(verdict))
+                for record in self._causes.take(verdict) if self._takes_logs else ():
+                    if len(self._records) < MAX_RECORDS:
+                        self._records.append(record)
+                    else:
+                        self._stats.pushed("logs", 1, "full")
         if self._judged.keys() - snapshot.queries.keys():
             self._judged = {name: at for name, at in self._judged.items() if name in snapshot.queries}
             self._causes.forget(self._judged)
@@ -145,13 +149,6 @@ class Pusher:
         asked = min(MAX_WAIT_SECONDS, error.retry_seconds or 0.0)
         self._not_before = time.monotonic() + max(pause, asked)
         self._warn(f"did not take an export: {error}")
-
-    def _keep(self, records: list[dict[str, Any]]) -> None:
-        for record in records if self._takes_logs else ():
-            if len(self._records) < MAX_RECORDS:
-                self._records.append(record)
-            else:
-                self._stats.pushed("logs", 1, "full")
 
     def _warn(self, what: str) -> None:
         if what not in self._warned and len(self._warned) < MAX_WARNINGS:

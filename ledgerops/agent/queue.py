@@ -7,8 +7,10 @@ import threading
 import time
 from typing import NamedTuple
 
+import orjson
+
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.records import ObservationKind
+from ledgerops.model.records import ObservationKind, Observer
 
 MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON
 MAX_TAKEN_EVENTS = 200  # at once: the snapshot must not wait for the end of a long burst
@@ -67,6 +69,17 @@ class EventQueue:
         taken = [event for event in events if event is not None]
         self._free(sum(len(event.data) for event in taken))
         return taken
+
+    def report(self) -> None:
+        """Puts an `observer` record, for all sessions of the driver: what ledgerops counts about itself, so that a
+        diagnosis knows what it may have missed, also a later one of the recording."""
+        stats = self.stats.copy()
+        seen = Observer(
+            at=time.time(), queue_size=len(self), queue_limit=self.limit, dropped=stats.dropped,
+            events=sum(stats.events.values()), callback_seconds=stats.callback_seconds,
+            worker_seconds=sum(stats.worker_seconds.values()), collector_errors=dict(stats.collector_errors),
+        )  # fmt: skip
+        self.put("observer", orjson.dumps(seen))
 
     def _reserve(self, size: int) -> bool:
         with self._lock:

@@ -45,16 +45,14 @@ class SparkRest:
         return attempts[-1] if attempts else None
 
     def tasks(self, stage: int, attempt: int, most: int) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self._get(f"/stages/{stage}/{attempt}/taskList?offset=0&length={most}")
-        return found
+        return list(self._get(f"/stages/{stage}/{attempt}/taskList?offset=0&length={most}"))
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
         nodes = self._get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
         return [(each.get("name", ""), each.get("value", "")) for node in nodes for each in node["metrics"]]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self._get("/allexecutors")
-        return found
+        return list(self._get("/allexecutors"))
 
     def _kept(self, path: str) -> Any:
         """The decoded JSON at `path`; None when Spark does not keep that."""

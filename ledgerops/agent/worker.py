@@ -29,7 +29,6 @@ from ledgerops.signals.query_view import QueryView
 log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
-
 TICK_SECONDS = 5.0  # after which a query without news is judged again: silence is also a sign
 MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them waits longer
 MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)

@@ -11,7 +11,6 @@ from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.config import Config
 
 FIRST_STEPS = 2  # of a finding: what a person does before anything else
-
 Causes = dict[str, list[Mapping[str, Any]]]  # of each query, the worst first
 
 

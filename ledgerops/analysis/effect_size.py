@@ -21,7 +21,6 @@ import numpy.typing as npt
 from ledgerops.signals.theil_sen import pair_slopes
 
 Floats = npt.NDArray[np.float64]
-
 SOKAL_WINDOW = 5.0  # times the autocorrelation time: Sokal's choice, where bias and noise are about even
 MAX_VALUES = 800  # of a side whose differences are formed: enough for 1 % of the spread
 MAX_CORRELATION = 0.99  # a correlation above this is a trend

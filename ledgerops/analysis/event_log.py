@@ -61,12 +61,6 @@ def read(path: Path) -> Iterator[Observation]:
     yield from log.unfinished()
 
 
-def _may_skip(head: bytes) -> bool:
-    """Whether a line that begins so is an event that is not read."""
-    name = NAME.match(head)
-    return name is not None and name[1].decode() not in WANTED
-
-
 class Log:
     """What one application has reported so far, as far as later events need it."""
 
@@ -99,7 +93,8 @@ class Log:
         for number, line in numbered_lines(path, NAME.match):
             if bad is not None:
                 raise UserError(f"cannot read {path}:{bad}: not a line of an event log")
-            if _may_skip(line):
+            name = NAME.match(line)
+            if name is not None and name[1].decode() not in WANTED:
                 continue
             if isinstance(line, Head):
                 yield unread(self._now)
@@ -146,8 +141,9 @@ class Log:
                     self._job(event)
                 case "SparkListenerTaskStart":
                     self._busy[str(_object(event, "Task Info")["Executor ID"])] += 1
-                    if self._active and event["Stage ID"] not in self._batches:
-                        yield from self._slots(event["Task Info"]["Launch Time"])
+                    at, due = event["Task Info"]["Launch Time"], self._changed + 1000 * SAMPLE_SECONDS
+                    if self._active and event["Stage ID"] not in self._batches and at >= due:
+                        yield from self._host(max(at, 1000 * self._now))
                 case "SparkListenerTaskEnd":
                     executor = str(_object(event, "Task Info")["Executor ID"])
                     if self._busy[executor] > 0:  # its begin may not be in the log
@@ -289,11 +285,6 @@ class Log:
             executor, event["Timestamp"] / 1000, reason=removal_reason(event.get("Removed Reason"), host),
             cores=self._executors.pop(executor, 0), host=host,
         )  # fmt: skip
-
-    def _slots(self, milliseconds: float) -> Iterator[Observation]:
-        """The executors, where the last look at them is long ago."""
-        if milliseconds >= self._changed + 1000 * SAMPLE_SECONDS:
-            yield from self._host(max(milliseconds, 1000 * self._now))
 
     def _host(self, milliseconds: float) -> Iterator[Observation]:
         """The executors' slots and memory: they decide what skew costs, and when state fills the heap."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
@@ -17,8 +17,6 @@ MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger, and several times as 
 MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
 LOST = "vanished"  # why a run ended of whose end there was no report
 OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
-
-Value = TypeVar("Value")
 
 
 class Change(NamedTuple):

@@ -12,7 +12,6 @@ from ledgerops.signals.rates import arrival_between
 
 MAX_PAUSE_SECONDS = 0.5  # between two batches that run back to back
 MAX_POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
-
 Each = TypeVar("Each")
 
 

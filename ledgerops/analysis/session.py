@@ -208,7 +208,9 @@ class Investigation:
         ]
         periods = [each for each in periods if not any(_is_precise(other, each) for other in periods)]
         found = [self._incident(period, moment) for period in periods]
-        return sorted(found, key=_gravity)
+        return sorted(
+            found, key=lambda each: (-SEVERITIES.index(each["severity"]), -(each["share"] or 0.0), -each["seconds"])
+        )
 
     def _ended_lately(self, shown: Iterable[str], moment: float) -> list[dict[str, Any]]:
         """What was a warning or worse in its own right, and ended in the last hour."""
@@ -246,10 +248,6 @@ def _is_precise(other: FindingPeriod, vague: FindingPeriod) -> bool:
         and other.began <= (vague.until or math.inf)
         and vague.began <= (other.until or math.inf)
     )
-
-
-def _gravity(incident: Mapping[str, Any]) -> tuple[int, float, float]:
-    return -SEVERITIES.index(incident["severity"]), -(incident["share"] or 0.0), -incident["seconds"]
 
 
 def _fingerprint(data: Mapping[str, Any]) -> int:

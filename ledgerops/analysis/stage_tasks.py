@@ -44,7 +44,8 @@ class StageTasks:
             self._started = min(self._started, info["Launch Time"])
         if not metrics or info["Failed"] or info.get("Killed"):
             return
-        self.python_seconds += _python_seconds(info)
+        python = (each for each in info.get("Accumulables", ()) if PYTHON.search(str(each.get("Name", ""))))
+        self.python_seconds += sum(float(each.get("Update") or 0) for each in python) / 1000
         read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
         seconds = ran_seconds(metrics["Executor Run Time"], info["Finish Time"] - info["Launch Time"])
         shuffled = read["Total Records Read"]
@@ -98,8 +99,3 @@ def _failure(reason: Json) -> str:
     """Why a task failed, as the REST interface has it: the stack of an exception, or what Spark says of its end."""
     said = reason.get("Full Stack Trace") or reason.get("Loss Reason") or reason.get("Kill Reason")
     return short_exception(str(said or reason.get("Reason")))
-
-
-def _python_seconds(info: Json) -> float:
-    updates = (each for each in info.get("Accumulables", ()) if PYTHON.search(str(each.get("Name", ""))))
-    return sum(float(each.get("Update") or 0) for each in updates) / 1000

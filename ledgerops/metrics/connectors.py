@@ -20,11 +20,6 @@ def _source_values(batch: Progress) -> Iterator[tuple[tuple[str, ...], object]]:
                 yield (source.name, name), value
 
 
-def _sink_values(batch: Progress) -> Iterator[tuple[tuple[str, ...], object]]:
-    for name, value in batch.sink_metrics.items():
-        yield (name,), value
-
-
 def _numbers(values: Callable[[Progress], Iterator[tuple[tuple[str, ...], object]]]) -> Callable[[QueryView], Series]:
     """The first MAX_VALUES of some values of the newest batch that are numbers, or their text."""
 
@@ -55,5 +50,6 @@ SOURCE_VALUE: Metric[QueryView] = Metric("ledgerops_source_reported_value",
     labels=("source", "kind"), read=_numbers(_source_values))  # fmt: skip
 SINK_VALUE: Metric[QueryView] = Metric("ledgerops_sink_reported_value",
     "What the sink reports of the newest batch in `metrics` of its progress, by name, in its own units.",
-    labels=("kind",), read=_numbers(_sink_values))  # fmt: skip
+    labels=("kind",),
+    read=_numbers(lambda batch: (((name,), value) for name, value in batch.sink_metrics.items())))  # fmt: skip
 METRICS = (SOURCE_VALUE, SINK_VALUE)

@@ -74,7 +74,6 @@ NO_ERRORS = dict.fromkeys(
 )
 
 NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
-
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric("ledgerops_build_info", "The version of ledgerops that serves this endpoint.", labels=("version",),
         read=lambda stats: {(__version__,): 1.0}),

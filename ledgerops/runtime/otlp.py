@@ -22,7 +22,6 @@ DELTA, CUMULATIVE = 1, 2  # AggregationTemporality
 NO_VALUE = 1  # DataPointFlags: the series has ended
 UNITS = {"seconds": "s", "bytes": "By", "ratio": "1"}
 SEVERITY_NUMBERS: Mapping[Severity, int] = {"info": 9, "warning": 13, "critical": 17}
-
 Pairs = tuple[tuple[str, str], ...]
 Key = tuple[str, Pairs]  # a series: the name of its metric, and its labels
 Value = float | HistogramTotal
@@ -91,7 +90,10 @@ class MetricsEncoder:
         if point.value is None:
             return made | {"flags": NO_VALUE}
         value = since(point.value, before.value if before else None)
-        return made | (_histogram(value) if isinstance(value, HistogramTotal) else {"asDouble": value})
+        if not isinstance(value, HistogramTotal):
+            return made | {"asDouble": value}
+        buckets = {"bucketCounts": [*map(str, value.counts)], "explicitBounds": list(value.bounds)}
+        return made | {"count": str(sum(value.counts)), "sum": value.sum, **buckets}
 
 
 def since(value: Value, before: Value | None) -> Value:
@@ -127,15 +129,6 @@ def _points(families: Iterable[Published], now: float) -> Iterator[Point]:
             for labels, value in family.series:
                 pairs = (*shared, *zip(metric.labels, labels, strict=True))
                 yield Point(metric, (metric.name, pairs), max(0.0, now - value) if metric.age else value, now)
-
-
-def _histogram(total: HistogramTotal) -> dict[str, Any]:
-    return {
-        "count": str(sum(total.counts)),
-        "sum": total.sum,
-        "bucketCounts": [str(count) for count in total.counts],
-        "explicitBounds": list(total.bounds),
-    }
 
 
 class CauseLog:

@@ -12,7 +12,7 @@ from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
 from ledgerops.model.observations import decode
-from ledgerops.model.records import Host, Observation, Observer, Progress
+from ledgerops.model.records import Host, Observation, Observer
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
 from ledgerops.runtime.runs import Runs
 from ledgerops.signals.query_view import QueryView
@@ -70,7 +70,12 @@ class QueryRegistry:
             _add(self.observer, decode(seen))
             return None
         if seen.kind == "progress":
-            return self._add_progress(parse_progress(seen.data))
+            progress = parse_progress(seen.data)
+            state = self._state(progress.query, progress.run_id)
+            self._separate(state, progress.run_id, progress.started, begins=True)
+            if state.history.add(progress) and self._counts:
+                state.totals.add(progress)
+            return state
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
             raise BadRecord(f"no run id in {seen.kind}")
@@ -86,13 +91,6 @@ class QueryRegistry:
             commits = state.history.add_tables(record)
             if self._counts:
                 state.totals.add_commits(commits)
-        return state
-
-    def _add_progress(self, progress: Progress) -> QueryState:
-        state = self._state(progress.query, progress.run_id)
-        self._separate(state, progress.run_id, progress.started, begins=True)
-        if state.history.add(progress) and self._counts:
-            state.totals.add(progress)
         return state
 
     def states(self) -> Mapping[str, QueryState]:

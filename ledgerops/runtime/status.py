@@ -26,7 +26,6 @@ VERSION = 1
 SERIES_SECONDS = 300.0  # "the last minutes" of the plots
 SERIES_POINTS = 100  # a plot is some 300 pixels wide: more points would only cost time and bytes
 SERIES = ("at", "arrival", "input", "processed", "backlog", "batch_seconds", "watermark_lag", "state_rows")
-
 Point = tuple[float | None, ...]  # one value for each of SERIES
 
 

@@ -31,7 +31,6 @@ MAX_SLOPES_AT_ONCE = 1_000_000  # of pairs of batches in the draws that are fitt
 MIN_DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
 MIN_SLOPE_SECONDS = 1e-12  # for a row, in a draw that finds no growth: any rate that matters is lower
 SOURCE = f"Theil-Sen line, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
-
 Numbers = NDArray[np.float64]
 
 

@@ -78,10 +78,8 @@ class Stages:
             if not stage.reads_shuffle:
                 return Bound("source_partitions", f"the source stage has {tasks}")
             if self.stateful:
-                return Bound(
-                    "state_partitions",
-                    f"the state stage has {tasks}, fixed by the checkpoint (Spark 4.2 can change it)",
-                )
+                fixed = "fixed by the checkpoint (Spark 4.2 can change it)"
+                return Bound("state_partitions", f"the state stage has {tasks}, {fixed}")
             return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
         return Bound("cores", f"{tasks} share {counted(cores, 'core')}")
 

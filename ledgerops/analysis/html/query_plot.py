@@ -18,11 +18,9 @@ UNATTRIBUTED = "unattributed"
 MIN_UNATTRIBUTED_SHARE = 0.02  # of a batch: less is rounding
 MIN_NAMED_SHARE = 0.01  # of all batches shown: less cannot be seen, and its name would run into the title
 SKEWS = {
-    "source_partition": "source partitions",
-    "task_records": "rows per task",
-    "task_time": "time per task",
+    "source_partition": "source partitions", "task_records": "rows per task", "task_time": "time per task",
     "executor": "executors",
-}
+}  # fmt: skip
 
 
 def query_plot(
