@@ -1,7 +1,5 @@
 """Settings: ledgerops.toml, then LEDGEROPS_* variables, then keyword arguments or flags; the later wins."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

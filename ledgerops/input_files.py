@@ -3,8 +3,6 @@
 A FIFO would block for ever, and a device has no end.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import stat

@@ -1,7 +1,5 @@
 """Coordinates a load in locust's master, or in the one process when there are no workers."""
 
-from __future__ import annotations
-
 import logging
 import time
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ The sender never waits in librdkafka: each step is some milliseconds at most, th
 the target may take seconds, so a real thread does it.
 """
 
-from __future__ import annotations
-
 import time
 from signal import SIGINT
 from typing import Any

@@ -6,8 +6,6 @@ One PacerUser a worker; together they send exactly the records of the plan, howe
 docs/load.md.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

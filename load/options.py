@@ -1,7 +1,5 @@
 """The options of a load under locust, which are those of `ledgerops load`, and the request that they make."""
 
-from __future__ import annotations
-
 import argparse
 from argparse import Namespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Builders of records for tests: only what a case is about is given, the rest is plain and healthy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.model.history import History

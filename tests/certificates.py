@@ -1,7 +1,5 @@
 """Certificates for tests, made by openssl, valid for a day."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from pathlib import Path

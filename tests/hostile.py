@@ -1,7 +1,5 @@
 """Peers that mean no good: servers that never answer, answer without end, or with too much."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

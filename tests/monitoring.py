@@ -1,7 +1,5 @@
 """Prometheus and Alertmanager as real servers with the generated configuration, for tests."""
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 import urllib.request

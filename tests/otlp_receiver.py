@@ -1,7 +1,5 @@
 """A receiver of OTLP/HTTP on a free port: what it was sent, and answers that can be chosen."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

@@ -1,7 +1,5 @@
 """Programs of other projects that tests run for real."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """promtool, which tries rules and expressions on the series of a test."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a call that cannot be done is refused with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

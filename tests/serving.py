@@ -1,7 +1,5 @@
 """Servers of tests, on free ports of loopback."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ A process for each core begins with the modules whose tests use a JVM, a broker 
 their time, for those and for clocks: one more process, without servers of its own, runs other modules meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A table of cases, a line for each that begins with what it is about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The script of the build machine, with stand-ins for the programs that it starts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Every public function and method of the package has a docstring, or a conventional name that needs none."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

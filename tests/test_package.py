@@ -1,7 +1,5 @@
 """What an install brings: modules, and the files that they read."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

@@ -1,7 +1,5 @@
 """The rooms of the package: imports go down the list, never up, and no two modules import each other."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

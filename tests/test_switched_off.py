@@ -1,7 +1,5 @@
 """`enabled` is off: the application runs as without ledgerops."""
 
-from __future__ import annotations
-
 import pytest
 
 import ledgerops

@@ -1,7 +1,5 @@
 """The folder of a recording belongs to one process at a time: two would delete each other's segments."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -5,8 +5,6 @@ that sent the command is on that thread's stack. Private parts of PySpark are re
 elsewhere, the plan stays unknown.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 A machine's own figures do not show them: in a container of one core on a machine of 64, hardly any core is busy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

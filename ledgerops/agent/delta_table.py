@@ -4,8 +4,6 @@ Entries are named by their version, so the newest is found by asking for the nex
 log that has grown by many versions is searched in steps that double. What was read once is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledgerops.agent.hadoop_files import FileError, HadoopFiles

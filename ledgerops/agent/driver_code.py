@@ -5,8 +5,6 @@ takes some tens of microseconds, and of the stack only one line is kept: the inn
 files.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

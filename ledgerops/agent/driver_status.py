@@ -4,8 +4,6 @@ Spark's own writer of REST answers makes the JSON, so the documents are the same
 several times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

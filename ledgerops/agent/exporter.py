@@ -1,7 +1,5 @@
 """The exporter. Every page is made from the worker's snapshot, so no request can hold up the job."""
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

@@ -4,8 +4,6 @@ The log has an entry for each batch, with a line for each file. Every tenth entr
 the table (`spark.sql.streaming.fileSink.log.compactInterval`): such a batch is passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Spark's progress names neither the files of a batch nor those that wait. The che
 modification times. Only the newest batch's entry is read, and only where the checkpoint is a folder of this machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ After a batch the offsets that it ended at are committed to a group without memb
 ones win; within a run they never go back. A new run may: it began from an older checkpoint.
 """
 
-from __future__ import annotations
-
 import threading
 
 from ledgerops.agent.kafka_proxy import ANSWER_SECONDS, BrokerError, BrokerProxy

@@ -1,7 +1,5 @@
 """Files of any file system that the driver's Hadoop reaches, with the session's settings and credentials, by py4j."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ledgerops.agent.sessions import Session

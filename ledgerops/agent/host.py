@@ -1,7 +1,5 @@
 """The driver's machine and processes (psutil, /proc), and the application's executors (Spark)."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -4,8 +4,6 @@ Iceberg knows where the newest metadata are, whichever catalog has them: `refres
 does in each trigger. The snapshots are then in the driver's memory. They are counted along their ancestry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar

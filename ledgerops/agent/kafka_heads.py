@@ -3,8 +3,6 @@
 One question covers all queries, in a thread of its own; every few minutes it also asks for the topics' settings.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any

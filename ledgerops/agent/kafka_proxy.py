@@ -1,7 +1,5 @@
 """Questions to the Kafka broker, put to a process of its own (see `kafka_subprocess`): it cannot harm the driver."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

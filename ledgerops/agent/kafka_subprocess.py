@@ -5,8 +5,6 @@ version 2.16), this process ends and not the driver with the job. It reads one J
 with the client's settings, and answers each question with a line. It ends when stdin does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

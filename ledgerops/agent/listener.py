@@ -5,8 +5,6 @@ There are two interfaces: Java's through py4j, because PySpark's own listener co
 a round trip of its own, and on Spark Connect, which has no JVM here, the official StreamingQueryListener.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

@@ -3,8 +3,6 @@
 The trigger and the plans are Spark's internals, reached through py4j, or on Spark Connect what its client knows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

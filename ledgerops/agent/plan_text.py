@@ -1,7 +1,5 @@
 """What the texts of triggers, sinks and plans say that Spark prints. Pure functions; 3.5 to 4.3 print alike."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

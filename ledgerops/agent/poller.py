@@ -1,7 +1,5 @@
 """A collector's thread: one sample after another; no failure reaches another collector."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

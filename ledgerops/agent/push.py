@@ -4,8 +4,6 @@ Each export is made of the newest values, so nothing is kept for a receiver that
 Only log records wait, MAX_RECORDS of them. What a receiver did not take is counted.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """The queue between collectors and the worker: bounded, never blocking; it counts what it drops."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

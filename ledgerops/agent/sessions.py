@@ -1,7 +1,5 @@
 """One Spark session under watch, classic or Connect: the only place that knows which of the two it is."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar

@@ -4,8 +4,6 @@ Asked without a proxy and with a long time limit: a request that is broken off m
 the job's output, and its answer is lost; only a collector's own thread waits for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any

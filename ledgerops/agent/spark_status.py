@@ -1,7 +1,5 @@
 """What Spark knows of SQL executions, jobs, stages, tasks and executors, in the words of its REST interface."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 

@@ -3,8 +3,6 @@
 Of such a batch Spark says only that it runs. Nobody is asked while batches come as usual.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter, deque

@@ -5,8 +5,6 @@ A table is asked for newer versions every ten seconds at most, one that several 
 left is computed anew for each batch, from what was read before.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ longer. Where long and short batches alternate, the newest may always be a short
 those that do harm. While Spark does not answer, the collector pauses.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """What `ledgerops.attach` returns. It imports nothing, so that a job gets one where ledgerops cannot even be loaded."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -4,8 +4,6 @@ It asks little: while batches come in time, only for the list of active queries 
 its status once it has been silent for longer than normal.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence

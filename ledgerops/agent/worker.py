@@ -3,8 +3,6 @@
 It alone touches the registry. Each step is guarded: what fails is counted and logged once, and the rest continues.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

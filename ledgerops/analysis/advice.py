@@ -1,7 +1,5 @@
 """What was advised before a change, and whether the harm has ended since: a part of a comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any

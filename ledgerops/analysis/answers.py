@@ -4,8 +4,6 @@ They show what a diagnosis shows, and nothing else of a recording. What they quo
 was written by others: control characters are removed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """The batches of each query in a recording, as plain figures that can be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

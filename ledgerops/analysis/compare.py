@@ -13,8 +13,6 @@ What does not matter is 10 % of the value before: the same program in two JVMs d
 Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs show only these two runs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A comparison as a document (JSON) and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

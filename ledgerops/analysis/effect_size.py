@@ -9,8 +9,6 @@
   not decide it. Short series look less correlated than they are: Kendall's correction (1954, Biometrika 41) is added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import NormalDist, median
 from typing import NamedTuple

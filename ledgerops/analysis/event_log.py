@@ -5,8 +5,6 @@ A log is one file or a rolling folder (`eventlog_v2_*` with `events_1_*`, `event
 one and are summed up here, by batch and stage, as `agent.tasks` does live. The trigger interval is not in the log.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, deque

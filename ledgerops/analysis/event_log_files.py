@@ -3,8 +3,6 @@
 A place may be a recording as well: what tells them apart needs nothing of what reads an event log.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A finding that ends and soon begins again is one period: a problem that comes and goes is one problem, not many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Where a diagnosis reads from: an exporter's /recording, a recording file or folder, a Spark event log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The figures of a query's batches over time, for plots: bounded, however long the recording is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 

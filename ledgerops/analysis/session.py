@@ -1,7 +1,5 @@
 """Diagnoses a place, once or repeatedly: what is wrong now, what was wrong since a moment, and the timeline."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A stage may have a million tasks, so of each only its time and its rows are kept.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping
 from statistics import median

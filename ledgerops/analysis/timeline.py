@@ -4,8 +4,6 @@ An incident is a time with findings at warning or above; findings less than MAX_
 Each event has its time in UTC, and the seconds since the beginning of the incident that it belongs to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

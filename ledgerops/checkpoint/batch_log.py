@@ -13,8 +13,6 @@ Read without Spark and without writing. A query may go on meanwhile; a file that
 https://spark.apache.org/docs/latest/structured-streaming-programming-guide.html says what the files are for.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How columns of the state are shown: times as they are, and what could identify a customer as a hash."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Set

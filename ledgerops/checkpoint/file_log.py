@@ -2,8 +2,6 @@
 the first is the JSON of a file. Every tenth entry, `N.compact`, repeats all before it; its own files come last.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """How a view grew between two batches: rows added and removed, and the rows after each batch where they are known."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate

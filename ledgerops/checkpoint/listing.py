@@ -1,7 +1,5 @@
 """The checkpoints of a run at a glance, from their files and the run's recording alone: no Spark is started."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The operators that keep state, as the checkpoint names them, and what can be read of each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

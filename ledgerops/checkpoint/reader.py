@@ -3,8 +3,6 @@
 Read without Spark and without writing. The query may go on meanwhile: what is read is what was there at the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

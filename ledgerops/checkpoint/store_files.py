@@ -4,8 +4,6 @@ Batch N leaves the state in version N + 1. A version can be had from a whole cop
 one (or from nothing, version 0) and every change after it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """The state documents as text for a terminal: bars of rows by partition, growth as a sparkline, top keys."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

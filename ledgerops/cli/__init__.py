@@ -1,7 +1,5 @@
 """The command line: one module a command, imported only when it is used, so that `--help` is quick."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import os

@@ -1,7 +1,5 @@
 """Values that several commands read from their arguments."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

@@ -10,8 +10,6 @@ Examples:
     ledgerops broker --port 9092 --folder runs/broker
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -14,8 +14,6 @@ Examples:
     ledgerops capacity run/recording --at 2026-11-21T08:30:00Z --json | python -m json.tool
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -6,8 +6,6 @@ Examples:
     ledgerops completion fish > ~/.config/fish/completions/ledgerops.fish
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 from contextlib import suppress

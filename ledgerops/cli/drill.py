@@ -20,8 +20,6 @@ Examples:
     ledgerops drill --export runs/benchmark --score runs/seed-18 runs/seed-19
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

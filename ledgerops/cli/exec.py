@@ -10,8 +10,6 @@ Examples:
     spark-submit --py-files lib.zip "$(ledgerops exec --launcher)" exec app.py --input topic
 """
 
-from __future__ import annotations
-
 import argparse
 import builtins
 import sys

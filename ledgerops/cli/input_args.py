@@ -1,7 +1,5 @@
 """The source, the query and the moment: arguments of every command that reads what was observed."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

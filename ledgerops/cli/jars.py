@@ -11,8 +11,6 @@ Examples:
     spark-submit --jars "$(ledgerops jars --path connector)" app.py
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -5,8 +5,6 @@ Example:
     ledgerops jobs stateful
 """
 
-from __future__ import annotations
-
 import argparse
 
 

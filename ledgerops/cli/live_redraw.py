@@ -1,7 +1,5 @@
 """A report that is shown again and again: in place on a terminal, block after block elsewhere."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from typing import TextIO

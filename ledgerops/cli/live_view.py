@@ -3,8 +3,6 @@
 Reads the status document only, so it shows the queries of this process and those of a running exporter alike.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any

@@ -10,8 +10,6 @@ Examples:
     ledgerops mcp runs/tuesday/recording --before runs/monday/recording
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from functools import wraps

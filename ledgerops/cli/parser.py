@@ -1,7 +1,5 @@
 """The parser of every command: help is wrapped at 80 columns, and bad usage is one line that names what was meant."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import textwrap

@@ -5,8 +5,6 @@ Examples:
     ledgerops plans whale > mine.yaml
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """A line on a terminal that tells how far the reading of a long recording or event log is; it goes at the end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO

@@ -11,8 +11,6 @@ Examples:
     ledgerops render --format kubernetes --out k8s
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

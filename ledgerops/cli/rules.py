@@ -5,8 +5,6 @@ Examples:
     ledgerops rules key-skew
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from textwrap import indent

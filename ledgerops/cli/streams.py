@@ -1,8 +1,6 @@
 """The standard streams of a command: closed, full, or unable to show a sign, they change neither its work nor its exit
 code for another reason."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

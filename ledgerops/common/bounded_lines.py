@@ -3,8 +3,6 @@
 Only regular files are opened. A line has a largest length, and a zstd file a largest size when it is decompressed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Authorization headers, with secrets from files: those that an exporter requires, and those sent to one."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from collections.abc import Callable, Sequence

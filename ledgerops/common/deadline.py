@@ -1,7 +1,5 @@
 """A time limit for work with a peer: one that sends a byte now and then never runs into a socket's timeout."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future

@@ -4,8 +4,6 @@ The content goes to a hidden file beside the target, which then takes the target
 this process; nothing is synced to disk, so after a power failure the newest content may be missing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

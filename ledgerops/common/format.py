@@ -1,7 +1,5 @@
 """Figures as people read them: short, with their unit, and an en dash where nothing is known."""
 
-from __future__ import annotations
-
 UNKNOWN = "–"
 
 

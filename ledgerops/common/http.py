@@ -5,8 +5,6 @@ and basic_auth_password_file. LEDGEROPS_CLIENT_CERTIFICATE and LEDGEROPS_CLIENT_
 For a server's certificate of a private authority OpenSSL's SSL_CERT_FILE holds.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

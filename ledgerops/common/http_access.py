@@ -1,7 +1,5 @@
 """Who may ask one of our HTTP servers: the Host header on loopback, the credentials, and the certificates."""
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import logging

@@ -1,7 +1,5 @@
 """One request to one of our HTTP servers: its limits, and how its answer is sent."""
 
-from __future__ import annotations
-
 import re
 import ssl
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A client that is slow to send its request is cut off for another; a client for w
 are counted.
 """
 
-from __future__ import annotations
-
 import errno
 import gzip
 import ipaddress

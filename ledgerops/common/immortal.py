@@ -1,7 +1,5 @@
 """Objects that the interpreter frees at no time, not even when it ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -5,8 +5,6 @@ Options have librdkafka's names, as in a client.properties of kcat: `security.pr
 https://kafka.apache.org/documentation/#security and librdkafka's CONFIGURATION.md are the two sources.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

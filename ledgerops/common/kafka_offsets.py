@@ -3,8 +3,6 @@
 confluent-kafka is imported only when a broker is asked.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import wait

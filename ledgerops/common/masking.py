@@ -6,8 +6,6 @@ and code lines, source partitions and offsets. A text in quotes is a name or a v
 (`input string: "x"`), and else by what it looks like.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -4,8 +4,6 @@
 vendors gitleaks' default rules; the other forms are how Spark, Hadoop, Kafka and JDBC drivers print their settings.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

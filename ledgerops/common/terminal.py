@@ -1,7 +1,5 @@
 """What every text for a terminal draws with: colours that everyone can distinguish, and lines of small bars."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 # Okabe and Ito's palette: distinguishable with any colour vision. The word is always shown too.

@@ -3,8 +3,6 @@
 It writes `ready.json` when its queries run, and ends when there is a file `stop`.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What everything that speaks with Postgres shares: a URL without its password, and an error in one line."""
 
-from __future__ import annotations
-
 from ledgerops.errors import UserError
 
 NO_URL = "not the URL of a database; write postgresql://user:password@host:port/database"

@@ -4,8 +4,6 @@ They are label values of `ledgerops_root_cause_info`, so the vocabulary is bound
 BY_PART one for each part that a batch can have; the steps are those of `first_steps`, without names and numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

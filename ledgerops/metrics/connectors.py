@@ -1,7 +1,5 @@
 """What sources and sinks report of themselves: numbers that only their authors define."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from math import isfinite
 

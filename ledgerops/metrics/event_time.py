@@ -1,7 +1,5 @@
 """Event time: the watermark, how far it is behind, and what it cost."""
 
-from __future__ import annotations
-
 from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.signals.query_view import QueryView
 

@@ -4,8 +4,6 @@ Terminal, live page, HTML report, page message, alert, metric, `ledgerops rules`
 written here. A first step is safe: it can be undone, and loses and repeats no row. What is riskier comes after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

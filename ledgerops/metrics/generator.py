@@ -4,8 +4,6 @@ They are in the catalogue so that dashboards and documentation know them; the ge
 imports nothing of this package, so nothing is read here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.metrics.model import Metric

@@ -1,7 +1,5 @@
 """The identity of a query, and whether it is active."""
 
-from __future__ import annotations
-
 from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.signals.query_view import QueryView
 

@@ -1,7 +1,5 @@
 """Integrity: the books of jobs that conserve money, copies that contradict the first, and numbers of the job's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ledgerops.metrics.model import Metric, Series

@@ -1,7 +1,5 @@
 """Latency: batches, their phases, and the event-time latency that `ledgerops.instrument` observes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ledgerops.metrics.model import Metric, known

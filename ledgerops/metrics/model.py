@@ -1,7 +1,5 @@
 """What a metric is. The catalogue is `ledgerops.metrics.METRICS`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar

@@ -1,7 +1,5 @@
 """Pressure: arrival against capacity, backlog, lag, and the time until unread records are deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 

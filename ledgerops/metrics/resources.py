@@ -1,7 +1,5 @@
 """Executors (from Spark) and the driver's machine and processes (psutil)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ledgerops.metrics.model import Labels, Metric, Series, known

@@ -1,7 +1,5 @@
 """Skew of the newest batch over source partitions, tasks, executors and keys."""
 
-from __future__ import annotations
-
 from ledgerops.metrics.model import Metric
 from ledgerops.signals.query_view import QueryView
 

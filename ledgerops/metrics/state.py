@@ -5,8 +5,6 @@ state operators of Spark 3.5 to 4.3. RocksDB's times and counts are of one batch
 counters here; HDFS's cache counts go on from batch to batch in Spark itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Tables, files and queues: what is unread of them, and what the batches of a query commit to the table of its sink."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ledgerops.metrics.model import Metric, Series, known

@@ -1,7 +1,5 @@
 """Rows in, rows out, batches."""
 
-from __future__ import annotations
-
 from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress

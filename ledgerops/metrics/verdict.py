@@ -1,7 +1,5 @@
 """The verdict as series, so that dashboards, alerts and notifications carry it."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from ledgerops.metrics.cause_texts import BY_PART, CAUSE_TEXTS, CauseText

@@ -1,7 +1,5 @@
 """Everything that is generated from the catalogues: each output is a path and a function that makes its text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 In Prometheus' own files secrets are paths on its machine; for the operator they are keys of one Secret.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.mixin.site import Site

@@ -7,8 +7,6 @@ The edges are those of the cause graph (`explains` of the rules) and of the aler
 the same severity may silence another: a ticket never swallows a page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

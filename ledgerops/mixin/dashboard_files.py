@@ -1,7 +1,5 @@
 """dashboards: Grafana's JSON of every page, and the provisioning that loads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ledgerops.mixin.dashboards.build import page_json

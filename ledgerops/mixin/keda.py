@@ -4,8 +4,6 @@ Lag says that there is too little, never that there is too much: how many worker
 arrival over the sustainable rate). Where more workers would not help, neither asks for any.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.mixin.site import Site

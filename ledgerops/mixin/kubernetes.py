@@ -1,7 +1,5 @@
 """The same rules and dashboards for a cluster with the Prometheus operator: objects to `kubectl apply`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Spark reports them, and they answer a question that comes up now and then; a pag
 them. A family whose own definition says why it is unused is not repeated here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

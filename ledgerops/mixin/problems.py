@@ -1,7 +1,5 @@
 """docs/problems: one page for each problem, whatever tells of it: a rule of the diagnosis, an alert, or both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

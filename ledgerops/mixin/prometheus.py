@@ -1,7 +1,5 @@
 """alerts/prometheus.yml: what Prometheus scrapes and evaluates. Its targets are files, so that it fits every place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.mixin.access import notify_scrape_config, scrape_config

@@ -1,7 +1,5 @@
 """alerts/tests: promtool's tests of the rules, from the cases that stand beside each alert."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference pages: metrics and settings, from the catalogues."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields

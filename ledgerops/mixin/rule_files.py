@@ -1,7 +1,5 @@
 """alerts/rules: Prometheus' recording and alerting rules, made of the catalogue of alerts, a file a group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

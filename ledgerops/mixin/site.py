@@ -1,7 +1,5 @@
 """Where generated alerts and dashboards are to work: selectors, objectives, windows, links, in one typed place."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path

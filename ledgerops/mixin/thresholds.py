@@ -1,7 +1,5 @@
 """The limits at which panels change colour: those of the alerts and rules of the same thing; others have a reason."""
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.causes.key_skew import MIN_HOT_SHARE
 from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE as BUSY_CPU
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE

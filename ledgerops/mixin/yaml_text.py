@@ -1,7 +1,5 @@
 """YAML as people would write it: keys in the given order, long texts folded in blocks, the same on every run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -1,7 +1,5 @@
 """One commit of a Delta table, from the text of its entry in `_delta_log`: a line of JSON for each action."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a diagnosis consists of: findings with their evidence, and the verdict that the engine makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple

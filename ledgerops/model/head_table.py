@@ -1,7 +1,5 @@
 """When each source partition had which head offset: the table from which a lag in offsets becomes one in seconds."""
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """One snapshot of an Iceberg table, from the JSON that Iceberg itself writes of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

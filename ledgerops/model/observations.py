@@ -5,8 +5,6 @@ Anything missing or of the wrong type is a BadRecord: a recording may be cut, ed
 progress has a module of its own.
 """
 
-from __future__ import annotations
-
 import collections.abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields

@@ -4,8 +4,6 @@
 went in and what came out), and `ledgerops.conflicts` copies of a row that contradict each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import islice

@@ -1,7 +1,5 @@
 """Offsets of source partitions: numbers that grow with each row, and can be subtracted."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

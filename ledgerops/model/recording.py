@@ -5,8 +5,6 @@ the next begins, and the oldest go when the total is above its bound. A file tha
 (`.jsonl.zst`, a tenth of the size) and is read as it is.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

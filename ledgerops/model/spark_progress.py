@@ -4,8 +4,6 @@ Two dialects are read: the listener's JSON (Spark 3.5 to 4.3) and the event log'
 `numInputRows`, keeps empty maps, and writes offsets as JSON text inside strings.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Settings of Spark's state store that a verdict may name, by what they are called behind their common prefix."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 

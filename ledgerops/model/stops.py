@@ -4,8 +4,6 @@ Spark reports such an end like a failure. The texts are those of SparkContext.ca
 Ctrl-C, of DAGScheduler.cleanUpAfterSchedulerStop, and of py4j where the Python side has gone.
 """
 
-from __future__ import annotations
-
 import re
 
 CAUSE = "Caused by: "

@@ -1,7 +1,5 @@
 """Alertmanager's webhook (version 4) as plain data: one incident is one group of alerts about one application."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

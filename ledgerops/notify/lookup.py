@@ -3,8 +3,6 @@
 All drivers are asked at the same time, and the whole lookup has a deadline: the alert must go out on time.
 """
 
-from __future__ import annotations
-
 import queue
 import re
 import threading

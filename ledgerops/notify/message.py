@@ -5,8 +5,6 @@ likely cause with its evidence, the first step, what was ruled out, and links. T
 exceptions: each is one line without control characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

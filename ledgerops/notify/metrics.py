@@ -1,7 +1,5 @@
 """What notify counts about itself, for its own /metrics: deliveries by sender, what waits, what was refused."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,8 +1,6 @@
 """What became of a query or a driver whose alert is over, as far as Prometheus knows: an alert also ends when its
 driver is gone, and then nothing was repaired."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

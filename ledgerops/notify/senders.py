@@ -3,8 +3,6 @@
 A sender delivers a message or raises an exception.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request

@@ -4,8 +4,6 @@ The webhook is answered once the incident is on disk. A delivery that fails is r
 other sender. If no diagnosis arrives in time, the alert is sent without one.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sqlite3

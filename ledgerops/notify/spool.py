@@ -6,8 +6,6 @@ full queue refuses instead of dropping anything, and a newer state of a group re
 Every `now` must come from one monotonic clock while the spool is open.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

@@ -4,8 +4,6 @@ Alertmanager sends all alerts of a group at each change of any of them. Somebody
 when it begins, when an alert as severe as the worst one joins it, when the worst is over, and when all is over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

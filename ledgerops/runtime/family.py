@@ -5,8 +5,6 @@ series by partition, those of the worst partitions stay. A family marked `unbudg
 query hold for all of its partitions.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Names stay those of /metrics: Prometheus' receiver adds a unit or `_total` only 
 has ended is sent once more without a value, so that a gauge does not outlive what it measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice

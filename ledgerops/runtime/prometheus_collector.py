@@ -3,8 +3,6 @@
 example: `REGISTRY.register(watch.collector())`
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate

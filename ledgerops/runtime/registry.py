@@ -1,7 +1,5 @@
 """All queries of one driver: observations in, histories and verdicts out. The same code serves live and offline."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import astuple

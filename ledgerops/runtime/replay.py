@@ -1,7 +1,5 @@
 """Diagnosis of what was recorded: the same records through the same functions as live."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 

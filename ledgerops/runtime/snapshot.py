@@ -1,7 +1,5 @@
 """What a scrape reads: every family of every query at one moment, made by the worker and never changed after."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace

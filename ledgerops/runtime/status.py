@@ -3,8 +3,6 @@
 Instants are seconds since the epoch, durations seconds, sizes bytes, rates rows a second; None where nothing is known.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean

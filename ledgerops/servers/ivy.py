@@ -1,7 +1,5 @@
 """Runs Ivy, which comes with pyspark, to download jars and all that they need."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Sequence

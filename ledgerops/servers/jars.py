@@ -4,8 +4,6 @@
 them once into a folder of this user's; afterwards no network is needed. Their hashes are checked at each use.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Finds the Java runtime that Spark needs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

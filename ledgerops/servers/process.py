@@ -1,8 +1,6 @@
 """A server process in a session of its own. It ends with its children, and at the latest with the process that
 started it, even where that is killed."""
 
-from __future__ import annotations
-
 import random
 import re
 import signal

@@ -9,8 +9,6 @@ most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` runs the 
 its parent.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

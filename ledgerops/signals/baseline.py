@@ -1,7 +1,5 @@
 """What is usual for a query: its batches after the warm-up, and those before the latest that were in time."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import median

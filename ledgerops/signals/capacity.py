@@ -1,7 +1,5 @@
 """What a query can sustain: a line through its batches' rows and seconds, or what it did while saturated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The executors of a driver and their cores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledgerops.model.records import DRIVER, Executor, Host

@@ -1,7 +1,5 @@
 """What a query has not read yet, in offsets, in seconds, and until the source deletes it; and its watermark's lag."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import inf

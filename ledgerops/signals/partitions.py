@@ -1,7 +1,5 @@
 """Offsets by source partition: what a batch read, what it left unread, and the lowest of several sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ledgerops.model.records import Offsets, Partition, Progress

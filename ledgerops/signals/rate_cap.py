@@ -1,7 +1,5 @@
 """How many offsets a batch may read: by the options of the source, or by batches of one size."""
 
-from __future__ import annotations
-
 from ledgerops.model.history import backlog
 from ledgerops.model.sources import KINDS, caps
 from ledgerops.signals.memo import once

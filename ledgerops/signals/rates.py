@@ -1,7 +1,5 @@
 """Rows a second: what arrives at a query's sources, what it reads, and what it processes while it is busy."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 

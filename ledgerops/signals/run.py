@@ -1,7 +1,5 @@
 """One run of a query at one moment: its batches, its plan, and the tasks of its newest batch."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """How unevenly work is shared: between source partitions, tasks, executors and keys."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median

@@ -3,8 +3,6 @@
 Known from the tables' own histories, which a collector reads, or from what a source reports of itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableCommit, TableRead

@@ -3,8 +3,6 @@
 A few outliers do not move it, where the line of least squares would follow them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """When a query's batches begin: the trigger interval, and how much of the time batches run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median

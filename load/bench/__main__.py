@@ -12,8 +12,6 @@ Examples:
     python -m load.bench --page docs/performance.md
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import re

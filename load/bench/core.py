@@ -3,8 +3,6 @@
 The records are synthetic but whole: a stateful query with RocksDB metrics and five source partitions.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

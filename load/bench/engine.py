@@ -6,8 +6,6 @@ is RocksDB, the other two are also measured at their own defaults, with state in
 processes but the broker. They include what a JVM compiles, since all kinds take turns in the same JVMs.
 """
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import subprocess

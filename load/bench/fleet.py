@@ -4,8 +4,6 @@ One process serves all drivers. Its text is made by the exporter's own code from
 evaluation of the rules, and differs between drivers in the label `app` only. Prometheus is a real one.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

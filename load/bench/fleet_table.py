@@ -1,7 +1,5 @@
 """The published table of many drivers on one Prometheus, made of what was read in three times, one after the other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

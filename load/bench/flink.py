@@ -4,8 +4,6 @@ Flink comes from PyPI (its libraries only) and the Kafka connector from Maven, i
 ledger: neither is a dependency of ledgerops.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The bench's figures: lines with their noise floor and budget, kept as JSON, and the page that is made of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -5,8 +5,6 @@ the end of the batch, and answers of the broker every OFFSETS_SECONDS, for all q
 time is divided by the simulated seconds.
 """
 
-from __future__ import annotations
-
 import gc
 import heapq
 import tempfile

@@ -5,8 +5,6 @@ the labels of the rules. Alertmanager has the generated configuration with its o
 pages answers after RECEIVER_SECONDS.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

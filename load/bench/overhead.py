@@ -5,8 +5,6 @@ its round and has the noise floor of bare against bare from the same rounds. Att
 recording and a scrape each 5 s.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ own measure them: the same again (which shows the noise of the machine), twice t
 the sustainable rate. `python -m load.bench.predict --write docs/capacity.md`.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

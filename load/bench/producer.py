@@ -5,8 +5,6 @@ while it sends. Both ask for all acknowledgements, lz4 and the same batches.
 `python -m load.bench.producer send SERVERS TABLE TOPIC RECORDS` sends, and prints records and seconds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

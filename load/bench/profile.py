@@ -4,8 +4,6 @@ The steps are timed by the worker itself; the shares of functions come from cPro
 dearer than they are.
 """
 
-from __future__ import annotations
-
 import cProfile
 import pstats
 import tempfile

@@ -1,7 +1,5 @@
 """Saturated runs of one ledger job, bare or attached, in one Spark session: all rows wait for it at the start."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import threading

@@ -5,8 +5,6 @@ The servlet is `spark.metrics.conf.*.sink.prometheusServlet` at /metrics/prometh
 batch. Both are fetched over HTTP in turn while the queries wait for their next trigger.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

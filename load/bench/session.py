@@ -1,7 +1,5 @@
 """The Spark session of measurements: two cores, two shuffle partitions, as the jobs are run."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -14,8 +14,6 @@ Examples:
     python -m load.bench.soak --duration 10m --page docs/performance.md
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

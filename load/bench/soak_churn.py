@@ -1,7 +1,5 @@
 """Queries that come and go: every few seconds one is started, stopped, made to fail, or restarted on its checkpoint."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time

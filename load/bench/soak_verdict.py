@@ -1,7 +1,5 @@
 """Whether a sampled figure stays flat: its slope by Theil and Sen, how sure that is, and what is allowed. Pure."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

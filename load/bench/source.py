@@ -1,7 +1,5 @@
 """How fast the embedded source is: rows a second through a windowed count, and of generation alone."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What being watched costs a query from one Delta table to another, and what the collector asks of the file system."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator, Mapping

@@ -16,8 +16,6 @@ Examples:
     python -m load.compatibility --page docs/compatibility.md
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

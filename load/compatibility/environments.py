@@ -1,7 +1,5 @@
 """Environments of one Python with one Spark and this checkout, made of wheels by uv or pip."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

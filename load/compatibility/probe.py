@@ -5,8 +5,6 @@ line of stdout is a JSON object: families of metrics that had samples, names of 
 the session was not watched, where it was not, and notes on queries that could not be started.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """What was tried, kept as JSON, and the tables that are made of it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence

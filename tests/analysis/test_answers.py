@@ -1,7 +1,5 @@
 """Answers for an assistant, without its protocol."""
 
-from __future__ import annotations
-
 from ledgerops.analysis.answers import Answers
 from ledgerops.config import Config
 from tests.paths import RECORDED

@@ -1,7 +1,5 @@
 """Before and after a change: what is said where the truth is known, over many seeds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Differences of two series, against a known truth over many seeds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Event logs that Spark 4.2 wrote (their unread fields cut off): one plain file, one rolling zstd folder."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 

@@ -3,8 +3,6 @@
 A line of 4.5 MB with 20,000 sources once held `diagnose` for minutes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a place is: a recording or an event log, plain or packed."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The figures of a query over time: how long rows wait, and that peaks survive thinning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

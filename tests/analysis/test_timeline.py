@@ -1,7 +1,5 @@
 """The finding_history of an incident, from verdicts as the engine gives them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

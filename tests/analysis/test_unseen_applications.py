@@ -1,7 +1,5 @@
 """Plain PySpark applications that the rules were not written for: recordings and event logs, each with the truth."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import NamedTuple

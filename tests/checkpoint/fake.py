@@ -1,7 +1,5 @@
 """A checkpoint's files without a Spark that wrote them: enough for what is read without Spark."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """`history` builds the view of a query from only what a case is about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import floor

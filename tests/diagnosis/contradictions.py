@@ -1,7 +1,5 @@
 """What in a verdict cannot be true beside the rest of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A query that reads files with a cap, as Spark would: the oldest files that are there, once in each interval."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledgerops.model.history import History

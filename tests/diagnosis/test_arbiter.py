@@ -1,7 +1,5 @@
 """The cause whose saving ends the harm, or is a third of a batch, stands in place of what is left without one."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.diagnosis.arbiter import arbitrate

@@ -1,7 +1,5 @@
 """Each second of a batch belongs to one part: the parts add up to it, and each is filled by what it is for."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

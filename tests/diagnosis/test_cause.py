@@ -1,7 +1,5 @@
 """The one check of all causes of time: what a cause takes of a batch beyond the usual, and when that is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,8 +1,6 @@
 """Figures of findings that contradict each other: the checker finds those that readers found, the recordings have none,
 in their sentences, their evidence and the figures beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Batch time = 0.5 s + rows / 1,000, trigger interval 2 s, with noise; the watchdog reports a running batch each 5 s.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

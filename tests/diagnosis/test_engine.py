@@ -1,7 +1,5 @@
 """The cause graph, what lingers, and what a verdict sums up, with rules made for the case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

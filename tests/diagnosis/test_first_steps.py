@@ -1,7 +1,5 @@
 """One first step for one cause and context: whoever says it says the same words, wherever a person reads them."""
 
-from __future__ import annotations
-
 import re
 import string
 import time

@@ -3,8 +3,6 @@
 A few thousand lines here; `python -m tests.fuzzing` goes on to a million.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import orjson

@@ -1,7 +1,5 @@
 """Harm: what suffers, found without a healthy past and without a known trigger; and what is only busy."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser

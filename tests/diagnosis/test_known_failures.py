@@ -1,7 +1,5 @@
 """What is known of an exception: by its innermost cause, and nothing where the text only sounds like it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.common.masking import short_exception

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from ledgerops.diagnosis.facts.misread_time import misread
 from tests.tables import cases
 

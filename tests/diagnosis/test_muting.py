@@ -1,7 +1,5 @@
 """The setting `mute`: which rules it names, and of which query."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.diagnosis.muting import is_muted, read_muted

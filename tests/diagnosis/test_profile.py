@@ -1,7 +1,5 @@
 """The profile: which batches are compared, what is usual, that the parts add up, and what others took of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.analysis.inputs import open_source

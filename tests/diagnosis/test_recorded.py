@@ -1,7 +1,5 @@
 """Real recordings: what is healthy stays silent at every moment, each fault is named and nothing else critical is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

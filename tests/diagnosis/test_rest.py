@@ -1,7 +1,5 @@
 """What is said of a query that has nothing to read, ends by itself, or has ended."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser

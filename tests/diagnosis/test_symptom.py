@@ -1,7 +1,5 @@
 """A symptom that stands for itself: the largest part of a batch, and a remedy that is true of it."""
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import Component, Finding

@@ -1,8 +1,6 @@
 """The thresholds of the diagnosis: numbers in capitals at the top of a module. `python -m tests.diagnosis.thresholds`
 counts them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path

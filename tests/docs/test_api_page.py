@@ -1,7 +1,5 @@
 """The page about the Python interface has each public name with its signature, and examples that fit them."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The example alert of the guide: real rules, tried by promtool."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.paths import ROOT

@@ -1,7 +1,5 @@
 """The page about the JSON of diagnose and status has every key that the documents have, and no other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import get_args

@@ -1,7 +1,5 @@
 """The saved recordings of the drills, each replayed once for all tests of a process."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

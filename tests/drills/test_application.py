@@ -1,7 +1,5 @@
 """How the application of a drill is started: with its own settings, and none of the machine's."""
 
-from __future__ import annotations
-
 import shlex
 from contextlib import ExitStack
 

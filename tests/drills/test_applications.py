@@ -1,7 +1,5 @@
 """The applications of drawn drills run by themselves, with plain Spark and nothing else."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import runpy

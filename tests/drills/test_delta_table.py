@@ -1,7 +1,5 @@
 """The Delta table that drills feed: read back by another reader of its log."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow.parquet as pq

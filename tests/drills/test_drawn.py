@@ -1,7 +1,5 @@
 """Drills drawn by seed: reproducible, from plain applications, with a truth that is read from the workload alone."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

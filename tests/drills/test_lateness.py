@@ -1,7 +1,5 @@
 """How long rows wait is judged by the files of a checkpoint and by the load plan, and by nothing that is diagnosed."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """What a scripted drill does to its application: there while the fault lasts, and gone after it."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import ExitStack, contextmanager

@@ -1,8 +1,6 @@
 """The recordings of the drills, each replayed once: a fault is named as the root cause, nothing is found that is not
 true, no finding is without evidence, and every number can be recomputed from the recording."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

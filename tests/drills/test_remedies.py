@@ -1,7 +1,5 @@
 """Steps that are taken: which application is started again how, and when its harm has ended."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

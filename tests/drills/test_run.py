@@ -1,7 +1,5 @@
 """One drill from its start to its end, with an application that needs no Spark."""
 
-from __future__ import annotations
-
 import json
 import threading
 

@@ -1,7 +1,5 @@
 """A score is what the verdicts are worth against the truth: late, wrong, misplaced and early ones cost."""
 
-from __future__ import annotations
-
 import json
 
 import orjson

@@ -1,7 +1,5 @@
 """What is kept of a drill's metrics: each scrape with its time, and those that failed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

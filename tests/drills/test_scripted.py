@@ -1,7 +1,5 @@
 """The catalogue of scripted drills: each has its times in order and a truth that a diagnosis can name."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

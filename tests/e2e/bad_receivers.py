@@ -1,7 +1,5 @@
 """Receivers of OTLP that are in the way: each is a context that gives the endpoint, None for no receiver."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

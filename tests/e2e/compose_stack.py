@@ -5,8 +5,6 @@ environment and Debian's. Kafka and Postgres are started as their images would. 
 JSON object of what came of it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

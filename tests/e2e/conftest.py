@@ -1,7 +1,5 @@
 """What takes minutes, or kills, or needs a JVM, a broker or a browser of its own: `make e2e`, not `make test`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

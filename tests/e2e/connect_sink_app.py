@@ -5,8 +5,6 @@ the fault of that query's sink: `sleep SECONDS` in each batch, or `block`. `paym
 foreachBatch, `refunds` with foreach, `orders` nowhere.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -5,8 +5,6 @@ queries. A file NAME in the folder is the fault of that query's sink: `sleep SEC
 ends it as a service manager does.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

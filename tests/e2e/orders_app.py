@@ -4,8 +4,6 @@ arguments: the application's name, the file that its exporter's address is writt
 query fails.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

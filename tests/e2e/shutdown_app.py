@@ -3,8 +3,6 @@
 arguments: the way (see WAYS), and the folder of the recording. Prints the last batch that was seen when it is ready.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

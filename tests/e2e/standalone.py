@@ -1,8 +1,6 @@
 """A standalone Spark cluster of processes that do not see each other's files: each worker has a mount namespace of its
 own, with its work folder and its Python environment in a folder that is another one for everybody else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

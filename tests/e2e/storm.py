@@ -6,8 +6,6 @@ Alertmanager's part is played here: each group is posted until notify takes it. 
 must arrive, at most once more than once, and in time. Prints figures; exit code 0 when all that held, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -4,8 +4,6 @@ One thread appends two files a second to bronze; the query copies them to silver
 most, so that it falls behind. Prints what the collector asked of the file system, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -4,8 +4,6 @@ The query of each fault has its name. When its finding is there, what `ledgerops
 line of JSON; FOLDER/eventlog and FOLDER/recording have the rest. FOLDER/full is a small file system.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The wheel in an environment that has nothing else: what an application that only attaches installs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A query that reads a real broker, while the broker is away: named in time, and over by itself."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Three jobs from Kafka on a standalone cluster, of which a worker and then the driver are killed in mid-batch."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

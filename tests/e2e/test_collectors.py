@@ -1,7 +1,5 @@
 """The collector of offsets while its broker dies and returns."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """The commands of docker-compose.yaml, run for real without Docker, in a network and a file system of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A Spark Connect client on a server of its own: the probe of `make compatibility`, in this environment."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Slow and hanging sinks of a Spark Connect application on a busy machine: the sink is the cause, not the cores."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A query from one Delta table to another under watch: what is said of them against the tables' own logs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Faults of queries on Delta tables: the first line and the first step, live, from the recording and the event log."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """An operator's evening, lived once: which messages arrive, how many, when, with which first cause and which end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

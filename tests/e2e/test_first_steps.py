@@ -1,7 +1,5 @@
 """docs/first-steps.md as its reader goes through it, and the blocks of other pages that need such an application."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The files of the guides to other systems, as the pages show them, with other addresses."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """A JVM that hangs does not hold up the end of the observer."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

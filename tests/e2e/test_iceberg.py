@@ -4,8 +4,6 @@ Iceberg has no release for the Spark that the tests use: LEDGEROPS_ICEBERG names
 with `venv` (pyspark 4.0, orjson, psutil) and, anywhere in it, the jar of `iceberg-spark-runtime-4.0_2.13`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

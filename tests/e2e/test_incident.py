@@ -1,8 +1,6 @@
 """One incident from end to end: a real query hangs, Prometheus and Alertmanager page once, the page names the cause,
 and the end is told; then the driver is killed, and the page says that nothing is known, not that all is well."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

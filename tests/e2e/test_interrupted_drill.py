@@ -1,7 +1,5 @@
 """A drill that is ended leaves nothing behind that runs: a machine full of busy orphans would spoil the next one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The live page in a real browser, fed with the fixture registry by a small server."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from html.parser import HTMLParser

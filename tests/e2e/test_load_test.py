@@ -1,7 +1,5 @@
 """`ledgerops load test` with Spark."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is pushed, at real receivers: Prometheus' own OTLP endpoint, and an OpenTelemetry Collector."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The pipeline of the guide, observed: each flow is a query with its name."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A query in real-time mode, from Kafka to Kafka: Spark's mode since 4.1."""
 
-from __future__ import annotations
-
 import time
 import urllib.request
 

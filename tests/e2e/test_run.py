@@ -1,7 +1,5 @@
 """`ledgerops run` as a person starts it: in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """However a watched driver ends, it ends soon and without a word from ledgerops, and its last records are on disk."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

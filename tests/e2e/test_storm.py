@@ -1,7 +1,5 @@
 """A small storm of alerts for notify; the large one is `python -m tests.e2e.storm`."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.notify.service import DIAGNOSIS_SECONDS

@@ -1,7 +1,5 @@
 """The ledger on tables: bronze from Kafka, silver from bronze, gold from silver, with the driver killed twice."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Two drivers with equal query names before one real Prometheus: alerts name the application that is down."""
 
-from __future__ import annotations
-
 import json
 import sys
 

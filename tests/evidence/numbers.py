@@ -1,7 +1,5 @@
 """Whether the numbers of findings are true: each is computed again from the recording, by other code."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The numbers of findings are computed twice, by code that has nothing in common, and a wrong one is seen."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from pathlib import Path

@@ -7,8 +7,6 @@ Nothing but the core's own errors may leave it, no rule may raise, and every fin
 when all that held, 1 otherwise. The same seed gives the same cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

@@ -1,7 +1,5 @@
 """One case of fuzzing by its number: the same number and seed make the same case on every machine."""
 
-from __future__ import annotations
-
 import tempfile
 import traceback
 from collections import Counter

@@ -1,7 +1,5 @@
 """What must hold whatever is observed. A breach is an AssertionError that carries its cause."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

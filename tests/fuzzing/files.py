@@ -6,8 +6,6 @@
 its own, say at most one line on an error, and never raise. Exit code: 0 when all that held, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

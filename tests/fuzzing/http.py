@@ -6,8 +6,6 @@ No request may raise in a server, get a 500, or leave memory, a thread or a desc
 that is reached. Exit code: 0 when all that held, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import json

@@ -1,7 +1,5 @@
 """Recordings made from nothing: applications that live through everything, told in plain or in wild numbers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from typing import Any

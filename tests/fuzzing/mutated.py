@@ -1,7 +1,5 @@
 """Real lines with something changed: a value, a key, the order, some bytes."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from typing import Any

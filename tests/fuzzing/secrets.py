@@ -7,8 +7,6 @@ surroundings vary. It got through when eight characters of it in a row are still
 Exit code: 0 when none did, 1 otherwise. The same seed gives the same secrets.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,7 +1,5 @@
 """A short run of the fuzzing of files; the long one is `python -m tests.fuzzing.files`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """A short run of the fuzzing of the HTTP servers; the long one is `python -m tests.fuzzing.http`."""
 
-from __future__ import annotations
-
 from tests.fuzzing.http import GROWTH_BYTES, KEPT_THREADS, fuzz
 
 REQUESTS = 1_000

@@ -1,7 +1,5 @@
 """A short run of the fuzzing of the masking; the long one is `python -m tests.fuzzing.secrets`."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

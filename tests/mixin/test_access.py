@@ -1,7 +1,5 @@
 """Prometheus' and Alertmanager's files have the TLS and the credentials that are configured."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """The ScaledObject: what its queries answer, by promtool, and which fields it has."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

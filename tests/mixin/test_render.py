@@ -1,7 +1,5 @@
 """The committed files are those that the code makes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

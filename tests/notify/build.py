@@ -1,7 +1,5 @@
 """A webhook as Alertmanager 0.25 sends it, of which only what a case is about is given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 STARTED = "2026-03-01T10:00:00.123456789Z"

@@ -1,7 +1,5 @@
 """Drivers that notify asks."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.notify.receiver import Receiver

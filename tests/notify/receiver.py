@@ -1,7 +1,5 @@
 """A real receiver on a free port: an HTTP endpoint that may refuse, or a driver that answers /diagnosis."""
 
-from __future__ import annotations
-
 import json
 from email import message_from_bytes
 

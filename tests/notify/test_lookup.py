@@ -1,7 +1,5 @@
 """Who is asked for a diagnosis, for how long, and who sees the token."""
 
-from __future__ import annotations
-
 import time
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,7 +1,5 @@
 """What became of a query or a driver, from what Prometheus knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.notify.incident import parse_webhook

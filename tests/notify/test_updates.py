@@ -1,7 +1,5 @@
 """Which states of an incident are worth a message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -14,8 +14,6 @@ With overhead a (seconds), b seconds a row, arrival L (rows a second), trigger i
 More or fewer cores change the parts of a and b that pass in tasks, as `ledgerops.analysis.capacity.stages` says.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 

@@ -7,8 +7,6 @@ stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the so
 of them, and so does what others take of the cores (`ledgerops.diagnosis.facts.contention`), where it is the most.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ledgerops.analysis.capacity.fit import Fit

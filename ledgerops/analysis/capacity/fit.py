@@ -10,8 +10,6 @@ draw. Whatever is computed of the line is computed of all these lines, and the m
 the interval. It holds for the query as it was observed: changes over time (state that grows, other load) are not in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

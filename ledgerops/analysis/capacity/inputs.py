@@ -1,7 +1,5 @@
 """The queries of a place, as they were at a moment: a recording, an event log, or a running exporter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ledgerops.analysis.inputs import open_source

@@ -1,7 +1,5 @@
 """Batches as points, batch time over rows, with the fitted line: for a terminal."""
 
-from __future__ import annotations
-
 from ledgerops.analysis.capacity.fit import Fit
 from ledgerops.common import format
 

@@ -1,7 +1,5 @@
 """Answers as a document (JSON) and as text: a line on the fit, a table of the questions, and a plot of the batches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is known of a query that bears on what it can sustain: read once from a view, then used for many questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ A stage of n tasks on c cores takes at least as long as its longest task, and at
 others) stays as it was. A batch's time outside tasks does not change (Amdahl, 1967).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

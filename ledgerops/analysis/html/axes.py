@@ -1,7 +1,5 @@
 """Axes of a plot: a linear scale, and ticks at round values, instants and elapsed times."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

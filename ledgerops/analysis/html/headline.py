@@ -1,7 +1,5 @@
 """The verdict in one sentence, for somebody who was woken up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

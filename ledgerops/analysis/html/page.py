@@ -4,8 +4,6 @@ Everything is in the file: style and plots, no script. What others wrote is esca
 forbids the browser to load or run anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

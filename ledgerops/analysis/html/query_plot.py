@@ -1,7 +1,5 @@
 """The plot of a query: age of results, rates, batch duration by phase and skew over one time, with its incidents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

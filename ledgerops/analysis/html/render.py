@@ -1,7 +1,5 @@
 """Templates of all HTML pages. Everything in them is escaped: names and messages come from other people's code."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from typing import Any

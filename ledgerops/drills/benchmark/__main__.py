@@ -6,8 +6,6 @@
 second run finds them: --only runs some anew.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

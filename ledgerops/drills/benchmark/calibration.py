@@ -1,7 +1,5 @@
 """Whether the stated confidence is true: of the first causes that were stated with it, how many were right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

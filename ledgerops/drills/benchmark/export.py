@@ -1,7 +1,5 @@
 """Writes drawn drills that were run as a data set on which any tool can be tested; card.md says what is in it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Every method that is compared: what it is given, and how it answers the cases of a data set."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """The scrapes of a drill as a table: what a Prometheus server would have stored of them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The results of all methods as Markdown, between the marks of the page on the benchmark."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

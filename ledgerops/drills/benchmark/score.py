@@ -17,8 +17,6 @@ silent  share of the healthy cases without an alarm. An alarm is a run of answer
 Void cases, whose fault did no harm, are left out. [low, high] is Wilson's interval of 95 % of a share.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """The parts of a data set: seeds for development, for tests, and some that are held back until a result is in."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The kinds are dealt like cards: four seeds in a row (1 to 4, 5 to 8) meet nearly
 case comes from its seed and number alone.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

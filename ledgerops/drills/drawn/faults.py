@@ -1,7 +1,5 @@
 """The faults that can be drawn: each gives the part of a case that it decides."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from typing import Any

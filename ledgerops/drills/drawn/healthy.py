@@ -1,7 +1,5 @@
 """The healthy runs that can be drawn: odd to look at, and nothing to be found in any of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ledgerops.drills.drawn.faults import TABLE_SECONDS, Draw, kind

@@ -1,7 +1,5 @@
 """What can be done to processes and servers: each is entered to begin it, and left to end it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Starts the application of a case under `ledgerops exec`: its settings for Spark, its variables, its options."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The truth about a query's batches, from the files of its checkpoint, which no diagnosis reads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import pairwise

@@ -10,8 +10,6 @@ checkpoints/       checkpoints by role
 The folder of a drawn drill has its case.json in place of drill.json, and Spark's event log.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

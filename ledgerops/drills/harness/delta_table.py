@@ -1,7 +1,5 @@
 """A Delta table that is written by its protocol and without Spark, so that it costs the application nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,8 +1,6 @@
 """When did the fault take effect? Judged from the files of the checkpoint and the logs of the workload, never from what
 the diagnosis reads. Each function returns an `Effect`."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -3,8 +3,6 @@
 The injector replaces the file atomically; a sink or a user-defined function may read it at any time.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sends rows to a folder or a topic, as the control file says at each moment."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -1,7 +1,5 @@
 """What a drill does to an application from outside: its control file, signals to processes, its broker."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Watches a case from outside, each second: what `/diagnosis` answers, and how much of the machine is used."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,8 +1,6 @@
 """Processes of a drill's driver: which there are, what they are called, and what they use. One that ended while it was
 looked at is no error."""
 
-from __future__ import annotations
-
 import psutil
 
 

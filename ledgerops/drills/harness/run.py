@@ -6,8 +6,6 @@ answered each second), scrapes.jsonl.gz (what Prometheus would have scraped) and
 others used).
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

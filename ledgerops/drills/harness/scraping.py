@@ -1,7 +1,5 @@
 """Scrapes the driver of a case as Prometheus would: our exporter, and the metrics that Spark itself exports."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """Runs several drills, in sequence or in parallel."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Sequence

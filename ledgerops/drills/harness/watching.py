@@ -1,7 +1,5 @@
 """Threads that watch a case from outside while it runs."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable, Iterator

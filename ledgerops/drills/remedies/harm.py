@@ -1,7 +1,5 @@
 """The harm of an application in one run, by Spark's event log, which knows nothing of verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path

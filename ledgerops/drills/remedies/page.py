@@ -1,7 +1,5 @@
 """Whether the steps that verdicts advise help: each case before and after, and the table that is published."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

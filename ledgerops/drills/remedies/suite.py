@@ -1,7 +1,5 @@
 """Runs applications with a fault, takes the steps that their verdicts advise, and runs them again."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

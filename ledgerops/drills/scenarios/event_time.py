@@ -1,7 +1,5 @@
 """Rows that are late or dated ahead, and an input that holds back the watermark."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -1,7 +1,5 @@
 """Queries that fail: once, again and again, or with a backlog to catch up with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Controls: ordinary variation and changes, in which nothing may be found."""
 
-from __future__ import annotations
-
 import time
 
 from ledgerops.drills.harness.case import control

@@ -1,7 +1,5 @@
 """Controls: a restart, a gap in what is observed, and an exporter that is down. Nothing may be found."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Brokers that are slow or down, topics that lose records, and inputs that are capped or stop."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

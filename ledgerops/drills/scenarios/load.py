@@ -4,8 +4,6 @@ Each row waits 10 ms, as for a remote service: two tasks process 200 rows per se
 machine.
 """
 
-from __future__ import annotations
-
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, rows_wait
 from ledgerops.drills.harness.slow_udf import waiting

@@ -1,7 +1,5 @@
 """Sinks that are slow, stall or hang."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

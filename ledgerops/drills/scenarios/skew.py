@@ -1,7 +1,5 @@
 """Work that is shared unevenly, over keys, source partitions, tasks or executors."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Scores a drawn drill in three ways: the answers of its live exporter, its recording, and its event log."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

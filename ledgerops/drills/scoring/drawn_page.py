@@ -1,7 +1,5 @@
 """The scores of drawn drills as Markdown: what was found, split by onset, trigger and way of looking."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """Publishes how often the diagnosis is right, and saves the recordings as regression tests."""
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

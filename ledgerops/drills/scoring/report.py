@@ -1,7 +1,5 @@
 """Scores as text: the details of one drill, and Markdown tables over all drills."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import NamedTuple

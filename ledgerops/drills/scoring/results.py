@@ -1,7 +1,5 @@
 """Scores of scripted drills, as they are run or from their folders: printed, published and saved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The recording is replayed with a verdict on every query after each observation and each second in between.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 What was found drill by drill is on a page beside the one on accuracy, between marks of the same names.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The ledger's streaming jobs, one module each."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from ledgerops.errors import UserError, did_you_mean

@@ -5,8 +5,6 @@ cannot be had is a `Failure` with a reason in place of a result: a call that tim
 did not come to its turn within the time that the caller has.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """What jobs share that keep rows as JSON text in their state."""
 
-from __future__ import annotations
-
 # the default would cut microseconds
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 #: Keys of state that ids share: more than the partitions of a large cluster, fewer than the rows of a small batch.

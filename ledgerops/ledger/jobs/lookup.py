@@ -6,8 +6,6 @@ most that time. A database that is away is asked again with growing pauses for M
 and nothing of it is lost: the next start of the query repeats it.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

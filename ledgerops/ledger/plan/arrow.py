@@ -4,8 +4,6 @@
 that are made from buffers need none of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

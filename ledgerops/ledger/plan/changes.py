@@ -1,7 +1,5 @@
 """Changes of a load plan: sections that hold for a while in place of the plan's own."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

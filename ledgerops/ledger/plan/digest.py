@@ -6,8 +6,6 @@ but for chance: any one fault stays unseen with a probability of about 2^-64 a c
 collisions on purpose a sum is no protection; against faults it is.)
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -3,8 +3,6 @@
 Every answer is a function of the record's number and of the sections that hold for it (`plan_windows`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

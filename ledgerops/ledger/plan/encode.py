@@ -4,8 +4,6 @@ One object a row with the columns in their order: texts escaped, instants as "20
 "2024-03-01", decimals as numbers with their decimals, what is absent as null. The same rows give the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -5,8 +5,6 @@ carries the transaction of an earlier record. Nothing is drawn in sequence, so a
 time, in any split, and gives the same rows. `balance` is a plausible figure, not the account's running sum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import lru_cache

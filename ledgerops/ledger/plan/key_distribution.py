@@ -1,7 +1,5 @@
 """Which account and customer a transaction is of: the distribution of the keys."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -14,8 +14,6 @@ tell from this file what arrived. The digests are explained in `digest`: counts 
 repeated and changed rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ others go round the remaining partitions. Idle partitions get nothing.
 Where a plan changes its partitions, each layout counts from the first record of its span on (`Places`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ the earliest instant at which so many are due. Both take and give arrays of floa
 the schedule of the billionth record is as exact as that of the first.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

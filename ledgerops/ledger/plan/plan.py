@@ -42,8 +42,6 @@ its changes:
   lacks get nothing meanwhile. With another number of customers an account may belong to another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache

@@ -9,8 +9,6 @@ Only Kafka and landing folders have poison: the embedded source and a replay han
 neither keys nor tombstones, so the kinds `null_key` and `tombstone` are for Kafka alone.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

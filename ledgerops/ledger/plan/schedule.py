@@ -1,7 +1,5 @@
 """Phases one after the other: the whole plan's records due by an instant, and the instant of each record."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

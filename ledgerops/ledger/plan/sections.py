@@ -1,7 +1,5 @@
 """The parts of a load plan: what each may say, and how it is read from YAML. `plan` shows them all."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

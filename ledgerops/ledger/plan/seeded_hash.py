@@ -1,7 +1,5 @@
 """Numbers that look random and depend on nothing but seed, purpose and index: any row can be made alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Why a query failed, in one line that says what to do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The folder of a run: checkpoints, outputs, recording, log, and the note from which a restart goes on."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -7,8 +7,6 @@ being written; a reader that takes all `*.parquet` would count their rows twice.
 folder deeper, in `COLUMN=VALUE`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """Reads what was committed to a Delta table on this machine, without Spark, from all entries of its log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

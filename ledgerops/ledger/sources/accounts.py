@@ -1,7 +1,5 @@
 """The accounts of a run as a database table: an SQLite file that jobs look accounts up in."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from contextlib import closing

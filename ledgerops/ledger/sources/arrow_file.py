@@ -4,8 +4,6 @@ Within a partition rows keep the order of the original; the column `position` sa
 that the first n rows of the original correspond to exactly one offset per partition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Reading a CSV strictly: good rows go on, bad ones are kept aside with their line and the reason."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

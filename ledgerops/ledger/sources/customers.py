@@ -3,8 +3,6 @@
 A record is a function of the seed and its id alone, so the same customer has the same name in every table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Sequence

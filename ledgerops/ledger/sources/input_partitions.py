@@ -1,7 +1,5 @@
 """How the rows of a batch are shared out to tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The transactions of a CSV, in five partitions."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The ledger's topics: which there are, and how they are made and checked on any broker."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Applies to one output what is expected of its job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ A job that is not here is listed as not checked. `campaign_views` reads ad event
 knows nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """No key twice: a hash of each row's key, in passes that keep at most MAX_KEYS of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

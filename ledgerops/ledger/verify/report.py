@@ -1,7 +1,5 @@
 """The results as a table for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ledgerops.common.format import UNKNOWN

@@ -1,7 +1,5 @@
 """What a check found, for the table and for JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Final totals of customers, and dead letters by reason: counted from what was sent. Memory: an entry a customer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any

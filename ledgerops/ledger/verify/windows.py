@@ -4,8 +4,6 @@ What happened is known for each two hours (the manifest's buckets), copies inclu
 kept is a count and a sum for each window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 

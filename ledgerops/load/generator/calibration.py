@@ -5,8 +5,6 @@ does not hold, then lie between the highest that did and the lowest that did not
 something else on the machine may have had the core.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

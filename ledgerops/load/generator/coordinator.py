@@ -8,8 +8,6 @@ the records below it were sent and no other, at any moment. The transport is not
 To a sender: request, begin, pause, limit. From it: ready, message, counts, position, done, failed (see `sender`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
 from typing import Any

@@ -4,8 +4,6 @@ The producer is idempotent and never gives up: while the broker is away it holds
 and goes on where it was. Only what the broker refuses for good (too large, not allowed, no such topic) is refused.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

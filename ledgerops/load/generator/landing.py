@@ -3,8 +3,6 @@
 A file is written under a name that begins with a dot, which readers pass over, and gets its own when it is whole.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

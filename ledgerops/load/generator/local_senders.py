@@ -4,8 +4,6 @@ They are plain processes and not locust's: a load without a web interface needs 
 at an agreed record, and reports in one line what went wrong. Under locust the same senders are on its workers.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator

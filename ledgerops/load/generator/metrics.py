@@ -3,8 +3,6 @@
 They show whether the generator keeps to its plan; the series of the queries under load are another exporter's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

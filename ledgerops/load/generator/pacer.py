@@ -7,8 +7,6 @@ the making makes nothing late. Memory: some chunks of records, and what the targ
 `Pacer` never waits: the caller of `step` does (a thread on an event, locust on its hub).
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Rows of a stream as records to send: keys, values and partitions, poison among them. Pure: no broker, no clock."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

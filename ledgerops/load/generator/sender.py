@@ -3,8 +3,6 @@
 It receives request, begin, pause and limit, and sends ready, message, counts, position, done and failed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a sender needs to know of where records go, and which of them are its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -5,8 +5,6 @@ own benchmark refuses a run that produced less than 95 % of its plan; here a loa
 was due was acknowledged, or when more than 1 % of the records were sent later than the budget.
 """
 
-from __future__ import annotations
-
 from ledgerops.load.generator.accounting import SentCounts
 
 MIN_ACKNOWLEDGED_SHARE = 0.99  # of what was due

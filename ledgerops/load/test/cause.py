@@ -5,8 +5,6 @@ test knows more, the plan: where more was offered than the capacity by this run'
 the cause is input-overload, whether or not the backlog has begun to grow yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a search begins: the sustainable rate by the batches of a run whose load doubles again and again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, fit

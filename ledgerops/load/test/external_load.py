@@ -5,8 +5,6 @@ embedded source. The jobs must have been running when the load began. Poison has
 over the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Load tests and searches as one HTML file each: the verdict, what was asked and measured, the plots, the causes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ledgerops.analysis.html.render import render

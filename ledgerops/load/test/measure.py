@@ -6,8 +6,6 @@ read, so that a query which reads late cannot hide it (coordinated omission). Of
 plan, so the latency of every row is known in closed form.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

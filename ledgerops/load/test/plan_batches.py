@@ -1,7 +1,5 @@
 """Batches in the terms of a plan: which of its rows each of them finished."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Plans of load tests: the closed form of when rows are due, and plans made for a rate."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ledgerops.errors import UserError

@@ -1,7 +1,5 @@
 """The plots of a load test: one job over time (rates, lag, latency, batches, findings), and a search over its rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

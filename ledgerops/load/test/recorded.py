@@ -1,7 +1,5 @@
 """What a recording holds of each query: its batches, how it failed, its trigger interval."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

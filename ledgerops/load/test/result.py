@@ -1,7 +1,5 @@
 """The result of a load test: verdict, summary, document and table."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ values decides. Where the repetitions say otherwise the search goes on from ther
 the two: an answer with its interval.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

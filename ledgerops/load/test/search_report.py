@@ -1,7 +1,5 @@
 """The answer of a search: text, document and table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median

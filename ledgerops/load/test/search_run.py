@@ -1,7 +1,5 @@
 """Runs a search: trial after trial in folders of their own, each measured and reported, until the rate is known."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One trial: a driver of its own runs jobs on a plan, and what it did is measured from its recording."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The alerts: symptoms that a reader of the data feels, what watches the watcher, and a ticket for each cause."""
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.mixin.alerts import (
     crash_loop,

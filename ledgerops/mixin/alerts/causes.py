@@ -3,8 +3,6 @@
 A cause that explains nothing comes before any symptom, or without one: it is as severe as its rule.
 """
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.mixin.alerts.model import Alert, Case

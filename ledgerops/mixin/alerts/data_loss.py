@@ -4,8 +4,6 @@ It asks for the finding, not for the headroom: that is 0 as soon as the topic's 
 which it may do minutes later; and where it has deleted, a query that goes on is past the gap before the next scrape.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import of_rule
 

@@ -13,8 +13,6 @@ Mitigation: start the driver again; its queries resume from their checkpoints. I
     alert: it ends by itself 12 hours after the last scrape.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import LOST
 

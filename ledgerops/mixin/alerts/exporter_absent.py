@@ -13,8 +13,6 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
     gone, the job itself is not affected: the driver's log says why in a line that begins with `ledgerops`.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import stopped
 from ledgerops.mixin.site import Site

@@ -1,7 +1,5 @@
 """The alert of the rule falling-behind: results are old and the backlog grows."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
 from ledgerops.mixin.site import Site, duration

@@ -6,8 +6,6 @@ a dead query has no lag, so its absence must count. Burn rates follow the table 
 "Alerting on SLOs"): 14.4 x over 1 h and 5 min, 6 x over 6 h and 30 min, 3 x over 1 d and 2 h, 1 x over 3 d and 6 h.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ledgerops.mixin.alerts.model import Alert, Case

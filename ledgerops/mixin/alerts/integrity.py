@@ -1,7 +1,5 @@
 """The alerts of the rules that watch money: pages, since figures that look healthy are wrong."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from ledgerops.diagnosis.rules import conflicting_duplicates, ledger_imbalance

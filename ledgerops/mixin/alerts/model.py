@@ -4,8 +4,6 @@ An alert is written for a site (its selector, objectives and windows), so its ex
 cases are written beside it: a case is a handful of series and whether the alert fires at a moment.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

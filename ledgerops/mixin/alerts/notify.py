@@ -3,8 +3,6 @@
 They go to the receiver `direct` as well, for notify cannot report that it is down.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.site import Site
 

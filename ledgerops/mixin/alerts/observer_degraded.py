@@ -1,7 +1,5 @@
 """The alert of the rule observer-degraded: data about a driver's queries may be incomplete."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.site import Site
 

@@ -1,7 +1,5 @@
 """Pieces of PromQL and of alert texts that several alerts share."""
 
-from __future__ import annotations
-
 import re
 
 from ledgerops.mixin.site import Site, duration

@@ -10,8 +10,6 @@ Mitigation: start the query again with the same checkpoint. It continues where i
     topic still has the rows. If it was stopped on purpose, silence the alert or remove it from `expected_queries`.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, worst
 

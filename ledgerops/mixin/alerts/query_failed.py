@@ -1,7 +1,5 @@
 """The alert of the rule query-failed: a run ended with an exception, and none is on."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import alive, worst
 from ledgerops.mixin.site import Site

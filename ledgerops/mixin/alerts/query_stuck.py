@@ -1,7 +1,5 @@
 """The alert of the rule query-stuck: a query lives and says nothing for far longer than it ever needs."""
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.facts.hang import MIN_STUCK_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import SILENCE, TRIGGER, worst

@@ -1,7 +1,5 @@
 """The alert of the rule retention-risk: unread rows will soon be deleted."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site

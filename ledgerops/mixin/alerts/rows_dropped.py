@@ -1,7 +1,5 @@
 """The alert of the rule rows-dropped: a query drops rows because they are late."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY
 from ledgerops.mixin.site import Site

@@ -12,8 +12,6 @@ Mitigation: raise `series_per_query` if Prometheus has room: each source partiti
     `series_total` only together with the `sample_limit` of the scrape job. The alert ends when the driver starts again.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 
 DROPPED = "ledgerops_series_dropped_total"

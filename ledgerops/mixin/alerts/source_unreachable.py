@@ -1,7 +1,5 @@
 """The alert of the rule source-unreachable: the broker does not answer."""
 
-from __future__ import annotations
-
 from ledgerops.diagnosis.facts.source_silence import MIN_UNANSWERED_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY

@@ -13,8 +13,6 @@ Mitigation: raise the limit of the source if batches end well within the trigger
     cores, or compact the source table (OPTIMIZE) if its files are small. Keep the checkpoint.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
 from ledgerops.mixin.site import Site, duration

@@ -11,8 +11,6 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
     purpose, remove it from the scrape configuration.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import stopped
 from ledgerops.mixin.site import Site

@@ -1,7 +1,5 @@
 """The alert of the rule trigger-overrun: batches take longer than their trigger interval."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import BY, TRIGGER
 from ledgerops.mixin.site import Site

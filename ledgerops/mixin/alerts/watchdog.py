@@ -10,8 +10,6 @@ Mitigation: route it to a service that raises an alarm when the alert stops arri
     silence it.
 """
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts.model import Alert, Case
 
 ALERT = Alert(

@@ -1,7 +1,5 @@
 """Makes Grafana's classic JSON of a page (the form that file provisioning takes in Grafana 10 to 13)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a page has besides its panels: variables, annotations, and the place of each panel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

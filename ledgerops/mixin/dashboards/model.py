@@ -1,7 +1,5 @@
 """What a dashboard consists of: pages of rows of panels, as data. `build` makes Grafana's JSON of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

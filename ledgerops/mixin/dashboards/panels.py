@@ -1,7 +1,5 @@
 """What a panel asks and shows: its title with the limit, its description, its expressions, its links."""
 
-from __future__ import annotations
-
 from string import ascii_uppercase as LETTERS
 
 from ledgerops.mixin import thresholds

@@ -1,7 +1,5 @@
 """Grafana's classic dashboard schema as the Foundation SDK has it: the one that file provisioning reads."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The status of a query and the severity of a finding as numbers, for panels that colour and sort them."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.alerts import promql
 from ledgerops.mixin.dashboards.model import EACH, ONE, Target, by, q
 from ledgerops.mixin.site import duration

@@ -1,7 +1,5 @@
 """How a panel is drawn: colours, words for values, legend, axis, and what it shows when there is no data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

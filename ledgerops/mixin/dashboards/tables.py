@@ -1,7 +1,5 @@
 """Tables: one row for each set of labels, a column for each label that is shown and for each target."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.mixin.dashboards.model import ELAPSED, Column, Label, Panel

@@ -1,7 +1,5 @@
 """The kinds of sources. Nothing else in the code knows one: how it is recognised, and what its numbers mean."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple

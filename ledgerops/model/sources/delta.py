@@ -5,8 +5,6 @@ those up to `index`. Open source Delta reports neither `latestOffset` nor metric
 table's `_delta_log`, which the agent reads. Databricks reports metrics.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

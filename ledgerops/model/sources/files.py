@@ -3,8 +3,6 @@
 Spark's source does not report what waits; the age of the files that it read is in the checkpoint. Auto Loader does.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ Snapshot ids are random and cannot be subtracted, and the source reports no head
 the snapshots, in the table's own metadata.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.model.records import TablePosition

@@ -3,8 +3,6 @@
 Kafka's head is `latestOffset` of each batch, or what the broker says; Event Hubs' own connector reports no head.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.model.offsets import by_topic

@@ -1,7 +1,5 @@
 """What a kind of source is. Each module of this package describes one or two; `KINDS` has them all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

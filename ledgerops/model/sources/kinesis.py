@@ -4,8 +4,6 @@ Sequence numbers are no counts, so the distance to the head is not known in reco
 and bytes; the connector of AWS does not report the head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Sources that are known by nothing but the form of their offsets: Spark's sources for tests, Python data sources and
 connectors of all kinds. What is no number, and no table of partitions, has an unknown form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.model.offsets import by_topic, flat, number

@@ -1,7 +1,5 @@
 """Google Pub/Sub, by Databricks' connector."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledgerops.model.records import Left

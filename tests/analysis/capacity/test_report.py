@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer, Question, answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import Interval

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.analysis.html.axes import Scale, axis_top, elapsed_ticks, utc_ticks

@@ -1,7 +1,5 @@
 """The HTML report: what it says, that nothing hostile gets through, and that it needs nothing but itself."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A figure becomes SVG: what is drawn, what is left out, and that texts stay texts."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

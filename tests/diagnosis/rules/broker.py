@@ -1,7 +1,5 @@
 """What the broker says when it is asked, added to a view that the fixture `history` built."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledgerops.model.records import Heads

@@ -1,7 +1,5 @@
 """Looks at the machine and at the observer, and other queries of the driver, for the rules that ask for them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A view's batches told anew, with what the fixture `history` does not say of them."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Views of a running batch at whose threads somebody looked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ledgerops.model.records import Stack, Stacks

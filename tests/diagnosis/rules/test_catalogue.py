@@ -1,7 +1,5 @@
 """What every rule owes its readers, and what all of them together must not do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

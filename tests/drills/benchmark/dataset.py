@@ -1,7 +1,5 @@
 """Folders of drawn drills as a run leaves them, made by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

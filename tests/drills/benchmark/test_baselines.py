@@ -1,7 +1,5 @@
 """The methods that are compared with ours, on cases of a few scrapes."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

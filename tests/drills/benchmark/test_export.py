@@ -1,7 +1,5 @@
 """Drills that were run become a data set: whole, the same each time, and silent about their faults."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Packages of others, ledgerops without a part of its data, and the command that runs and publishes all of them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The scorer of the data set, on truths and answers made by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Tiny data sets: a case is some series, each a list of values, one a scrape."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ this finds the second. Nothing here is shared with what is checked. Which batche
 formula may give a number for each choice, and then the finding must tell one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

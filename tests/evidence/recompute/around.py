@@ -1,7 +1,5 @@
 """Numbers that others tell about a query: its sources, its tables, the machines, its neighbours, and the observer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile

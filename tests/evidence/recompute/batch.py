@@ -1,7 +1,5 @@
 """One batch by parts, as `batch_parts` describes them, from the JSON of a recording."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Numbers that a query's own batches tell: delays, loads, event time, state and books."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 

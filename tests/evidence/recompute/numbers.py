@@ -1,7 +1,5 @@
 """What formulas are made of: medians, sums, and how a number of a query changed between two of its batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 

@@ -1,7 +1,5 @@
 """The typical batch that a finding names: the parts of its batches, what is usual, and what contention takes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

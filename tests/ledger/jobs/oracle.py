@@ -1,7 +1,5 @@
 """What a job must have written: watermarks by hand, answers by DuckDB, no Spark."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Customers and accounts as the bank's files hold them."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path

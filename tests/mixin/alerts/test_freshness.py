@@ -1,7 +1,5 @@
 """The long windows of freshness, which are made of one sample every five minutes."""
 
-from __future__ import annotations
-
 import pytest
 
 from ledgerops.mixin.alerts.freshness import BAD, STEP, budget, records

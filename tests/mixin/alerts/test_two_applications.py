@@ -1,7 +1,5 @@
 """Two applications whose queries have equal names, on one Prometheus: neither may hide what the other does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ Each drill is an application of its own, with the label `app` in every series. W
 goes on with the last page, or stops answering where it is to be lost.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -3,8 +3,6 @@
 A rule takes a dashboard's JSON and yields a complaint for each panel, annotation or column that breaks it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -5,8 +5,6 @@ of the recording. promtool evaluates expressions and the generated rules over th
 judged in a second, and without a clock.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

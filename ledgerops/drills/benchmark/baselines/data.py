@@ -1,7 +1,5 @@
 """A case of the data set as the baselines read it: its time, its metrics as series, and the answers that they give."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

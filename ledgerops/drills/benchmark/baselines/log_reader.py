@@ -4,8 +4,6 @@ It reads a log as a whole, so that it answers at the end of the case. Nearly eve
 task; a rule counts only where it is met by a fifth of the stages, and the one that most stages meet comes first.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter

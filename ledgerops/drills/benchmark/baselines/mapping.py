@@ -5,8 +5,6 @@ name two causes. The first pattern that fits counts. Metrics that fit none, such
 and cost nothing: the ranking is read on until ten metrics have named something.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import islice

@@ -4,8 +4,6 @@ Each replay passes through a filter of observations, so that what is taken away 
 of records, fields of them, or the time before the fault.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -7,8 +7,6 @@ query does), and `split`, when the fault began; null: that is not known, and BAR
 something changed. The reply has `ranks`, the names from the likeliest on, and `error`, why there are none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

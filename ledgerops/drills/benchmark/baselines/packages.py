@@ -4,8 +4,6 @@ They are told when the fault began, as in RCAEval. Where there is no such time, 
 the batch duration, the lag, the backlog or the watermark first.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ case. Of a healthy case, of which there is no such time, they compare the last t
 only if batch duration, lag, backlog or watermark pass their threshold: of hundreds of metrics, some always do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

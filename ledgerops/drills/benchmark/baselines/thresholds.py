@@ -5,8 +5,6 @@ a lag that grew for three scrapes, the load; an end, the failure; no progress fo
 scaled to cases of a minute or two: with the five minutes that such alerts wait in production, none would fire at all.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

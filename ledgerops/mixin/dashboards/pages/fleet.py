@@ -1,7 +1,5 @@
 """Fleet: every query at a glance, the worst first, with what to do about it."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.alerts.promql import LAST_SEEN, SEEN
 from ledgerops.mixin.dashboards.model import (

@@ -1,7 +1,5 @@
 """Load test: what the generator offers, whether it can be trusted, and what the queries make of it."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import (
     EACH,

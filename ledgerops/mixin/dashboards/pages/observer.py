@@ -1,7 +1,5 @@
 """The row of the Resources page about ledgerops itself."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import EACH_DRIVER, Column, Label, Panel, Row, by, counted, d, over, rate
 

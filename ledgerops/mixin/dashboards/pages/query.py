@@ -1,7 +1,5 @@
 """Query: what is wrong with one query, what to do, and the numbers behind it, from its input to its output."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import (
     EACH,

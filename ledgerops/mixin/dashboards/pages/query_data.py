@@ -1,7 +1,5 @@
 """The rows of the Query page with the numbers of every query: throughput, batch time, backlog, event time, state, skew."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, per_second, q, worst
 from ledgerops.mixin.dashboards.status import never_empty

@@ -1,7 +1,5 @@
 """The collapsed row of the Query page: what only some queries have."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, per_second, q, quantile
 from ledgerops.mixin.dashboards.status import or_none

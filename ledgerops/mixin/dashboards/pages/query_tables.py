@@ -1,7 +1,5 @@
 """The collapsed row of the Query page on tables, files and queues: what is unread, and what the sink's commits add."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, q
 
 ONE_QUERY = "app, query"

@@ -1,7 +1,5 @@
 """Resources and observer: do machine, executors and driver have room, and does ledgerops itself keep up."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import EACH_DRIVER, Page, Panel, Row, Target, by, d, largest, over, rate, worst
 from ledgerops.mixin.dashboards.pages import observer

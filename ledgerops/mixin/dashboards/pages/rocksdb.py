@@ -1,7 +1,5 @@
 """The row of the State page about RocksDB."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, over, per_second, q, rate
 

@@ -1,7 +1,5 @@
 """SLO and alerts: what fires, what to do about it, and how much of the error budget is left."""
 
-from __future__ import annotations
-
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import (
     ALERTING,

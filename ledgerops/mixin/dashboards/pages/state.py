@@ -1,7 +1,5 @@
 """State: how much one query keeps, what that costs its batches, and RocksDB underneath."""
 
-from __future__ import annotations
-
 from ledgerops.mixin.dashboards.model import Page, Panel, Row, Target, by, per_second, q
 from ledgerops.mixin.dashboards.pages import rocksdb
 
