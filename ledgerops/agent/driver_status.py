@@ -82,19 +82,21 @@ class DriverStatus:
             raise OSError(_first_line(error)) from error
 
 
-def driver_threads(spark: Any, wanted: Callable[[str], object]) -> Sequence[tuple[str, Sequence[str]]]:
-    """The threads of the driver's JVM whose names are `wanted`, each with classes and methods, the innermost first.
-    Without their locks: to find these, a JVM stops all threads and walks through its heap. Raises what py4j raises."""
+def driver_threads(spark: Any, wanted: Callable[[str], object]) -> Sequence[tuple[str, bool, Sequence[str]]]:
+    """The threads of the driver's JVM whose names are `wanted`: the name, whether the JVM runs it as far as it knows
+    (it may wait in native code), and classes with methods, the innermost first. Without their locks: to find these, a
+    JVM stops all threads and walks through its heap. Raises what py4j raises."""
     jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
     bean, mapper = jvm.java.lang.management.ManagementFactory.getThreadMXBean(), _mapper(gateway)
     every = orjson.loads(mapper.writeValueAsString(bean.getThreadInfo(bean.getAllThreadIds())))
     chosen = [each["threadId"] for each in every if each and wanted(each["threadName"])]
     infos = bean.getThreadInfo(_array(gateway, jvm.long, chosen), MAX_DEPTH)
     return [
-        (each["threadName"], [f"{frame['className']}.{frame['methodName']}" for frame in each["stackTrace"]])
+        (each["threadName"], each["threadState"] == "RUNNABLE",
+         [f"{frame['className']}.{frame['methodName']}" for frame in each["stackTrace"]])
         for each in orjson.loads(mapper.writeValueAsString(infos))
         if each
-    ]
+    ]  # fmt: skip
 
 
 def _first_line(problem: object) -> str:

@@ -16,7 +16,7 @@ log = logging.getLogger("ledgerops")
 REMOVE_SECONDS = 3.0  # for Spark to remove the listener
 CALL_SECONDS = 5.0  # for an answer of a Connect server
 Returned = TypeVar("Returned")
-Threads = Sequence[tuple[str, Sequence[str]]]  # names, and classes with methods, the innermost first
+Threads = Sequence[tuple[str, bool, Sequence[str]]]  # as of `driver_threads`
 
 
 class ActiveQuery(NamedTuple):

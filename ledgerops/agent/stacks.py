@@ -79,10 +79,10 @@ class StackCollector:
 
 def stacks_of(run_id: str, threads: Threads, stages: Collection[int]) -> tuple[Stack, ...]:
     """The distinct stacks of a run's own thread and of the tasks of its running `stages`, the most frequent first."""
-    found = Counter[tuple[bool, tuple[str, ...]]]()
-    for name, frames in threads:
+    found = Counter[tuple[bool, tuple[str, ...], bool]]()
+    for name, runs, frames in threads:
         task = TASK.match(name)
         if int(task[1]) in stages if task else f"runId = {run_id}" in name:
             telling = [frame for frame in frames[1:] if not PLAIN.search(frame)][: MAX_FRAMES - 1]
-            found[task is not None, (*frames[:1], *telling)] += 1
-    return tuple(Stack(task, count, frames) for (task, frames), count in found.most_common() if frames)
+            found[task is not None, (*frames[:1], *telling), runs] += 1
+    return tuple(Stack(task, count, frames, runs) for (task, frames, runs), count in found.most_common() if frames)

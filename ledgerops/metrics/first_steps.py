@@ -55,6 +55,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "a task runs"),
         "sink function": FirstStep("see what the function of foreachBatch does in the driver's Python process",
             "`foreachBatch`, no task"),
+        "nobody": FirstStep("see in the Spark UI, page Jobs, which job runs, and which rows keep its tasks computing",
+            "its tasks compute"),
         "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
         "database": FirstStep("look in the database for locks and for what its sessions wait for",
             "it waits for a database"),

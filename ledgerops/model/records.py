@@ -368,6 +368,7 @@ class Stack:
     task: bool  # else the thread of the query in the driver
     count: int
     frames: tuple[str, ...]
+    runs: bool = False  # as far as the JVM knows; it may wait in native code
 
 
 @dataclass(frozen=True, slots=True)

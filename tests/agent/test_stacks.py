@@ -22,11 +22,11 @@ AWAITS = ["org.apache.spark.util.ThreadUtils$.awaitReady"]
 
 
 def task(number, stage):
-    return f"Executor task launch worker for task {number}.0 in stage {stage}.0 (TID {number})", POLL
+    return f"Executor task launch worker for task {number}.0 in stage {stage}.0 (TID {number})", True, POLL
 
 
 def query(run_id, frames=AWAITS):
-    return f"stream execution thread for q [id = 1, runId = {run_id}]", frames
+    return f"stream execution thread for q [id = 1, runId = {run_id}]", False, frames
 
 
 def test_the_stacks_of_a_run_are_those_of_its_thread_and_of_the_tasks_of_its_stages():
@@ -34,12 +34,12 @@ def test_the_stacks_of_a_run_are_those_of_its_thread_and_of_the_tasks_of_its_sta
         task(1, 8),
         task(2, 8),
         task(3, 9),
-        ("Executor task idle worker#8", POLL),
+        ("Executor task idle worker#8", True, POLL),
         query("run-1"),
         query("run-2"),
     ]
 
-    assert stacks_of("run-1", threads, {8}) == (Stack(True, 2, TELLING), Stack(False, 1, tuple(AWAITS)))
+    assert stacks_of("run-1", threads, {8}) == (Stack(True, 2, TELLING, runs=True), Stack(False, 1, tuple(AWAITS)))
     assert stacks_of("run-1", [query("run-1", [])], {8}) == ()
 
 
@@ -57,7 +57,7 @@ class Session:
 
     def threads(self, wanted):
         self.asked += 1
-        return [each for each in (task(1, 8), query("run-1"), ("main", [])) if wanted(each[0])]
+        return [each for each in (task(1, 8), query("run-1"), ("main", True, [])) if wanted(each[0])]
 
 
 @pytest.fixture

@@ -133,7 +133,8 @@ class Query:
                 call = chance.choice(
                     ("org.apache.kafka.clients.consumer.KafkaConsumer.poll", "a.b", "", "java.sql.C.x")
                 )
-                stack = {"task": chance.choice((True, False)), "count": chance.number(2), "frames": [call, "a.b.c"]}
+                stack = {name: chance.choice((True, False)) for name in ("task", "runs")}
+                stack |= {"count": chance.number(2), "frames": [call, "a.b.c"]}
                 yield self.line("stacks", {"at": self.at, "run_id": self.run, "stacks": [stack]})
                 yield self.line("driver_code", code | {"function": chance.choice(("write", "<lambda>", ""))})
                 return

@@ -1,4 +1,4 @@
-"""What a batch waits for that does not end, by the stacks of its threads, and what to do about it."""
+"""What a batch does that does not end, by the stacks of its threads, and what to do about it."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-Whom = Literal["broker", "database", "storage", "python"]
+Whom = Literal["broker", "database", "storage", "python", "nobody"]
 # how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
@@ -32,18 +32,20 @@ SENDERS = ("org.apache.kafka.clients.producer.", "org.apache.spark.sql.kafka010.
 # where a thread is that waits: it parks, sleeps, or reads and writes what may not answer
 STILL = re.compile(r"(sun\.nio\.(ch|fs)|java\.(net|io)|jdk\.internal\.misc\.Unsafe|java\.lang\.(Object|Thread))\.")
 WORDS: Mapping[Whom, str] = {
-    "broker": "for the broker",
-    "database": "for the database",
-    "storage": "for the file system",
-    "python": "for Python",
+    "broker": "wait{s} for the broker",
+    "database": "wait{s} for the database",
+    "storage": "wait{s} for the file system",
+    "python": "wait{s} for Python",
+    "nobody": "compute{s}",
 }
+GENERATED = "GeneratedClass"  # in a frame of the code that Spark wrote for a plan
 RESTART = Remedy(
     "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
 )
 
 
 class Waiting(NamedTuple):
-    """What all tasks of a batch wait for, or, where it has none, the query in the driver."""
+    """What all tasks of a batch wait for, or, where it has none, the query in the driver: nobody if they compute."""
 
     whom: Whom
     tasks: int  # 0 for the driver
@@ -57,8 +59,9 @@ class Waiting(NamedTuple):
     @property
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
-        who = {0: "the driver waits", 1: "its task waits"}.get(self.tasks, f"its {self.tasks} tasks wait")
-        return f"{who} {WORDS[self.whom]} ({'.'.join(self.frame.split('.')[-2:])})"
+        who = {0: "the driver", 1: "its task"}.get(self.tasks, f"its {self.tasks} tasks")
+        where = "code of the plan" if GENERATED in self.frame else ".".join(self.frame.split(".")[-2:])
+        return f"{who} {WORDS[self.whom].format(s='' if self.tasks > 1 else 's')} ({where})"
 
 
 @once
@@ -89,8 +92,10 @@ def _seen(look: Stacks, pending: int) -> Waiting | None:
 
 
 def _client(stack: Stack) -> tuple[Whom, str] | None:
-    """Whom the innermost client in a stack asks, and where; None where the thread works, or Spark's own code
-    is further in."""
+    """Whom the innermost client in a stack asks, or nobody where the thread computes, and where; None where nothing
+    tells: it waits for a lock, or Spark's own code is further in."""
+    if stack.runs and stack.frames and not STILL.match(stack.frames[0]):
+        return "nobody", stack.frames[0]
     for frame in stack.frames[1:] if stack.frames and STILL.match(stack.frames[0]) else ():
         for whom, signs in CLIENTS.items():
             if frame.startswith(signs):
@@ -104,6 +109,9 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
     """What goes on ends by itself, and would do the same again. What hangs is looked at before a restart."""
     if moves(view):
         return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
+    found = waiting(view)
+    if found is not None and found.whom == "nobody":
+        return (first_step("query-stuck", found.whom, f"{found.words}; started again, it has the same to compute"),)
     return _dump(view), RESTART
 
 

@@ -2,7 +2,8 @@
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long. At
-    first that is a warning, and as long as tasks end or jobs begin it stays one: the batch has more to do than usual.
+    first that is a warning, and as long as tasks end, jobs begin or all tasks compute it stays one: the batch has more
+    to do than usual.
     One earlier batch that hung does not count as usual. What its tasks wait for is said where two looks show it.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
@@ -59,10 +60,9 @@ def _hanging(view: QueryView) -> Iterator[Finding]:
     running, seconds, limit = view.history.running, view.run.running_seconds, limits(view)
     if running is None or seconds is None or seconds <= limit.warning or first_batch_moves(view):
         return
-    going_on = moves(view)
-    stuck = seconds > limit.stuck and not going_on
+    going_on, found, line = moves(view), waiting(view), function_place(view, running.since)
+    stuck = seconds > limit.stuck and not going_on and not (found and found.whom == "nobody")
     phase = running.message.strip() or "no message"
-    found, line = waiting(view), function_place(view, running.since)
     where = (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
     yield _finding(
         view,

@@ -5,6 +5,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_stuck import RULE
+from ledgerops.model.records import Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import looked_at, watched
@@ -224,3 +225,27 @@ def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
     view.history.running = replace(view.history.running, tasks=9, tasks_done=4, moved=view.now - 2)
 
     assert "database" not in next(RULE.check(view)).summary
+
+
+GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"
+REGEX, EPOLL = "java.util.regex.Pattern$CharPropertyGreedy.match", "sun.nio.ch.EPoll.wait"
+
+
+@cases(
+    "top, runs, words, severity",
+    ("in a library", REGEX, True, "; its 2 tasks compute (Pattern$CharPropertyGreedy.match)", "warning"),
+    ("in what Spark generates", GENERATED, True, "; its 2 tasks compute (code of the plan)", "warning"),
+    ("before a lock", REGEX, False, "", "critical"),
+    ("in a native call that waits", EPOLL, True, "", "critical"),
+)
+def test_tasks_that_compute_are_not_told_to_hang_nor_to_be_started_again(history, top, runs, words, severity):
+    view = stacked(history(running=31, message="Processing new data"), "a.Task.run", "a.Task.run")
+    both = (Stack(True, 2, (top, "a.Task.run"), runs),)
+    view.history.stacks = tuple(replace(look, stacks=both) for look in view.history.stacks)
+    view.history.running = replace(view.history.running, tasks=2, tasks_done=0)
+    [finding] = RULE.check(view)
+
+    assert finding.summary.partition("Processing new data")[2] == words
+    assert finding.at_most == severity
+    assert any(step.action.startswith("stop the query") for step in finding.remedies) is not bool(words)
+    assert finding.remedies[0].action.startswith("see in the Spark UI, page Jobs" if words else DUMP)
