@@ -84,6 +84,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     # input
     "input-overload": {
         GENERAL: FirstStep("ask the producer whether the load is intended; spread or reduce it"),
+        "unproven": FirstStep("see in the Spark UI, page Jobs, what takes the time of a batch, and whether it is rows",
+            "too slow from its start, and not known where the time goes"),
         "expand": FirstStep("compare the length of the window with its slide: the plan makes {number} rows of each row",
             "windows that slide, or grouping sets", {"number": "many"}),
         "dearer": FirstStep(

@@ -49,7 +49,17 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
         return (more,)
     if not view.baseline.usual and cores and tasks and tasks < cores:
         return first_step("input-overload", "few tasks", _few(tasks, cores)), more
+    if not is_its_rows(view):
+        return first_step(
+            "input-overload", "unproven", "a batch that is slow for another reason falls behind, too"
+        ), more
     return first_step("input-overload", GENERAL, "fewer rows or more tasks at once help"), more
+
+
+def is_its_rows(view: QueryView) -> bool:
+    """Whether a query that falls behind has too many rows: it kept up before, or most of a batch is work on them."""
+    found = profile(view)
+    return bool(view.baseline.usual) or (found is not None and work_on_rows(view, found)[0] >= MOSTLY)
 
 
 def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Remedy:

@@ -43,7 +43,7 @@ from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.more_tasks import overload_steps, work_on_rows
+from ledgerops.diagnosis.facts.more_tasks import is_its_rows, overload_steps, work_on_rows
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
@@ -89,7 +89,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("seconds_to_breach", breach, "seconds", "never", at),
         ),
         overload_steps(view, view.last.duration),
-        confidence=confidence(ratio, 1.0),
+        confidence=confidence(ratio, 1.0) if is_its_rows(view) else UNSURE,
         began=grown.since,
         share=None if view.baseline.usual else NOISE_SHARE,  # any cause that would save more comes first
     )

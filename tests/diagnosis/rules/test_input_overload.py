@@ -6,6 +6,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.more_tasks import more_tasks
 from ledgerops.diagnosis.harm import owed
+from ledgerops.diagnosis.rule import UNSURE
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.retelling import retold
@@ -232,3 +233,18 @@ def test_a_huge_batch_that_still_runs_says_nothing_of_its_rows(history):
     view = turned(history, 125, [1000] * 4, [1.7] * 4, 1.6, running=30.0)
     assert owed(view) is not None
     assert list(RULE.check(view)) == []
+
+
+@cases(
+    "case, sure",
+    ("it kept up before", {"warm": 14}, True),
+    ("never quick, and its tasks compute", {"stages": [COMPUTES]}, True),
+    ("never quick, and its tasks are not known", {}, False),
+    ("never quick, and its tasks are done soon", {"stages": [QUICK]}, False),
+)
+def test_what_was_never_quick_is_called_overloaded_for_sure_only_where_its_rows_take_the_time(history, case, sure):
+    case = {"warm": 0, "cores": 2, "seconds": [3] * 8, "rows": [3000] * 8} | case
+    [finding] = RULE.check(history(backlog=[4000 * n for n in range(1, 9)], **case))
+
+    assert (finding.confidence > UNSURE) is sure
+    assert finding.remedies[0].action.startswith("see in the Spark UI, page Jobs") is not sure
