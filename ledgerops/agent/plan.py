@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import orjson
 
 from ledgerops.agent import connect_plan
-from ledgerops.agent.plan_text import has_python, parse_sink, parse_trigger, parse_watermarks, read_physical
+from ledgerops.agent.plan_text import parse_sink, parse_trigger, parse_watermarks, read_physical
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
@@ -90,7 +90,6 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
     if found:
         yield "watermarks", parse_watermarks(logical)
         yield from read_physical(physical).items()
-        yield "python", has_python(physical)
 
 
 def execution_of(run: Run) -> Any:
@@ -137,7 +136,6 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     physical = _attempt(lambda: str(last.executedPlan().toString()))
     if physical is not None:
         yield from read_physical(physical).items()
-        yield "python", has_python(physical)
 
 
 def sink_text(sink: Any) -> str:

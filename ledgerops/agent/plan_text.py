@@ -62,6 +62,7 @@ def read_physical(plan: str) -> dict[str, Any]:
     return {
         "keys": parse_keys(plan), "stateful": STATEFUL.search(plan) is not None, "rows_made": rows_made(plan),
         "without_timeout": without_timeout(plan), "without_event_time": without_event_time(plan),
+        "python": has_python(plan),
     }  # fmt: skip
 
 

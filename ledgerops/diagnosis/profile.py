@@ -261,7 +261,7 @@ def _facts(view: QueryView) -> Facts:
     elif sink == "none" or _source_is_slow(view):
         alone = "source_wait"
     reading = "waiting" if source == "rate" else "source_wait"  # it makes its rows itself
-    python = view.plan.python and not _source_is_slow(view)
+    python = bool(view.plan.python) and not _source_is_slow(view)
     return Facts(cores, alone, reading, python, sink_waits=sink != "none" and not python_computes(view))
 
 

@@ -157,6 +157,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "one executor": FirstStep(
             "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)",
             "there is one executor"),
+        "no Python": FirstStep(
+            "see what the slow task computes or waits for: thread dump of its executor (Spark UI, page Executors)",
+            "there is one executor, the plan has no Python"),
         "executor": FirstStep("check the machine of {executor}", "one executor is slow",
             {"executor": "the slow executor"}),
     },
@@ -261,6 +264,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep(
             "see what the tasks of {query} compute (thread dump of an executor, py-spy), or stop it if it can wait",
             words={"query": "the other query"}),
+        "no Python": FirstStep(
+            "see what the tasks of {query} compute (thread dump of an executor), or stop it if it can wait",
+            "the other query's plan has no Python", {"query": "the other query"}),
         "rows": FirstStep("limit what {query} reads in a batch (maxOffsetsPerTrigger)",
             "the other query reads more rows than before", {"query": "the other query"}),
         "job": FirstStep(

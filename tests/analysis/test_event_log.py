@@ -57,7 +57,7 @@ def test_queries_batches_tasks_and_ends_are_read(path):
 def test_the_plan_is_read_from_the_physical_plan():
     plan = history_of(ROLLING, "dedup_customers").plan
     assert plan.stateful and plan.keys == ("customer_id",) and plan.watermarks == {"timestamp": 5.0}
-    assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
+    assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2 and plan.python is False
 
 
 def test_what_a_session_sets_holds_before_what_the_application_was_started_with(tmp_path):

@@ -21,6 +21,7 @@ Mitigation: stop the named query if it is less important. If it reads more rows 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts import contention
+from ledgerops.diagnosis.facts.context import has_no_python
 from ledgerops.diagnosis.facts.neighbours import JOB
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -51,7 +52,10 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
             safe=False,
             settings=(Setting("spark.scheduler.mode", "FAIR"),),
         )
-    context = "job" if who == JOB else "rows" if _reads_more(view, who, since) else GENERAL
+    own = GENERAL
+    if any(has_no_python(QueryView(other, view.now)) for other in view.others if other.query == who):
+        own = "no Python"
+    context = "job" if who == JOB else "rows" if _reads_more(view, who, since) else own
     step = first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who)
     kind, name = ("job", "that no watched query began") if who == JOB else ("query", who)
     return Told(Component(kind, name, "shares the driver's cores"), (step, then))

@@ -20,6 +20,7 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import FEW_RECORDS
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts.context import has_no_python
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -70,7 +71,8 @@ def _tell(view: QueryView, found: Profile) -> Told:
         step = first_step("straggler", "executor", WHY, executor=f"executor {executor}")
         return Told(Component("executor", executor), (step, SPECULATE), words)
     single = len([each for each in view.cluster.executors if each.cores]) == 1
-    context = "makes rows" if makes_rows else "one executor" if single else GENERAL
+    alone = "no Python" if has_no_python(view) else "one executor"
+    context = "makes rows" if makes_rows else alone if single else GENERAL
     component = Component("stage", (stage.name if stage is not None else "") or "stage", which)
     return Told(component, (first_step("straggler", context, WHY),), words)
 

@@ -58,6 +58,12 @@ def sink_kind(view: QueryView) -> SinkKind:
     return next((kind for sign, kind in SINKS.items() if sign in name), "other")
 
 
+def has_no_python(view: QueryView) -> bool:
+    """Whether no task runs Python, by the plan: what `foreach`, `foreachBatch` and a Python source run is not in it."""
+    hidden = sink_kind(view) in ("foreach", "foreach_batch") or any(".python." in s.description for s in view.sources)
+    return view.plan.python is False and not hidden
+
+
 def sink_name(view: QueryView) -> str:
     """The sink without its options, by the plan, else by the newest batch."""
     text = view.plan.sink or (view.last.sink if view.last is not None else "")

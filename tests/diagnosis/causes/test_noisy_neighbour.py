@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.noisy_neighbour import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.records import Plan
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
@@ -95,3 +96,15 @@ def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_
     [finding] = check(CAUSE, looked_at(beside(view, neighbour(view, 999, heavy=heavy)), busy=0.2, active=2))
     assert finding.share is not None and finding.share > 0.6
     assert finding.remedies[1].action.startswith(step)
+
+
+@pytest.mark.parametrize(
+    ("python", "shown"), [(False, "(thread dump of an executor)"), (True, "py-spy"), (None, "py-spy")]
+)
+def test_py_spy_is_named_unless_the_plan_of_the_neighbour_has_no_python(history, python, shown):
+    view = slow(history)
+    hog = neighbour(view, 21)
+    hog.plan = Plan(hog.run_id, python=python)
+    [finding] = check(CAUSE, beside(view, hog))
+
+    assert shown in finding.remedies[0].action

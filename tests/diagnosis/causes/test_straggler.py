@@ -71,3 +71,19 @@ def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, 
 
     assert f" for as many records{tail}: the others wait" in finding.summary
     assert finding.remedies[0].action.startswith(step)
+
+
+@cases(
+    "plan, step",
+    ("no Python", {"python": False}, "see what the slow task computes or waits for: thread dump of its executor"),
+    ("Python", {"python": True}, "see what the slow task does: `py-spy dump --pid PID` on its Python worker"),
+    (
+        "a function that the plan does not show",
+        {"python": False, "sink": "ForeachBatchSink"},
+        "see what the slow task does",
+    ),
+    ("not known", {}, "see what the slow task does: `py-spy dump --pid PID` on its Python worker"),
+)
+def test_a_python_worker_is_looked_at_unless_the_plan_has_none(history, plan, step):
+    [finding] = check(CAUSE, late(history, LONE, cores=4, plan=plan))
+    assert finding.remedies[0].action.startswith(step)
