@@ -5,12 +5,10 @@ Known from the tables' own histories, which a collector reads, or from what a so
 
 from collections.abc import Mapping, Sequence
 
-from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableCommit, TableRead
+from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableRead
 from ledgerops.model.records import Tables as TableSample
 from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
-
-RECENT_COMMITS = 5  # newest commits of the sink that averages are taken over
 
 
 class Tables:
@@ -85,29 +83,6 @@ class Tables:
             for name, table in self.read.items()
             if table.versions and table.since is not None and table.oldest_at is not None
         }
-
-    @kept
-    def commits(self) -> Sequence[TableCommit]:
-        """The newest commits of the query's own batches to the table of its sink, oldest first."""
-        return list(self._run.history.commits)[-RECENT_COMMITS:]
-
-    @kept
-    def _added(self) -> Sequence[tuple[int, int | None]]:
-        """Files and bytes of those of these commits that added any."""
-        return [
-            (commit.files, commit.bytes) for commit in self.commits if commit.files is not None and commit.files > 0
-        ]
-
-    @kept
-    def files_per_commit(self) -> float | None:
-        """Files that a batch adds to the sink's table, on average over the newest commits that added any."""
-        return sum(files for files, _ in self._added) / len(self._added) if self._added else None
-
-    @kept
-    def bytes_per_file(self) -> float | None:
-        """Average size of these files, in bytes."""
-        known = [(files, size) for files, size in self._added if size is not None]
-        return sum(size for _, size in known) / sum(files for files, _ in known) if known else None
 
     @kept
     def versions_since_checkpoint(self) -> int | None:

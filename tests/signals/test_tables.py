@@ -93,23 +93,6 @@ def test_a_commit_to_another_folder_counts_though_it_has_the_same_number():
     assert remembered.add_tables(tables(elsewhere, at=T0 + 61)) == [elsewhere]
 
 
-FEW, MANY = [commit(n) for n in range(5)], [commit(n, files=900, size=90_000) for n in range(5, 10)]
-LARGE = [commit(4, files=350, size=1_400_000), commit(5, files=0, size=0), commit(6, 350, 1_400_000)]
-
-
-@pytest.mark.parametrize(
-    ("commits", "files", "size"),
-    [
-        pytest.param([*FEW, *MANY], 900, 100.0, id="those of the newest commits"),
-        pytest.param(LARGE, 350.0, 4000.0, id="without a commit that has none"),
-        pytest.param([], None, None, id="no commit"),
-    ],
-)
-def test_a_batch_writes_so_many_files_of_such_a_size(commits, files, size):
-    seen = view(tables(*commits)).tables
-    assert (seen.files_per_commit, seen.bytes_per_file) == (files, size)
-
-
 @pytest.mark.parametrize(
     ("head", "checkpoint", "versions"),
     [

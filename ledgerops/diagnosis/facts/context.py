@@ -1,11 +1,12 @@
 """What a query reads from and writes to, as far as advice differs by it: kinds, slow answers, small files."""
 
 from collections.abc import Mapping
-from statistics import median
+from statistics import median, median_high
 from typing import Literal, NamedTuple
 
 from ledgerops.common.format import counted, size
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
+from ledgerops.diagnosis.harm import late_batches
 from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.finding import Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -31,7 +32,7 @@ MAX_FILE_BYTES = 1e6  # below it opening a file takes longer than reading it
 
 
 class SmallFiles(NamedTuple):
-    """Files of a batch and their size in bytes, on average over so many commits."""
+    """Files of a batch, and their size in bytes on average, by so many commits."""
 
     files: float
     bytes: float
@@ -40,7 +41,8 @@ class SmallFiles(NamedTuple):
     @property
     def summary(self) -> str:
         """350 files of 4.1 kB"""
-        return f"{counted(round(self.files), 'file')} of {size(self.bytes)}"
+        files = round(float(f"{self.files:.2g}"))  # findings of one answer may have seen another newest commit
+        return f"{counted(files, 'file')} of {size(self.bytes)}"
 
 
 def source_kind(view: QueryView) -> SourceKind:
@@ -113,12 +115,13 @@ def slow_answers(view: QueryView) -> tuple[float, float] | None:
 
 @once
 def small_files(view: QueryView) -> SmallFiles | None:
-    """The small files that the batches write, by the commits of their table; None where files are few or large, or the
-    sink's commits are not known."""
-    counts = [commit.files for commit in view.tables.commits if commit.files]
+    """The small files that a late batch writes, or any where none is late, by the newest commits of these; None where
+    files are few or large, or the sink's commits are not known."""
+    judged = {batch.batch_id for batch in late_batches(view)}
+    known = [(each.files, each.bytes, each.batch_id) for each in view.history.commits if each.files]
+    newest = ([each for each in known if each[2] in judged] or known)[-RECENT_BATCHES:]
+    counts, sizes = [files for files, _, _ in newest], [held / files for files, held, _ in newest if held is not None]
     if len(counts) < RECENT_BATCHES and sum(counts) < FAR_TIMES * RECENT_BATCHES * MIN_FILES:
         return None
-    files, each = view.tables.files_per_commit, view.tables.bytes_per_file
-    if files is None or each is None or files < MIN_FILES or each > MAX_FILE_BYTES:
-        return None
-    return SmallFiles(files, each, len(counts))
+    files, each = median_high(counts), median(sizes or [float("inf")])
+    return SmallFiles(files, each, len(counts)) if files >= MIN_FILES and each <= MAX_FILE_BYTES else None

@@ -17,8 +17,9 @@ Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg
     `partitionBy` before the write, or write from fewer tasks, or set `delta.autoOptimize.optimizeWrite`. A longer
     trigger interval also makes files larger.
 Evidence:
-    files_per_commit: files that a commit of the query adds, on average over those of its newest 5 commits that add any
-    bytes_per_file: bytes of these files divided by their number
+    files_per_commit: files that a commit of the query adds, the median of the newest 3 that add any; while batches are
+        late, of their commits
+    bytes_per_file: bytes of the files of such a commit divided by their number, also the median
     uncheckpointed_versions: head - checkpoint of the newest `tables` record; head + 1 without a checkpoint
 """
 

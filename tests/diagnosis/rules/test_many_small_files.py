@@ -26,7 +26,7 @@ def writes(view, commits=10, files=350, size=4_100, checkpoint=None):
 def test_many_small_files_are_told_with_what_to_do_about_them(history):
     [finding] = RULE.check(writes(history(plan=DELTA)))
 
-    assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 5 commits"
+    assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 3 commits"
     assert {each.name: each.value for each in finding.evidence} == {
         "files_per_commit": 350,
         "bytes_per_file": 4100,
@@ -76,3 +76,41 @@ def test_tasks_that_read_and_write_wait_for_the_sink_where_they_write_many_small
     case = LATE | {"source": "DeltaSource[/in]"}
     view = writes(history(**case, stages=READS_AND_WRITES), files=files)
     assert bool(list(check(SLOW_SINK, view))) is found
+
+
+def adds(view, *files):
+    """The view after a commit of each of its newest batches, of so many files of 1 kB."""
+    batches = list(view.history.batches)[-len(files) :]
+    written = [
+        TableCommit(each.batch_id, each.ended, each.batch_id, 700, count, count * 1_000)
+        for each, count in zip(batches, files, strict=True)
+    ]
+    view.history.add_tables(Tables(view.now, "run-1", {}, tuple(written)))
+    return QueryView(view.history, view.now, view.hosts, view.others)
+
+
+FEW_ONCE = [10] * 6
+
+
+@cases(
+    "late, files, said",
+    ("of late batches", 2, [*FEW_ONCE, 1498, 1500], "1,500 files of 1.0 kB"),
+    ("and not of those in time before", 4, [*FEW_ONCE, 409, 1498, 1500, 1500], "1,500 files of 1.0 kB"),
+    ("nor of a commit without any", 4, [*FEW_ONCE, 350, 350, 350, 0], "350 files of 1.0 kB"),
+    ("where none is late, of the newest", 0, [*FEW_ONCE, 409, 1498, 1500], "1,500 files of 1.0 kB"),
+)
+def test_the_files_are_those_of_the_batches_that_are_judged(history, late, files, said):
+    view = adds(history(plan=DELTA, seconds=[1.0] * (8 - late) + [9.0] * late, warm=12), *files)
+    assert small_files(view).summary == said
+
+
+def test_one_late_commit_is_no_usual_one(history):
+    assert small_files(adds(history(plan=DELTA, warm=12), *FEW_ONCE, 409)) is None
+
+
+def test_findings_of_one_answer_say_the_same_number_of_files(history):
+    view = adds(history(**LATE | {"seconds": [1.0] * 8 + [5.0] * 8}, stages=WAITS * 2), 10, 10, 409, 1498, 1500, 1500)
+    [rule], [cause] = RULE.check(view), check(SLOW_SINK, view)
+
+    assert "each batch adds 1,500 files of 1.0 kB" in rule.summary
+    assert "each batch adds 1,500 files of 1.0 kB" in cause.summary

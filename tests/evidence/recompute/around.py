@@ -47,9 +47,13 @@ def _commit_waits(tape: Tape) -> Iterator[list[float]]:
     yield from ([found[tape.name]] if tape.name in found else found.values())
 
 
-def _commits(tape: Tape) -> Sequence[Json]:
-    """The newest five of the query."""
-    return [each for sample in tape.tables for each in sample["commits"]][-5:]
+def _commits(tape: Tape) -> Iterator[Sequence[Json]]:
+    """The newest three of the query that add files, and those of its late batches."""
+    every = [each for sample in tape.tables for each in sample["commits"] if each["files"]]
+    late = {batch.id for batch in tape.steady if 0 < 1.05 * tape.interval < batch.seconds}
+    for commits in (every, [each for each in every if each["batch_id"] in late]):
+        if commits:
+            yield commits[-3:]
 
 
 # -- what a source still has
@@ -329,8 +333,8 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "commit_wait_seconds": lambda tape: (waits[-1] for waits in _commit_waits(tape)),
     "commit_wait_growth_seconds": lambda tape: (grown for waits in _commit_waits(tape) for grown in growths(waits)),
-    "files_per_commit": lambda tape: total_of(_commits(tape), "files") / sum(c["files"] > 0 for c in _commits(tape)),
-    "bytes_per_file": lambda tape: total_of(_commits(tape), "bytes") / total_of(_commits(tape), "files"),
+    "files_per_commit": lambda tape: (median_of(c["files"] for c in commits) for commits in _commits(tape)),
+    "bytes_per_file": lambda tape: (median_of(c["bytes"] / c["files"] for c in commits) for commits in _commits(tape)),
     "uncheckpointed_versions": lambda tape: float(tape.tables[-1]["head"] - (tape.tables[-1]["checkpoint"] or -1)),
     # what a source still has
     "offsets_lost": _lost,
