@@ -155,7 +155,8 @@ class Investigation:
             raise UserError(f"nothing was recorded in {name} since {format_instant(since)}")
         found = document(shown.values(), moment, name)
         for query in found["queries"]:
-            query["trigger_known"] = self.replay.registry.view(queries[query["query"]], moment).trigger.known
+            trigger = self.replay.registry.view(queries[query["query"]], moment).trigger
+            query["trigger_known"] = trigger.known or trigger.ends_itself
         if self.since is not None:
             for query in found["queries"]:
                 query["ended"] = [

@@ -55,6 +55,21 @@ class Trigger:
         return self._run.plan.trigger is not None or self.interval is not None
 
     @kept
+    def ends_itself(self) -> bool:
+        """Whether its runs end by themselves, as with AvailableNow, which an event log does not tell: each of several
+        ended with a batch that had not waited for a trigger."""
+        history = self._run.history
+        ran = [([b for b in history.batches if b.run_id == end.run_id], end) for end in history.ends]
+        found = [
+            end.exception is None
+            and end.at - batches[-1].ended <= ALIGNMENT_SECONDS
+            and all(later.started - earlier.ended <= ALIGNMENT_SECONDS for earlier, later in pairwise(batches[-2:]))
+            for batches, end in ran
+            if batches
+        ]
+        return len(found) >= MIN_WAITS and all(found)
+
+    @kept
     def longest_pause(self) -> float | None:
         """The most seconds between the end of a batch and the start of the next; None before two batches."""
         return max((later.started - earlier.ended for earlier, later in pairwise(self._run.batches)), default=None)

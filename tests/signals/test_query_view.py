@@ -376,3 +376,23 @@ def test_a_real_time_query_is_not_behind_between_two_reports(trigger, after, unr
     assert seen.lag.unread_offsets == unread
     since = min(seen.lag.unread_since.values())
     assert max(0.0, now - since) == pytest.approx(lag, abs=5.0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "wait", "after", "ends"),
+    [
+        pytest.param(3, 0.002, 0.0, True, id="each ended with its last batch"),
+        pytest.param(2, 0.002, 0.0, False, id="two runs say too little"),
+        pytest.param(3, 1.5, 0.0, False, id="batches wait for a trigger"),
+        pytest.param(3, 0.002, 0.9, False, id="stopped in a batch"),
+    ],
+)
+def test_runs_that_end_with_a_batch_end_by_themselves(runs, wait, after, ends):
+    remembered = history([])
+    for run in range(runs):
+        for number in range(2):
+            began = T0 + 15.0 * run + (0.5 + wait) * number
+            remembered.add(batch(2 * run + number, run_id=f"run-{run}", started=began))
+        remembered.end(began + 0.5 + after, f"run-{run}", None, None)
+
+    assert QueryView(remembered, T0 + 60).trigger.ends_itself is ends
