@@ -1,8 +1,8 @@
 """Long batches: batches run back to back, take more than a second, and nothing else is found.
 
 Meaning: the query has no pause between its batches, and each of them takes long; or its batches take twice as long as
-    before; or its only batch so far took more than 20 s. Its trigger interval is not known, so it is not clear whether
-    batches are too long. The finding names the largest part of a batch.
+    before; or its first two took more than 20 s each, of which the second may still run. Its trigger interval is not
+    known, so it is not clear whether batches are too long. The finding names the largest part of a batch.
 Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
 Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose http://INSTANCE --query QUERY
     --json` lists all parts under `attribution`.
@@ -22,7 +22,7 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis import harm
-from ledgerops.diagnosis.limits import LONG_SECONDS
+from ledgerops.diagnosis.limits import LONG_SECONDS, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import UNSURE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -36,8 +36,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:
         latest = [batch for batch in view.batches if batch.rows > 0]
-    if not latest:
-        return
+    running = view.run.unfinished_seconds or 0.0
+    if not latest or (len(latest) == 1 and running <= VERY_LONG_SECONDS):
+        return  # a first batch alone says nothing of the next
     seconds = median(batch.duration for batch in latest)
     at = view.last.ended
     several = "batches run back to back and take" if harm.never_pauses(view) else "batches take"

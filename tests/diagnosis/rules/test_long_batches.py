@@ -17,8 +17,9 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
     )
 
 
-def test_the_only_batch_so_far_is_worth_a_word_when_it_took_long(history):
-    [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0))
+@cases("more", ("it runs", {"running": 30.0}), ("the run ended in it", {"running": 30.0, "stopped": True}))
+def test_one_long_batch_is_worth_a_word_when_the_next_takes_as_long(history, more):
+    [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0, **more))
     assert finding.summary == "a batch took 48 s"
 
 
@@ -32,7 +33,8 @@ def test_batches_with_pauses_are_not_said_to_run_back_to_back(history):
 @cases(
     "case",
     ("no batch yet", {"seconds": []}),
-    ("a slow first batch", {"seconds": [12.0], "interval": 0.0}),
+    ("a slow first batch", {"seconds": [48.0], "interval": 0.0}),
+    ("a second one that has only begun", {"seconds": [48.0], "interval": 0.0, "running": 5.0}),
     ("a long first batch and a quick second one", {"seconds": [48.0, 2.0], "interval": 0.0}),
     ("batches are short", {"seconds": [0.8] * 12, "interval": 0.0}),
     ("batches pause", {"seconds": [2.4] * 12, "interval": 10.0}),
