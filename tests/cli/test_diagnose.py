@@ -9,6 +9,8 @@ import pytest
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
 from ledgerops.model.recording import encode
 from ledgerops.model.recording import read as read_recording
+from ledgerops.model.spark_progress import format_instant
+from tests.build import T0, spark_json
 from tests.drills.saved import recording
 from tests.paths import RECORDED
 from tests.serving import Quiet, serving
@@ -232,3 +234,16 @@ def test_what_asks_exporters_and_reads_event_logs_is_not_imported_for_a_recordin
     assert "ledgerops.analysis.session" in imported
     unused = {"ssl", "urllib.request", "psutil", "logging", "ledgerops.analysis.event_log", "ledgerops.common.masking"}
     assert not imported & unused
+
+
+@pytest.mark.parametrize(("runs", "asks"), [(3, False), (1, True)])
+def test_an_interval_is_not_asked_for_where_runs_end_by_themselves(tmp_path, diagnose, runs, asks):
+    path, lines = tmp_path / "recording.jsonl", []
+    for run in range(runs):
+        of_run, at = {"id": "id-1", "runId": f"run-{run}", "name": "nightly"}, T0 + 60.0 * run
+        progress = spark_json(**of_run, timestamp=format_instant(at), batchId=run)
+        for after, kind, data in ((0, "started", {}), (0.9, "progress", progress), (0.9, "terminated", {})):
+            lines.append(encode(at + after, kind, "nightly", orjson.dumps(data or of_run)))
+    path.write_bytes(b"".join(lines))
+
+    assert ("add --trigger" in diagnose("--from", path).out) is asks
