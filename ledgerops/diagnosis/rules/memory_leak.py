@@ -21,7 +21,8 @@ Evidence:
         of a process of the role; how much more that is in the newest fifth than in the oldest, for each second between
         these two records and times the newest number of processes
     available_bytes: memory_available_bytes of the newest record
-    seconds_until_full: available_bytes / memory_growth
+    seconds_until_full: available_bytes / memory_growth; at most 16 times as long as the growth was observed, which are
+        at least 90 seconds
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +30,11 @@ from itertools import pairwise
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts.creep import WINDOW_PARTS, rises_steadily
-from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, MAX_SAMPLE_AGE_SECONDS
+from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, NEARLY_ALL
 from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.history import TREND_SECONDS
 from ledgerops.model.records import Host, Process
 from ledgerops.signals.query_view import QueryView
 
@@ -81,14 +83,16 @@ def _growth(hosts: Sequence[Host], role: str) -> tuple[float, float, float] | No
         return None  # which is soon seen: it is asked at every batch
     samples = [(host.at, held) for host in hosts if (held := _held(host, role)) is not None]
     (start, _), (end, _) = samples[0], samples[-1]
-    if len(samples) < 2 * WINDOW_PARTS or end - start < 2 * WINDOW_PARTS * MAX_SAMPLE_AGE_SECONDS:
-        return None  # a low of one sample says little
+    if len(samples) < 2 * WINDOW_PARTS or end - start < (2 * WINDOW_PARTS - 1) * TREND_SECONDS:
+        return None  # a low of one sample says little, and in the first minute everything grows
     bounds = [len(samples) * part // WINDOW_PARTS for part in range(WINDOW_PARTS + 1)]
     parts = [samples[first:last] for first, last in pairwise(bounds)]
     lows = [min((each.memory_bytes / each.processes, at) for at, each in part) for part in parts]
     if not rises_steadily([low for low, _ in lows]):
         return None
-    (least, began), (most, ended) = lows[0], lows[-1]
+    (least, began), (middle, halfway), (most, ended) = lows[0], lows[WINDOW_PARTS // 2], lows[-1]
+    if (most - middle) / (ended - halfway) < NEARLY_ALL * (middle - least) / (halfway - began):
+        return None  # a cache that fills
     return (most - least) * newest.processes / (ended - began), began, end - start
 
 

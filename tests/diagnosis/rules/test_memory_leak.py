@@ -43,6 +43,11 @@ def test_what_keeps_its_memory_is_found(history, role, who, between):
     assert f"from {between} to {between}" in finding.remedies[0].action
 
 
+def test_what_soon_fills_the_memory_is_found_after_two_minutes(history):
+    [finding] = found(history, rising(samples=11, step=30.0), "python_workers")
+    assert finding.evidence[3].value == pytest.approx(683, rel=0.01)
+
+
 def test_to_restart_the_driver_in_time_is_the_next_step(history):
     [finding] = found(history, rising())
     assert finding.remedies[1].action == "restart the driver within 1 h 8 min"
@@ -57,7 +62,11 @@ def test_what_is_freed_between_batches_does_not_hide_the_growth(history):
 @cases(
     "held, more",
     ("it does not grow", [300.0] * 60, {}),
-    ("too early to tell", rising(samples=15, step=30.0), {}),
+    ("too early to tell", rising(samples=9, step=30.0), {}),
+    ("the first minute, in many samples", rising(samples=30, step=6.0), {"apart": 2.0}),
+    ("a slow growth after two minutes", rising(samples=13, step=5.0), {}),
+    ("workers that warm up for a minute", [200 + 40.0 * min(n, 6) for n in range(12)], {}),
+    ("a cache that begins to fill", [200 + 400 * (1 - 0.9**n) for n in range(10)], {}),
     ("too few samples", rising(samples=4, step=300.0), {"apart": 100.0}),
     ("too little to tell", rising(samples=60, step=0.3), {"available": 100 * MIB}),
     ("there is room for hours", rising(step=5.0), {"available": 3 * AVAILABLE}),
