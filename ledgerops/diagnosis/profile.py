@@ -163,10 +163,12 @@ def _chosen(view: QueryView) -> Sequence[Split]:
 
 
 def _usual(view: QueryView, duration: float, with_tasks: bool) -> Sequence[Split]:
-    """The batches of the healthy past, oldest first. Where the tasks of hardly any of these were read, those before the
-    latest that took less than half of the time of now, in time or not; none where there are too few."""
+    """The newest batches of the older half of the healthy past, oldest first: what grows slowly has come into the newer
+    half. Where the tasks of hardly any of that past were read, those before the latest that took less than half of the
+    time of now, in time or not; none where there are too few."""
     past = view.baseline.usual[-LOOKBACK_BATCHES:]
-    found = _split(view, reversed(past), with_tasks)
+    known = [batch for batch in past if not with_tasks or batch.batch_id in _tasks(view)]
+    found = _split(view, reversed(known[: max(SHOWN_BATCHES, len(known) // 2)]), with_tasks)
     if past and with_tasks and len(found) < MIN_BATCHES:
         older = [batch for batch in view.baseline.steady[-LOOKBACK_BATCHES : -RECENT_BATCHES - 1] if batch.rows > 0]
         found = _split(view, (each for each in reversed(older) if CLEAR_TIMES * each.duration < duration), with_tasks)

@@ -61,7 +61,7 @@ def test_what_was_there_from_birth_counts_whole(history):
 def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
     [finding] = check(CAUSE, grown(history))
     assert finding.batches == tuple(range(17, 22))
-    assert finding.usual_batches == tuple(range(9, 14))
+    assert finding.usual_batches == tuple(range(5, 10))
     assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
 
 

@@ -82,11 +82,17 @@ def test_before_there_is_a_settled_batch_only_a_very_long_one_is_told(history, s
     assert (profile(history(warm=0, seconds=seconds)) is not None) is told
 
 
-def test_what_is_usual_is_told_by_the_newest_healthy_batches(history):
+def test_what_is_usual_is_told_by_the_older_half_of_the_healthy_past(history):
     found = profile(history(warm=14, warm_stages=QUICK, seconds=[4] * 8, stages=HEAVY, cores=2))
     assert found.usual_duration == 1.0
-    assert numbers(found.usual_splits) == [9, 10, 11, 12, 13]
+    assert numbers(found.usual_splits) == [5, 6, 7, 8, 9]
     assert all(part.usual is not None for part in found.parts.values())
+
+
+def test_the_older_half_is_that_of_the_batches_whose_tasks_are_known(history):
+    ran = [None] * 20 + [QUICK] * 12 + [HEAVY] * 8
+    found = profile(history(warm=0, seconds=[1] * 32 + [4] * 8, stages=ran, cores=2))
+    assert numbers(found.usual_splits) == [21, 22, 23, 24, 25]
 
 
 @cases("case", ("late from birth", {"warm": 0}), ("its tasks were not read", {"warm": 14, "warm_stages": None}))

@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.table_scan import CAUSE
+from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.rules import BY_SLUG
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
@@ -71,3 +72,30 @@ def test_a_table_that_grew_and_is_broadcast_is_told_with_the_time_of_the_driver(
 def test_a_driver_that_got_slow_after_a_scan_of_the_usual_table_is_no_scan(history):
     now, usual = read_and_broadcast(2000, 0.1, 5.0), read_and_broadcast(2000, 0.1, 0.3)
     assert list(check(CAUSE, history(**GROWN, phases=PHASES, stages=[usual] * 14 + [now] * 8))) == []
+
+
+def growing(count, start=20_000, step=60_000):
+    """Batches of which each reads more of a table and takes as much longer, at an interval of 3 s."""
+    tables = [start + step * max(0, n - 10) for n in range(count)]
+    stages = [read_and_broadcast(rows, rows / 1_000_000, rows / 1_000_000) for rows in tables]
+    seconds = [0.6 + 2 * rows / 1_000_000 for rows in tables]
+    return {"seconds": seconds, "stages": stages, "phases": [{"add_batch": each - 0.1} for each in seconds]}
+
+
+def test_a_table_that_grows_from_batch_to_batch_is_told_before_the_query_owes_time(history):
+    view = history(interval=3.0, rows=600, warm=0, **growing(34))
+    [finding] = check(CAUSE, view)
+    assert harm(view) is None
+    assert finding.summary == (
+        "2.6 s of a batch of 3.2 s are work on 1,280,000 rows (usually 260,000) that it reads beside the 600 of its "
+        "sources; usually 0.52 s"
+    )
+
+
+@cases(
+    "case",
+    ("a table that grows in batches with time to spare", growing(28)),
+    ("a table that stays as large, in batches without time to spare", growing(34, start=1_150_000, step=0)),
+)
+def test_a_table_with_room_to_grow_is_left_alone(history, case):
+    assert list(check(CAUSE, history(interval=3.0, rows=600, warm=0, **case))) == []
