@@ -29,8 +29,11 @@ CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
 }  # fmt: skip
 SENDERS = ("org.apache.kafka.clients.producer.", "org.apache.spark.sql.kafka010.KafkaDataWriter")
-# where a thread is that waits: it parks, sleeps, or reads and writes what may not answer
-STILL = re.compile(r"(sun\.nio\.(ch|fs)|java\.(net|io)|jdk\.internal\.misc\.Unsafe|java\.lang\.(Object|Thread))\.")
+# where a thread is that waits, also in native code: it parks, sleeps, or reads and writes what may not answer
+STILL = re.compile(
+    r"(sun\.nio\.(ch|fs)|java\.(net|io)|jdk\.internal\.misc\.Unsafe|java\.lang\.(Object|Thread)"
+    r"|org\.rocksdb|org\.apache\.hadoop\.(net|io\.nativeio))\."
+)
 WORDS: Mapping[Whom, str] = {
     "broker": "wait{s} for the broker",
     "database": "wait{s} for the database",

@@ -237,6 +237,7 @@ REGEX, EPOLL = "java.util.regex.Pattern$CharPropertyGreedy.match", "sun.nio.ch.E
     ("in what Spark generates", GENERATED, True, "; its 2 tasks compute (code of the plan)", "warning"),
     ("before a lock", REGEX, False, "", "critical"),
     ("in a native call that waits", EPOLL, True, "", "critical"),
+    ("in a store on the disk", "org.rocksdb.RocksDB.write", True, "", "critical"),
 )
 def test_tasks_that_compute_are_not_told_to_hang_nor_to_be_started_again(history, top, runs, words, severity):
     view = stacked(history(running=31, message="Processing new data"), "a.Task.run", "a.Task.run")
