@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,12 +24,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from ledgerops.common.kafka import reach
 from ledgerops.drills.harness.processes import command_line, descendants
 from ledgerops.mixin.site import Site
 from ledgerops.servers.java import SHORT_LIVED
 from ledgerops.servers.kafka import Kafka
-from ledgerops.servers.process import Process, answers, free_port
+from ledgerops.servers.process import Process, answers, free_port, send
 from tests import topics
 from tests.monitoring import Alertmanager, Prometheus
 from tests.notify.receiver import Receiver
@@ -101,7 +104,7 @@ class Evening:
         from confluent_kafka.admin import NewTopic
 
         self.broker = self._open.enter_context(Kafka(self.folder / "kafka"))
-        self._open.callback(self.broker.resume)
+        self._open.callback(self._signal_broker, signal.SIGCONT)
         topics.make(reach(self.broker.client), NewTopic("events", 1, 1))
         self._open.enter_context(topics.writing(self.broker.client, "events", b"{}"))
         self._open.callback(lambda: [driver.kill() for driver in self.drivers.values()])
@@ -292,10 +295,16 @@ class Evening:
                 fault, repair,
             )  # fmt: skip
 
+    def _signal_broker(self, what: signal.Signals) -> None:
+        """Stopped, it keeps its connections and answers nothing."""
+        if self.broker.pid is not None:
+            server = psutil.Process(self.broker.pid)
+            send([server, *server.children(recursive=True)], what)
+
     def _broker_away(self) -> None:
         self.incident(
             "Broker away", "shop", "the broker of three queries answers nothing, then answers again",
-            self.broker.pause, self.broker.resume,
+            lambda: self._signal_broker(signal.SIGSTOP), lambda: self._signal_broker(signal.SIGCONT),
         )  # fmt: skip
 
     def _driver_killed(self) -> None:
