@@ -128,9 +128,10 @@ def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
 
 
 def _execution(data: Mapping[str, Any]) -> SqlExecution:
-    ended = rest_instant(data.get("completionTime"))
+    started, ended = data["submissionTime"] / 1000, rest_instant(data.get("completionTime"))
     return SqlExecution(
         number=int(data["executionId"]), description=str(data.get("description", "")),
         jobs=tuple(int(job) for job, status in data["jobs"].items() if status in JOB_HAS_ENDED),
-        is_running=ended is None, seconds=round(ended - data["submissionTime"] / 1000, 3) if ended is not None else 0.0,
+        is_running=ended is None, started=started, seconds=round(ended - started, 3) if ended is not None else 0.0,
+        error=data.get("errorMessage") or None,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import orjson
 
-from ledgerops.agent.spark_status import FAILED, QUANTILES, SqlExecution
+from ledgerops.agent.spark_status import FAILED, QUANTILES, SqlExecution, rest_instant
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # a page about thousands of executors has a few megabytes
 ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer any more
@@ -87,5 +87,6 @@ def parse_execution(data: Mapping[str, Any]) -> SqlExecution:
     return SqlExecution(
         number=int(data["id"]), description=str(data.get("description", "")),
         jobs=tuple(int(job) for kind in ("successJobIds", "failedJobIds") for job in data.get(kind, ())),
-        is_running=data.get("status") == "RUNNING", seconds=float(data.get("duration") or 0) / 1000,
+        is_running=data.get("status") == "RUNNING", started=rest_instant(data.get("submissionTime")) or 0.0,
+        seconds=float(data.get("duration") or 0) / 1000, error=data.get("errorMessage") or None,
     )  # fmt: skip

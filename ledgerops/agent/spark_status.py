@@ -16,7 +16,9 @@ class SqlExecution(NamedTuple):
     description: str  # names query, run and batch
     jobs: tuple[int, ...]  # that have ended
     is_running: bool
+    started: float
     seconds: float  # until it ended, 0 while it runs
+    error: str | None = None  # with which it ended
 
 
 class SparkStatus(Protocol):

@@ -20,7 +20,7 @@ import orjson
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_status import SparkStatus, SqlExecution, rest_instant
 from ledgerops.common.masking import short_exception
-from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
+from ledgerops.model.records import ExecutorShare, FailedStatement, StageSummary, TaskSummary
 from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
@@ -42,15 +42,37 @@ FAR_LONGER_SECONDS = 1.0  # more; a hiccup of a quick batch means nothing
 MAX_PYTHON_TRIES = 2  # batches without Python time after which only one that takes far longer is asked for it
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Execution:
-    """What one batch ran: ids of SQL executions and jobs; `running` while one of them is not done."""
+    """The SQL executions of one batch."""
 
     batch_id: int
-    executions: list[int] = field(default_factory=list)
-    jobs: list[int] = field(default_factory=list)
-    running: bool = False
-    seconds: float = 0.0  # that its executions took, together
+    statements: list[SqlExecution] = field(default_factory=list)
+
+    @property
+    def running(self) -> bool:
+        """Whether one of them is not done."""
+        return any(each.is_running for each in self.statements)
+
+    @property
+    def seconds(self) -> float:
+        """That they took, together."""
+        return sum(each.seconds for each in self.statements)
+
+    @property
+    def failed(self) -> tuple[FailedStatement, ...]:
+        """Those that ended with an error, and not within another one."""
+        return failed_statements(
+            FailedStatement(each.started, each.started + each.seconds, short_exception(each.error))
+            for each in self.statements
+            if each.error and not each.is_running
+        )
+
+    @property
+    def with_jobs(self) -> Sequence[SqlExecution]:
+        """Those that ran jobs, without what belongs to one that failed."""
+        failed = self.failed
+        return [each for each in self.statements if each.jobs and not is_lost(each.started, failed)]
 
 
 class TaskCollector:
@@ -158,15 +180,17 @@ class TaskCollector:
     def _read(self, spark: SparkStatus, run_id: str, found: Execution) -> TaskSummary:
         most, python = max(MIN_STAGES, min(MAX_STAGES, int(STAGES_A_SECOND * found.seconds))), None
         stages: dict[int, StageSummary] = {}
-        whole = _read_newest(spark, found.jobs, most, stages)
+        with_jobs, failed = found.with_jobs, found.failed
+        whole = _read_newest(spark, [job for each in with_jobs for job in each.jobs], most, stages)
         tries, longest = self._no_python.get(run_id, (0, 0.0))
         if tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest):
-            python = sum(python_seconds(spark, execution) for execution in found.executions[-2:]) or None
+            python = sum(python_seconds(spark, each.number) for each in with_jobs[-2:]) or None
             if python is None:
                 self._no_python[run_id] = tries + 1, max(longest, found.seconds)
             else:
                 self._no_python.pop(run_id, None)
-        return TaskSummary(run_id, found.batch_id, tuple(stages[each] for each in sorted(stages)), python, whole)
+        read = tuple(stages[each] for each in sorted(stages))
+        return TaskSummary(run_id, found.batch_id, read, python, whole, failed)
 
 
 def _read_newest(spark: SparkStatus, jobs: Sequence[int], most: int, read: dict[int, StageSummary]) -> bool:
@@ -207,19 +231,28 @@ def batches_to_read(
         match = BATCH.search(each.description)
         if match is None or not read.get(match[1], -1) < int(match[2]) <= finished.get(match[1], -1):
             continue
-        found = batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2])))
-        if each.jobs:
-            found.executions.append(each.number)
-            found.jobs.extend(each.jobs)
-        found.running = found.running or each.is_running
-        found.seconds += each.seconds
+        batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2]))).statements.append(each)
     chosen = {}
     for run_id, known in batches.items():
-        done = [each for _, each in sorted(known.items()) if each.jobs and not each.running]
+        done = [each for _, each in sorted(known.items()) if any(s.jobs for s in each.statements) and not each.running]
         if done:
             longer = [each for each in done if _is_far_longer(each.seconds, done[-1].seconds)]
             chosen[run_id] = (longer or done)[-1]
     return chosen
+
+
+def failed_statements(failed: Iterable[FailedStatement]) -> tuple[FailedStatement, ...]:
+    """Without those that are parts of another one, by their start."""
+    kept: list[FailedStatement] = []
+    for each in sorted(failed, key=lambda each: (each.started, -each.ended)):
+        if not is_lost(each.started, kept):
+            kept.append(each)
+    return tuple(kept)
+
+
+def is_lost(at: float | None, failed: Iterable[FailedStatement]) -> bool:
+    """Whether what began then is a part of a statement that failed."""
+    return at is not None and any(each.started <= at < each.ended for each in failed)
 
 
 def _is_far_longer(seconds: float, than: float) -> bool:

@@ -16,6 +16,7 @@ import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
 from ledgerops.agent.plan_text import output_mode, parse_watermarks, read_physical
+from ledgerops.agent.tasks import BATCH, failed_statements, is_lost
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import Head, numbered_lines
@@ -24,6 +25,7 @@ from ledgerops.errors import UserError
 from ledgerops.model.delta_log import whole_number
 from ledgerops.model.records import (
     Executor,
+    FailedStatement,
     Host,
     Observation,
     ObservationKind,
@@ -47,6 +49,7 @@ WANTED = {
     for name in (
         "LogStart", "ApplicationStart", "ApplicationEnd", "EnvironmentUpdate", "BlockManagerAdded", "ExecutorAdded",
         "ExecutorRemoved", "JobStart", "TaskStart", "TaskEnd", "StageCompleted", "SQLExecutionStart",
+        "SQLExecutionEnd",
     )
 } | {f"{LISTENER}Query{name}Event" for name in ("Started", "Progress", "Idle", "Terminated")}  # fmt: skip
 
@@ -72,6 +75,8 @@ class Log:
         self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
         self._python: dict[tuple[str, int], float] = {}
+        self._statements: dict[int, tuple[str, int, float]] = {}  # that run: run id, batch id, when they began
+        self._failed: dict[tuple[str, int], list[FailedStatement]] = {}
         self._plans: dict[str, tuple[int, Plan | None]] = {}
         self._settings: dict[str, Any] = {}
         self._properties: Mapping[str, Any] = {}  # of Spark, as the application set them at its start
@@ -152,7 +157,11 @@ class Log:
                 case "SparkListenerStageCompleted":
                     self._stage(_object(event, "Stage Info"))
                 case "SparkListenerSQLExecutionStart":
+                    if found := BATCH.search(str(event.get("description"))):
+                        self._statements[event["executionId"]] = found[1], int(found[2]), event["time"] / 1000
                     yield from self._plan(event)
+                case "SparkListenerSQLExecutionEnd":
+                    self._statement(event)
                 case _ if name.startswith(LISTENER):
                     yield from self._streaming(name.removeprefix(LISTENER), event)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -188,19 +197,20 @@ class Log:
         yield self._seen("progress", ended, run_id, progress)
         key = run_id, int(progress["batchId"])
         self._finished[run_id] = key[1]
-        stages = self._stages.pop(key, None)
+        failed = failed_statements(self._failed.pop(key, ()))
+        stages = tuple(each for each in self._stages.pop(key, ()) if not is_lost(each.submitted, failed))
         if stages:
             python = self._python.pop(key, None)
-            yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, tuple(stages), python, whole=True)))
+            yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, stages, python, True, failed)))
         self._forget(*key)
 
     def _forget(self, run_id: str, batch_id: float = math.inf) -> None:
         """Drops what is held for this batch and those before it: nothing more is reported of them."""
-        over = {batch for batch in (*self._batches.values(), *self._stages) if batch[0] == run_id}
+        over = {batch for batch in (*self._batches.values(), *self._stages, *self._failed) if batch[0] == run_id}
         over = {batch for batch in over if batch[1] <= batch_id}
         for batch in over:
-            self._stages.pop(batch, None)
-            self._python.pop(batch, None)
+            for known in (self._stages, self._python, self._failed):
+                known.pop(batch, None)
         self._batches = {stage: batch for stage, batch in self._batches.items() if batch not in over}
         self._tasks = {attempt: ends for attempt, ends in self._tasks.items() if attempt[0] in self._batches}
 
@@ -252,6 +262,12 @@ class Log:
             self._stages.setdefault(batch, []).append(summary)
             if tasks.python_seconds:
                 self._python[batch] = self._python.get(batch, 0.0) + tasks.python_seconds
+
+    def _statement(self, event: Mapping[str, Any]) -> None:
+        run_id, batch, began = self._statements.pop(event["executionId"], (None, -1, 0.0))
+        if run_id is not None and event.get("errorMessage"):
+            failed = FailedStatement(began, event["time"] / 1000, short_exception(event["errorMessage"]))
+            self._failed.setdefault((run_id, batch), []).append(failed)
 
     def _plan(self, event: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = event.get("jobGroupId") or event.get("jobGroup")

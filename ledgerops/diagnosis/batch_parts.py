@@ -18,14 +18,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
-from ledgerops.model.records import Progress, StageSummary, TaskSummary
+from ledgerops.model.records import FailedStatement, Progress, StageSummary, TaskSummary
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
 DRIVER = ("driver_before", "driver_between", "driver_waits", "after_tasks")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
 TASKS = ("python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "cpu", "waiting")
 BESIDE = ("slot_wait", "launch", "retries", "many_tasks", "few_rows", "table_scan", "source_wait")
-STAGES = (*BESIDE, *TASKS, "sink_wait", *UNEVEN)
+STAGES = ("failed_statements", *BESIDE, *TASKS, "sink_wait", *UNEVEN)
 CONTENTION = ("other_queries", "other_processes", "cpu_limit")
 PARTS = (*PHASES, *DRIVER, *STAGES, *CONTENTION, "tasks_unknown", "unattributed")
 
@@ -43,6 +43,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "retries": "what would be `launch`, up to the seconds in which attempts of tasks ran that failed: Spark runs these "
     "tasks again",
+    "failed_statements": "of durationMs.addBatch, SQL executions that ended with an error, with their stages, while no "
+    "stage of another one ran",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
     "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer. With a "
     "past, no more than computing (`few_rows` and `cpu`) usually takes",
@@ -131,12 +133,13 @@ class StageSplit(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One batch by parts; `stages` is empty where its tasks are not known."""
+    """One batch by parts; `stages` is empty where its tasks are not known, and has none of the `failed` statements."""
 
     batch: Progress
     seconds: Mapping[str, float]
     stages: Sequence[StageSplit]
     shares: Mapping[str, float]  # the seconds over the duration
+    failed: Sequence[FailedStatement]
 
     def worst(self, part: str) -> StageSummary | None:
         """The stage that contributes most to an uneven part; None without one."""
@@ -148,7 +151,7 @@ def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
     """The batch by parts. A part of which nothing is known is absent."""
     parts, stages = _parts(batch, tasks, facts)
     shares = {part: seconds / batch.duration for part, seconds in parts.items()} if batch.duration > 0 else {}
-    return Split(batch, parts, stages, shares)
+    return Split(batch, parts, stages, shares, tasks.failed if tasks is not None else ())
 
 
 def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[dict[str, float], tuple[StageSplit, ...]]:
@@ -166,6 +169,11 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     busy = min(work.seconds, adding)
     began = batch.adding_since
     outside = adding - busy
+    if tasks.failed:
+        whole = _covered([*_spans(tasks), *((each.started, each.ended) for each in tasks.failed)])
+        parts["failed_statements"] = min(whole.seconds - work.seconds, outside)
+        outside -= parts["failed_statements"]
+        work = whole
     after = min(max(0.0, began + adding - work.ended), outside)
     before = min(max(0.0, work.began - began), outside - after)
     between = outside - before - after
@@ -228,15 +236,21 @@ class StageTime(NamedTuple):
 
 def stage_time(tasks: TaskSummary) -> StageTime | None:
     """The time in which the stages of a batch were running; None unless all of them are known."""
-    spans = [(s.started, s.ended) for s in tasks.stages if s.started is not None and s.ended is not None]
+    spans = _spans(tasks)
     whole = len(spans) < MAX_READ_STAGES if tasks.whole is None else tasks.whole
-    if not spans or len(spans) < len(tasks.stages) or not whole:
-        return None
-    total, until = 0.0, float("-inf")
+    return _covered(spans) if spans and len(spans) == len(tasks.stages) and whole else None
+
+
+def _spans(tasks: TaskSummary) -> list[Span]:
+    return [(each.started, each.ended) for each in tasks.stages if each.started is not None and each.ended is not None]
+
+
+def _covered(spans: Iterable[Span]) -> StageTime:
+    total, first, until = 0.0, float("inf"), float("-inf")
     for started, ended in sorted(spans):
         total += max(0.0, ended - max(started, until))
-        until = max(until, ended)
-    return StageTime(total, min(started for started, _ in spans), until)
+        first, until = min(first, started), max(until, ended)
+    return StageTime(total, first, until)
 
 
 def without_slot(batch: Progress, tasks: TaskSummary) -> list[Span]:

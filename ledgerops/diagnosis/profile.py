@@ -35,14 +35,17 @@ MAX_REMEMBERED = 128  # splits of batches kept until the next look
 OF_FUNCTION = ("driver_before", "driver_between")
 
 # what is the same for any number of rows of a batch; all else is expected to grow with them
-FIXED = (*PHASES, "driver_before", "launch", "many_tasks", "few_rows", "table_scan")
+FIXED = (*PHASES, "failed_statements", "driver_before", "launch", "many_tasks", "few_rows", "table_scan")
 # what is more for more rows: raising a cap on them makes these parts longer, and no other
 ON_ROWS = (
     "python", "state_update", "shuffle", "spill", "cpu", "waiting", "source_wait", "sink_wait", "driver_between",
     "after_tasks", "gc", *UNEVEN, "tasks_unknown",
 )  # fmt: skip
-# what waits for another system rather than for a core
-WAITS = ("latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown")
+# what waits for another system rather than for a core, or may
+WAITS = (
+    "latest_offset", "get_batch", "failed_statements", "slot_wait", "after_tasks", "retries", "gc", "unattributed",
+    "tasks_unknown",
+)  # fmt: skip
 COMPUTING = ("cpu", "few_rows", "table_scan")
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
 # a stage waits there until another query's tasks end

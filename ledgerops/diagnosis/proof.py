@@ -31,6 +31,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "slot_wait": "waiting for a free slot",
     "launch": "starting tasks",
     "retries": "tasks that fail and run again",
+    "failed_statements": "statements that fail and are done again",
     "many_tasks": "far too many tasks",
     "few_rows": "tasks with hardly any rows",
     "table_scan": "work on rows of a table",

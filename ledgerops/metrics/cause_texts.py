@@ -49,6 +49,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "table-scan": "Each batch reads a table or files again.",
         "key-skew": "One key holds too many rows.",
         "task-retries": "Tasks fail and are run again.",
+        "statement-retries": "Statements of foreachBatch fail and are done again.",
         "straggler": "One task or executor is far slower.",
         "scheduler-skew": "One executor does most of the work.",
         "small-batch-overhead": "Fixed cost dominates each batch.",

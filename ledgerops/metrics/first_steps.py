@@ -32,6 +32,7 @@ _FILES_WRITTEN = FirstStep("compare the files of a batch with the tasks that wri
     "a folder of files")  # fmt: skip
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
+_FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole statement again"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
 
@@ -108,7 +109,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("time one request to the source"),
         "source kafka": FirstStep(
             "check the broker's request latency, its quotas for this client, and the network to it", "Kafka"),
-        "source files": FirstStep("count the files in the folder of the source, and time one listing of it", "files"),
+        "source files": FirstStep("count the files and folders of the source, and time one listing of them", "files"),
         "source table": FirstStep(
             "count the versions and files that the table has gained since the position of the query", "a table"),
     },
@@ -164,6 +165,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             {"executor": "the slow executor"}),
     },
     "task-retries": {GENERAL: FirstStep(_FAILED_TASKS)},
+    "statement-retries": {
+        GENERAL: FirstStep(_FAILED_STATEMENTS),
+        "conflict": FirstStep(
+            "see who else commits to the table (`DESCRIBE HISTORY`), and let one of them write at a time",
+            "commits conflict"),
+    },
     "scheduler-skew": {GENERAL: FirstStep("compare the tasks and cores of the executors in the Spark UI")},
     "small-batch-overhead": {
         GENERAL: FirstStep("set the trigger interval to {seconds} or more, if results may be that old",
@@ -327,6 +334,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "source_wait": "time one read of the source",
     "sink_wait": _WAITING_SINK,
     "retries": _FAILED_TASKS,
+    "failed_statements": _FAILED_STATEMENTS,
     "many_tasks": "compare the number of tasks of a batch with the cores",
     "few_rows": "compare the number of tasks of a batch with its rows",
     "table_scan": "see in the Spark UI, page SQL, which scan of a batch reads most rows",

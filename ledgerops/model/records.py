@@ -205,14 +205,24 @@ class ExecutorShare:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedStatement:
+    """A SQL execution of a batch that ended with an error and that the batch survived: `foreachBatch` caught it."""
+
+    started: float
+    ended: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """The stages of one batch, in the order in which they ran."""
+    """The stages of one batch, in the order in which they ran, without those of `failed` statements."""
 
     run_id: str
     batch_id: int
     stages: tuple[StageSummary, ...]
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
     whole: bool | None = None  # whether these are all that ran; None in recordings that do not tell
+    failed: tuple[FailedStatement, ...] = ()
 
     @property
     def run_seconds(self) -> float:

@@ -14,6 +14,8 @@ from ledgerops.runtime.registry import QueryRegistry, QueryState
 
 # kinds after which a verdict may change at once
 JUDGED = ("progress", "terminated", "tasks", "files", "batch_running", "stacks")
+# what tells more of a batch that was reported at the same instant: the verdict waits for it
+COMPLETING = ("tasks", "files")
 # how long after the last observation queries are still judged at `every`: later verdicts would see nothing new
 MAX_SILENCE_SECONDS = 900.0
 
@@ -64,17 +66,25 @@ class Replay:
         With `every`, all queries are also judged at each multiple of so many seconds, as by somebody who asks
         repeatedly: only what was observed before that moment is known then.
         """
+        changed: QueryState | None = None
         for seen in observations:
             if at is not None and seen.at > at:
                 break
+            if changed is not None and self.at is not None and not self._completes(seen, changed):
+                yield self.registry.judge(changed, self.at, brief)
+                changed = None
             if every is not None:
                 yield from self._between(seen.at, every, brief)
             state = self.take(seen)
             if state is not None and seen.kind in JUDGED:
-                assert self.at is not None
-                yield self.registry.judge(state, self.at, brief)
+                changed = state
+        if changed is not None and self.at is not None:
+            yield self.registry.judge(changed, self.at, brief)
         if at is not None and every is not None:
             yield from self._between(at, every, brief)
+
+    def _completes(self, seen: Observation, changed: QueryState) -> bool:
+        return seen.kind in COMPLETING and seen.at == self.at and seen.query == changed.history.query
 
     def _between(self, until: float, every: float, brief: bool) -> Iterator[Verdict]:
         if self.at is None or until <= self.at:

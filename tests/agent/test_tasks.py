@@ -400,6 +400,20 @@ def test_a_batch_between_two_of_its_writes_waits_for_its_progress(ui, bench):
     assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
 
 
+def test_of_a_statement_that_failed_its_error_is_read_and_its_stages_are_not(ui, bench):
+    ui.jobs[8], ui.stages[43], ui.tasks[43] = [43], stage(43, 4), ui.tasks[41]
+    conflict = "ConcurrentAppendException: conflict\n\tat a.B.c(B:1)"
+    told = {"submissionTime": "2027-01-15T08:00:00.500GMT", "duration": 2000, "errorMessage": conflict}
+    part = {"submissionTime": "2027-01-15T08:00:01.500GMT"}
+    ui.executions += [execution(2, 5, status="FAILED") | told, execution(3, 5, [8]) | part]
+    [data] = bench.collect()
+
+    assert [each["stage_id"] for each in data["stages"]] == [41]
+    assert data["failed"] == [
+        {"started": 1_800_000_000.5, "ended": 1_800_000_002.5, "error": "ConcurrentAppendException: conflict"}
+    ]
+
+
 def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(ui, bench):
     ui.batch(6)
     answer = ui.answer

@@ -18,6 +18,7 @@ LOGS = RECORDED / "eventlog"
 PLAIN = LOGS / "local-2"
 ROLLING = LOGS / "eventlog_v2_local-1"
 BOTH = pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
 LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 
@@ -131,6 +132,31 @@ def test_attempts_that_did_not_end_well_count_for_no_work_of_their_stage(tmp_pat
     before, after = stages(PLAIN), stages(written(tmp_path, events))
     failed = {"failed_tasks": 1, "failed_seconds": 1.5, "failure": failure} if failure else {}
     assert after == before | {9: before[9] | failed}
+
+
+def test_a_statement_that_failed_is_known_with_its_error_and_its_stages_are_nobodys(tmp_path):
+    events = plain_events()
+    job = next(each for each in events if 9 in each.get("Stage IDs", ()))
+    run_id, batch = job["Properties"]["spark.jobGroup.id"], job["Properties"]["streaming.sql.batchId"]
+    ended = next(each for each in events if each.get("Stage Info", {}).get("Stage ID") == 9)
+    since, until = job["Submission Time"], ended["Stage Info"]["Completion Time"] + 1
+    begins = {"Event": f"{SQL}Start", "executionId": 900, "time": since, "sparkPlanInfo": {}}
+    begins["description"] = f"upsert\nid = 1\nrunId = {run_id}\nbatch = {batch}"
+    ends = {"Event": f"{SQL}End", "executionId": 900, "time": until}
+
+    def summary(error):
+        told = list(events)
+        told.insert(told.index(job), begins)
+        told.insert(told.index(ended) + 1, ends | {"errorMessage": error})
+        every = (each.data for each in seen(written(tmp_path, told), "tasks"))
+        return next(each for each in every if (each["run_id"], each["batch_id"]) == (run_id, int(batch)))
+
+    well, failed = summary(""), summary("ConcurrentAppendException: conflict\n\tat a.B.c(B:1)")
+    assert well["failed"] == []
+    assert failed["failed"] == [
+        {"started": since / 1000, "ended": until / 1000, "error": "ConcurrentAppendException: conflict"}
+    ]
+    assert failed["stages"] == [each for each in well["stages"] if each["stage_id"] != 9]
 
 
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import CONTENTION, PARTS, PHASES, STALL, Facts, split, stage_time
-from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskSummary
+from ledgerops.model.records import ExecutorShare, FailedStatement, Progress, StageSummary, TaskSummary
 from ledgerops.runtime.replay import Replay
 from tests.build import T0, batch, operator, source
 from tests.drills.saved import NAMES, recording
@@ -104,6 +104,22 @@ def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, before, between
 
     assert driver == [before, between, after]
     assert busy is not None and sum(driver) == pytest.approx(4.0 - min(4.0, busy.seconds))
+
+
+@cases(
+    "failed, before, lost, between, after",
+    ("before a stage", [(0.5, 1.5)], 0.5, 1.0, 0.5, 1.0),
+    ("one within another", [(0.5, 1.5), (0.7, 1.0)], 0.5, 1.0, 0.5, 1.0),
+    ("after it", [(3.2, 3.7)], 2.0, 0.5, 0.2, 0.3),
+    ("while it runs", [(2.0, 3.0)], 2.0, 0.0, 0.0, 1.0),
+    ("for longer than add_batch", [(-9.0, 9.0)], 0.0, 3.0, 0.0, 0.0),
+)
+def test_statements_that_fail_have_the_time_in_which_no_stage_of_another_one_runs(failed, before, lost, between, after):
+    spans = tuple(FailedStatement(T0 + since, T0 + until, "no") for since, until in failed)
+    found = parts(replace(tasks(stage(2.0, 3.0, 2.0)), failed=spans))
+
+    names = ("driver_before", "failed_statements", "driver_between", "after_tasks")
+    assert [found.get(name, 0.0) for name in names] == [before, lost, between, after]
 
 
 @cases(

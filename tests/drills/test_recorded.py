@@ -105,5 +105,5 @@ def test_what_no_drill_exercises_is_known():
 UNDRILLED = {
     "catching-up", "executor-lost", "falling-behind", "freshness-breach", "input-recomputed", "long-batches",
     "many-small-files", "memory-leak", "no-checkpoint", "partition-time-spread", "retention-risk", "rows-dropped",
-    "task-retries", "too-few-slots", "trigger-overrun",
+    "statement-retries", "task-retries", "too-few-slots", "trigger-overrun",
 }  # fmt: skip

@@ -16,6 +16,7 @@ from ledgerops.diagnosis.causes import (
     small_batch_overhead,
     source_partition_skew,
     state_commit_slow,
+    statement_retries,
     straggler,
     table_scan,
     task_retries,
@@ -23,7 +24,7 @@ from ledgerops.diagnosis.causes import (
 )
 
 CAUSES: tuple[Cause, ...] = tuple(module.CAUSE for module in (
-    slow_source, slow_sink, python_bound, table_scan, key_skew, task_retries, straggler, scheduler_skew, too_many_tasks,
-    small_batch_overhead, checkpoint_slow, source_partition_skew, state_commit_slow, rocksdb_stall, gc_pressure,
-    memory_spill, cpu_saturated, noisy_neighbour,
+    slow_source, slow_sink, python_bound, table_scan, key_skew, task_retries, statement_retries, straggler,
+    scheduler_skew, too_many_tasks, small_batch_overhead, checkpoint_slow, source_partition_skew, state_commit_slow,
+    rocksdb_stall, gc_pressure, memory_spill, cpu_saturated, noisy_neighbour,
 ))  # fmt: skip

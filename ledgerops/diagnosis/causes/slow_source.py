@@ -30,7 +30,7 @@ FIRST = {
     "source files": first_step(
         "slow-source",
         "source files",
-        "each batch lists the whole folder: move old files away, or have them cleaned (cleanSource)",
+        "each batch lists all its folders: move old files and folders away, or have files cleaned (cleanSource)",
     ),
     "source table": first_step("slow-source", "source table", "each batch reads the log of the table from there"),
 }

@@ -56,7 +56,7 @@ def test_of_tasks_that_read_and_write_a_second_witness_tells_that_it_is_the_sour
 @cases(
     "source, first",
     ("Kafka", "KafkaV2[Subscribe[a]]", "check the broker's request latency, its quotas"),
-    ("files", "FileStreamSource[file:/in]", "count the files in the folder of the source"),
+    ("files", "FileStreamSource[file:/in]", "count the files and folders of the source"),
     ("a table", "DeltaSource[file:/in]", "count the versions and files that the table has gained"),
     ("one of the user's own", "MySource", "time one request to the source"),
 )

@@ -80,11 +80,14 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     if not stages or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
         return found + Counter(tasks_unknown=adding)
     at_work = min(adding, _wall(stages))
+    failed = tape.failed(batch)
+    found["failed_statements"] = min(adding - at_work, _wall([*stages, *failed]) - _wall(stages))
     began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
-    idle = adding - at_work
-    found["after_tasks"] = min(idle, max(0.0, began + adding - max(stage["ended"] for stage in stages)))
+    idle = adding - at_work - found["failed_statements"]
+    ran = [*stages, *failed]
+    found["after_tasks"] = min(idle, max(0.0, began + adding - max(each["ended"] for each in ran)))
     idle -= found["after_tasks"]
-    found["driver_before"] = min(idle, max(0.0, min(stage["started"] for stage in stages) - began))
+    found["driver_before"] = min(idle, max(0.0, min(each["started"] for each in ran) - began))
     between = idle - found["driver_before"]
     at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
     found["driver_between"] = between - at_driver
@@ -97,9 +100,9 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
         found.update(_of_stage(stage, share * at_work, known.cores))
     even = found.pop("even")
-    ran = total_of(stages, "run_seconds")
-    for name, seconds in _of_tasks(tape, batch, stages, known) if ran else [("waiting", 1.0)]:
-        found[name] += seconds / (ran or 1.0) * even
+    ran_seconds = total_of(stages, "run_seconds")
+    for name, seconds in _of_tasks(tape, batch, stages, known) if ran_seconds else [("waiting", 1.0)]:
+        found[name] += seconds / (ran_seconds or 1.0) * even
     found["table_scan"] += at_driver
     return found
 

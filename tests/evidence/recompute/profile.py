@@ -13,10 +13,11 @@ Seconds = Mapping[str, float]
 # the same for any number of rows; all other parts are compared with the usual for as many rows
 FIXED = {
     "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
-    "many_tasks", "few_rows", "table_scan",
+    "many_tasks", "few_rows", "table_scan", "failed_statements",
 }  # fmt: skip
-WAIT = {  # for no core
+WAIT = {  # for no core, or perhaps
     "latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown",
+    "failed_statements",
 }  # fmt: skip
 UNTIL_TASKS = {"slot_wait", "driver_before", "driver_between", "launch"}  # a stage waits there for slots
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
@@ -44,6 +45,7 @@ OWNED: Mapping[str, Sequence[str]] = {
     "source-partition-skew": ("uneven_source",),
     "too-many-tasks": ("many_tasks",),
     "task-retries": ("retries",),
+    "statement-retries": ("failed_statements",),
     "small-batch-overhead": ("query_planning", "launch", "few_rows"),
     "checkpoint-slow": ("wal_commit", "commit_offsets"),
     "state-commit-slow": ("state_commit",),
@@ -228,6 +230,7 @@ FORMULAS: Mapping[str, Formula] = {
     "times_read": _times_read,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
+    "failed_statements": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
     "scanned_rows": lambda tape: median_of(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),

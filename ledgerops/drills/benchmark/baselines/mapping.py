@@ -34,6 +34,7 @@ MAPPING = (
     _part("query_planning|driver_before|driver_between", "small-batch-overhead"),
     _part("many_tasks|launch", "too-many-tasks", "small-batch-overhead"),
     _part("retries", "task-retries"),
+    _part("failed_statements", "statement-retries"),
     _part("few_rows", "small-batch-overhead", "too-many-tasks"),
     _part("table_scan", "table-scan"),
     _part("uneven_keys", "key-skew"),
