@@ -120,6 +120,7 @@ class Session:
             "jobs": len(numbers),
             "tasks": sum(stage.numTasks for stage in stages),
             "tasks_done": sum(stage.numCompletedTasks for stage in stages),
+            "tasks_running": sum(stage.numActiveTasks for stage in stages),
         }
 
     def running_stages(self, run_id: str) -> frozenset[int]:

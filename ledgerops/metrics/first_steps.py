@@ -33,6 +33,7 @@ _FILES_WRITTEN = FirstStep("compare the files of a batch with the tasks that wri
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole statement again"
+_SLOTS = "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
 
@@ -58,6 +59,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "`foreachBatch`, no task"),
         "nobody": FirstStep("see in the Spark UI, page Jobs, which job runs, and which rows keep its tasks computing",
             "its tasks compute"),
+        "slot": FirstStep(_SLOTS, "none of its tasks runs"),
         "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
         "database": FirstStep("look in the database for locks and for what its sessions wait for",
             "it waits for a database"),
@@ -347,7 +349,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "other_queries": "look at the batches of the other queries",
     "other_processes": "find the processes that use the CPU",
     "cpu_limit": "raise the CPU limit of the driver's container",
-    "slot_wait": "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits",
+    "slot_wait": _SLOTS,
     "launch": "compare the number of tasks of a batch with the cores",
     "python": "find the function that takes longest in the Spark UI, page SQL",
     "gc": _HEAP,

@@ -350,6 +350,7 @@ class Running:
     jobs: int | None = None  # that Spark has begun for the run, of which the newest are remembered
     tasks: int | None = None  # of the running jobs, as far as their stages have begun
     tasks_done: int | None = None
+    tasks_running: int | None = None
     moved: float | None = None  # when these counts last changed; the history fills it in
 
 

@@ -14,7 +14,7 @@ from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-Whom = Literal["broker", "database", "storage", "python", "nobody"]
+Whom = Literal["slot", "broker", "database", "storage", "python", "nobody"]
 # how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
@@ -35,6 +35,7 @@ STILL = re.compile(
     r"|org\.rocksdb|org\.apache\.hadoop\.(net|io\.nativeio))\."
 )
 WORDS: Mapping[Whom, str] = {
+    "slot": "wait{s} for a free slot",
     "broker": "wait{s} for the broker",
     "database": "wait{s} for the database",
     "storage": "wait{s} for the file system",
@@ -52,7 +53,7 @@ class Waiting(NamedTuple):
 
     whom: Whom
     tasks: int  # 0 for the driver
-    frame: str  # the class and method in which it is called
+    frame: str  # the class and method in which it is called, if any
 
     @property
     def sends(self) -> bool:
@@ -63,21 +64,27 @@ class Waiting(NamedTuple):
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
         who = {0: "the driver", 1: "its task"}.get(self.tasks, f"its {self.tasks} tasks")
+        does = f"{who} {WORDS[self.whom].format(s='' if self.tasks > 1 else 's')}"
         where = "code of the plan" if GENERATED in self.frame else ".".join(self.frame.split(".")[-2:])
-        return f"{who} {WORDS[self.whom].format(s='' if self.tasks > 1 else 's')} ({where})"
+        return f"{does} ({where})" if where else does
 
 
 @once
 def waiting(view: QueryView) -> Waiting | None:
-    """The same in two looks in a row, in which the batch did not go on; None where one of them shows anything else."""
+    """A slot, where none of its tasks runs. Else the same in two looks in a row, in which the batch did not go on; None
+    where one of them shows anything else."""
     running, looks = view.history.running, view.history.stacks
-    if running is None or running.moved is None or len(looks) < 2 or not running.moved < looks[0].at < looks[1].at:
+    if running is None or running.moved is None:
+        return None
+    pending = (running.tasks or 0) - (running.tasks_done or 0)
+    if pending > 0 and running.tasks_running == 0 and not moves(view):
+        return Waiting("slot", pending, "")
+    if len(looks) < 2 or not running.moved < looks[0].at < looks[1].at:
         return None
     if not view.now - MAX_SAMPLE_AGE_SECONDS <= looks[0].at <= looks[1].at <= view.now:
         return None
     if any(look.run_id != view.history.run_id or look.at < running.since for look in looks):
         return None
-    pending = (running.tasks or 0) - (running.tasks_done or 0)
     before, now = (_seen(look, pending) for look in looks)
     return now if before is not None and now is not None and before.whom == now.whom else None
 
@@ -115,6 +122,8 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
     found = waiting(view)
     if found is not None and found.whom == "nobody":
         return (first_step("query-stuck", found.whom, f"{found.words}; started again, it has the same to compute"),)
+    if found is not None and found.whom == "slot":
+        return (first_step("query-stuck", found.whom, f"{found.words}; started again, they wait again"),)
     return _dump(view), RESTART
 
 

@@ -227,6 +227,25 @@ def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
     assert "database" not in next(RULE.check(view)).summary
 
 
+@cases(
+    "done, runs, moved, words",
+    ("all wait", 0, 0, 20, "; its 50 tasks wait for a free slot"),
+    ("those that are left wait", 30, 0, 20, "; its 20 tasks wait for a free slot"),
+    ("one runs", 0, 1, 20, ""),
+    ("one has just ended", 30, 0, 5, ""),
+    ("an older recording does not tell", 0, None, 20, ""),
+)
+def test_a_batch_none_of_whose_tasks_runs_waits_for_others_to_end(history, done, runs, moved, words):
+    view = history(running=31, message="Processing new data")
+    changes = {"tasks": 50, "tasks_done": done, "tasks_running": runs, "moved": view.now - moved}
+    view.history.running = replace(view.history.running, **changes)
+    [finding] = RULE.check(view)
+
+    assert finding.summary.partition("Processing new data")[2].removeprefix("; its tasks still end") == words
+    assert finding.remedies[0].action.startswith("see in the Spark UI, page Stages, whose tasks run") is bool(words)
+    assert len(finding.remedies) == 1 or not words
+
+
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"
 REGEX, EPOLL = "java.util.regex.Pattern$CharPropertyGreedy.match", "sun.nio.ch.EPoll.wait"
 
