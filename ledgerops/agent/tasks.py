@@ -103,8 +103,8 @@ class TaskCollector:
             return
         try:
             read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
-            page = self._page(spark)
-            batches = batches_to_read(page, finished, read_before)
+            page, every = self._pages(spark)
+            batches = batches_to_read(every, finished, read_before)
             read, problem = self._read_batches(spark, batches, due, now)
         except UNREADABLE as error:
             read, problem = 0, error
@@ -146,12 +146,14 @@ class TaskCollector:
         batch, at = self._latest_read.get(run.run_id, NEVER)
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
-    def _page(self, spark: SparkStatus) -> Sequence[SqlExecution]:
-        """The executions that may still be read. Spark counts from the oldest that it keeps, so the offset of one
-        becomes smaller when older ones go."""
+    def _pages(self, spark: SparkStatus) -> tuple[Sequence[SqlExecution], Sequence[SqlExecution]]:
+        """The newest page, and all executions that may still be read. Spark counts from the oldest that it keeps, so
+        the offset of one becomes smaller when older ones go."""
         page: Sequence[SqlExecution] = ()
+        every: dict[int, SqlExecution] = {}
         for _ in range(MAX_PAGES):
             page = spark.executions(self._offset, PAGE_EXECUTIONS)
+            every |= {each.number: each for each in page}
             if self._offset and (not page or page[0].number > self._first):
                 back = page[0].number - self._first if page else PAGE_EXECUTIONS // 2
                 self._offset = max(0, self._offset - back)
@@ -159,7 +161,7 @@ class TaskCollector:
                 self._begin_at(page, PAGE_EXECUTIONS // 2)
             else:
                 break
-        return page
+        return page, sorted(every.values())
 
     def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
         """The next page begins with what may still be read: each execution on it costs the driver some time."""

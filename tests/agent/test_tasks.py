@@ -305,6 +305,14 @@ def test_the_newest_executions_are_found_beyond_the_first_page_and_after_evictio
     assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
+def test_a_batch_with_more_executions_than_a_page_is_read_whole(ui, bench):
+    told = {"submissionTime": "2027-01-15T08:00:00.500GMT", "duration": 2000, "errorMessage": "no"}
+    others = [execution(number, 5) for number in range(1, 240)]
+    ui.executions = [execution(0, 5) | told, *others, execution(240, 5, [7])]
+    [data] = bench.collect()
+    assert ([each["error"] for each in data["failed"]], len(data["stages"])) == (["no"], 1)
+
+
 def test_a_page_begins_with_what_may_still_be_read(ui, bench):
     ui.executions = [*(execution(number, number, run_id=OTHERS) for number in range(60)), execution(60, 5, [7])]
     bench.collect()

@@ -31,6 +31,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
 from ledgerops.diagnosis.proof import MAX_TOLD
 from ledgerops.diagnosis.rule import CLEAR, Rule, confidence
@@ -44,12 +45,12 @@ MILLISECONDS = "df.withColumn('event_time', F.timestamp_millis('event_time_ms'))
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    found = jump(view)
+    found, lost = jump(view), dropped(view)
     if found is None or view.last is None:
         return
     limit = max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH * (found.usual or 0.0))
     yield Finding(
-        _summary(found),
+        _summary(found) + (f"; {lost.words} were dropped {lost.lately}" if lost is not None else ""),
         Component("source", ", ".join(source.name for source in view.last.sources), _place(found.batch)),
         tuple(_evidence(found, view.last)),
         _remedies(found, view.plan.lateness or 0.0),

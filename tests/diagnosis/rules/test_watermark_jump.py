@@ -49,6 +49,11 @@ def test_a_row_dated_an_hour_ahead_is_found(history):
     assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
 
 
+def test_rows_that_it_costs_are_told(history):
+    [finding] = RULE.check(live(history, future=3600.0, drops=900))
+    assert finding.summary.endswith("; 4,500 rows (17.3% of those read) were dropped in the last minute")
+
+
 def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
     [finding] = RULE.check(live(history, future=90_000.0, step=600.0, width=300.0, count=26))
 
