@@ -33,6 +33,7 @@ _FILES_WRITTEN = FirstStep("compare the files of a batch with the tasks that wri
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole statement again"
+_STATE_ROWS = "see how many rows the state holds, and whether a watermark or a time to live removes any"
 _SLOTS = "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
@@ -249,7 +250,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "a setting delays them", {"setting": "maintenanceInterval", "usual": "its default", "now": "larger"}),
     },
     # resources
-    "gc-pressure": {GENERAL: FirstStep(_HEAP)},
+    "gc-pressure": {GENERAL: FirstStep(_HEAP), "state": FirstStep(_STATE_ROWS, "state fills the heap")},
     "memory-spill": {
         GENERAL: FirstStep(
             "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"),
@@ -354,7 +355,7 @@ BY_LARGEST_PART: Mapping[str, str] = {
     "python": "find the function that takes longest in the Spark UI, page SQL",
     "gc": _HEAP,
     "state_commit": "compare the number of shuffle partitions with the cores",
-    "state_update": "see how many rows the state holds, and whether a watermark or a time to live removes any",
+    "state_update": _STATE_ROWS,
     "shuffle": "see in the Spark UI what the stages write and read",
     "cpu": "compare the tasks of a batch with the cores, and ask whether the load is intended",
     "waiting": "take a thread dump of an executor (Spark UI, page Executors) during a batch",

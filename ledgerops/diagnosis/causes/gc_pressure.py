@@ -56,8 +56,9 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
     if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
         return Told(component, (LOOK, more))
+    rows = first_step("gc-pressure", "state", f"state takes {held / heap:.0%} of the heap")
     filled = Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at)
-    return Told(component, (LOOK, OFF_HEAP, more), more=(filled,))
+    return Told(component, (rows, OFF_HEAP, more), more=(filled,))
 
 
 CAUSE = Cause(

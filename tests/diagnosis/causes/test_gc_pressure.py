@@ -55,6 +55,7 @@ def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history, stat
     [finding] = check(CAUSE, watched(late(history, 0.5, operators=state), 0.4))
     assert {each.name: each.value for each in finding.evidence}.get("state_share_of_heap") == share
     assert any("RocksDB" in each.action for each in finding.remedies) is (share is not None)
+    assert finding.remedies[0].action.startswith("see how many rows the state holds") is (share is not None)
 
 
 @cases(
