@@ -31,7 +31,5 @@ CONFLICTING: Metric[QueryView] = Metric("ledgerops_conflicting_rows_total",
     per_batch=_conflicting)  # fmt: skip
 OBSERVED: Metric[QueryView] = Metric("ledgerops_observed",
     "The numbers that the query itself observes (Dataset.observe), as of the newest batch, by observation and column.",
-    labels=("name", "field"), read=lambda view: own_numbers(view.last) if view.last else {},
-    unused="what they mean is known to the application only; docs/guides/prometheus.md has an alert as "
-    "an example.")  # fmt: skip
+    labels=("name", "field"), read=lambda view: own_numbers(view.last) if view.last else {})  # fmt: skip
 METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING, OBSERVED)

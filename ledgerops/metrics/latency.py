@@ -35,9 +35,7 @@ RUNNING: Metric[QueryView] = Metric("ledgerops_batch_running_seconds",
 RECORD_LATENCY: Metric[QueryView] = Metric("ledgerops_record_latency_seconds",
     "Latency of records in real-time mode, by quantile: in the query (processing), in the source before it "
     "(source_queue), or both (end_to_end); only where the platform reports it, as Databricks does.",
-    labels=("kind", "quantile"), read=lambda view: view.last.record_latencies if view.last else {},
-    unused="only Databricks reports it; without real-time mode ledgerops_event_latency_seconds says the "
-    "same.")  # fmt: skip
+    labels=("kind", "quantile"), read=lambda view: view.last.record_latencies if view.last else {})  # fmt: skip
 METRICS = (BATCH_DURATION, EVENT_LATENCY, RECORD_LATENCY, PHASE_SECONDS, LAST_BATCH, LAST_PROGRESS, LAST_SEEN, RUNNING)
 
 

@@ -20,7 +20,7 @@ class Metric(Generic[Subject]):
     since which the value grows, and the exporter publishes now minus it, never negative: such a gauge goes on growing
     while nothing happens. `survives` keeps a family after the query has ended; of the others the counters and
     histograms stay for a while, and the gauges vanish at once. An `unbudgeted` family is never cut by the budget of
-    series. `unused` says why a family is exported that no panel, alert or runbook asks for.
+    series.
     """
 
     name: str  # ledgerops_<what>_<unit>; _total for counters, _info for metadata
@@ -32,7 +32,6 @@ class Metric(Generic[Subject]):
     age: bool = False
     survives: bool = False
     unbudgeted: bool = False
-    unused: str = ""  # a sentence, shown in docs/metrics.md
     kind: Literal["gauge", "counter", "histogram", "info"] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -20,8 +20,8 @@ def _process(name: str, text: str, value: Callable[[Process], float | None]) -> 
     return Metric(name, text, ("kind",), read)
 
 
-def _host(name: str, text: str, value: Callable[[Host], float | None], unused: str = "") -> Metric[Host]:
-    return Metric(name, text, read=lambda host: known(value(host)), unused=unused)
+def _host(name: str, text: str, value: Callable[[Host], float | None]) -> Metric[Host]:
+    return Metric(name, text, read=lambda host: known(value(host)))
 
 
 def _active(host: Host) -> Series:
@@ -35,12 +35,10 @@ METRICS: tuple[Metric[Host], ...] = (
         ("executor",), _active),
     Metric("ledgerops_executor_removed_info",
         "Why Spark removed an executor; only the newest removed executors are kept.", labels=("executor", "reason"),
-        read=lambda host: {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors},
-        unused="used with ledgerops_executor_active when an executor is gone."),
+        read=lambda host: {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors}),
     Metric("ledgerops_executor_removed_timestamp_seconds",
         "When Spark removed an executor; only the newest removed executors are kept.", ("executor",),
-        lambda host: {(each.executor_id,): each.removed_at for each in host.removed_executors},
-        unused="used with ledgerops_executor_active when an executor is gone."),
+        lambda host: {(each.executor_id,): each.removed_at for each in host.removed_executors}),
     _executor("ledgerops_executor_cores", "Task slots of an executor.", lambda e: e.cores),
     _executor("ledgerops_executor_active_tasks", "Tasks that an executor runs now.", lambda e: e.active_tasks),
     _executor("ledgerops_executor_tasks_total", "Tasks that an executor completed.", lambda e: e.completed_tasks),
@@ -66,15 +64,12 @@ METRICS: tuple[Metric[Host], ...] = (
         lambda h: h.cpu_busy_ratio),
     _host("ledgerops_host_cpu_pressure_ratio",
         "Share of the last 10 seconds in which a task of the driver's machine waited for a CPU (Linux PSI).",
-        lambda h: h.cpu_pressure_ratio,
-        unused="evidence of a machine that is too busy; the dashboards show ledgerops_host_cpu_busy_ratio."),
+        lambda h: h.cpu_pressure_ratio),
     _host("ledgerops_host_cpu_steal_ratio", "Share of CPU time that the hypervisor gave to other machines.",
-        lambda h: h.cpu_steal_ratio,
-        unused="evidence of a machine that is too slow; the dashboards show ledgerops_host_cpu_busy_ratio."),
+        lambda h: h.cpu_steal_ratio),
     _host("ledgerops_host_runnable_threads",
         "Threads of the driver's machine that run or wait for a CPU; above the number of CPUs they wait.",
-        lambda h: h.runnable_threads,
-        unused="evidence of a machine that is too busy; the dashboards show ledgerops_host_cpu_busy_ratio."),
+        lambda h: h.runnable_threads),
     _host("ledgerops_host_cpu_limit_cores", "CPU limit of the driver's container; absent where it has none.",
         lambda h: h.cpu_limit_cores),
     _host("ledgerops_host_cpu_held_back_seconds_total",

@@ -115,20 +115,6 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("numMapStateWithTTLVars", "state_map_ttl_variables", "newest", ONE, "Map state variables with a time to live."),
 )  # fmt: skip
 
-# exported because Spark reports it, for looking up
-PLAN = "a property of the query's code, which does not change while it runs."
-UNUSED = {
-    "rocksdb_internal_keys": "Spark's own bookkeeping; the rows of the state are what readers know.",
-    "rocksdb_external_column_families": PLAN, "rocksdb_internal_column_families": PLAN, "state_value_variables": PLAN,
-    "state_list_variables": PLAN, "state_map_variables": PLAN, "state_value_ttl_variables": PLAN,
-    "state_list_ttl_variables": PLAN, "state_map_ttl_variables": PLAN,
-    "state_variables_deleted_total": "happens once, at the first start of changed code.",
-    "state_initial_seconds_total": "happens once, in the first batch of a query with initial state.",
-    "state_eviction_read_rows_total": "only a few operators count it.",
-    "state_incrementally_removed_rows_total": "only a few operators count it.",
-    "state_skipped_nulls_total": "only joins of two streams count it, of some versions of Spark.",
-}  # fmt: skip
-
 
 def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Metric[QueryView]:
     def value(operator: StateOperator) -> float | None:
@@ -136,7 +122,7 @@ def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Me
         return None if raw is None or raw < 0 else raw * factor
 
     read = None if taken == "add" else _newest(value)
-    return Metric(f"ledgerops_{name}", text, labels=OPERATOR, read=read, unused=UNUSED.get(name, ""))
+    return Metric(f"ledgerops_{name}", text, labels=OPERATOR, read=read)
 
 
 CUSTOM_METRICS = tuple(_custom(*row) for row in CUSTOM)

@@ -1,14 +1,11 @@
-"""The closed contract: whatever is asked for is exported, and whatever is exported is asked for or says why not."""
+"""Whatever dashboards, alerts and documents ask for is exported, with the labels that they name."""
 
 import re
-from functools import cache
 
 import pytest
 
-from ledgerops import mixin
 from ledgerops.metrics import METRICS, VERDICT_METRICS
 from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
-from ledgerops.mixin.off_pages import OFF_PAGES, reason
 from ledgerops.mixin.rule_files import FILES, groups
 from ledgerops.mixin.site import Site
 from ledgerops.notify import metrics as notify_metrics
@@ -25,7 +22,6 @@ SELECTOR = re.compile(r"\b(ledgerops_[a-z0-9_]+)\{([^}]*)\}")
 # what people read and Prometheus evaluates; of docs/metrics.md everything is in the catalogue by its making
 WRITTEN = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("alerts/**/*.*"))]
 WRITTEN += [*sorted(ROOT.glob("dashboards/**/*.json"))]
-ASKING = [path for path in WRITTEN if path.parts[-2] in ("dashboards", "rules", "problems")]
 
 
 def family(name):
@@ -65,31 +61,3 @@ def test_a_series_that_nothing_exports_and_a_label_that_it_lacks_would_be_found(
 
     assert unknown(text) == ["ledgerops_input_rows"]
     assert labels(text) == [("ledgerops_state_rows", "partition")]
-
-
-@cache
-def asked_for():
-    text = " ".join(path.read_text("utf-8") for path in ASKING)
-    return {found.name for name in OURS.findall(text) if (found := family(name)) is not None}
-
-
-def test_whatever_is_exported_is_asked_for_or_says_why_not_and_never_both():
-    assert {name for name in FAMILIES if name not in asked_for()} == {
-        name for name, metric in FAMILIES.items() if reason(metric)
-    }
-
-
-def test_a_reason_is_given_once_and_for_a_family_that_there_is():
-    assert {name for name in OFF_PAGES if name not in FAMILIES or FAMILIES[name].unused} == set()
-
-
-def test_the_page_of_the_metrics_says_why_and_how_to_ask():
-    page = mixin.outputs()["docs/metrics.md"]
-
-    for metric in METRICS:
-        why = reason(metric)
-        assert (f"| [`{metric.name}`](#{metric.name}) | {why} | `" in page) == bool(why)
-        assert f'| <a id="{metric.name}"></a>`{metric.name}`' in page
-        assert why == "" or why.endswith(".")
-    assert '`sum by (app, query, operator) (rate(ledgerops_rocksdb_gets_total{app="APP",query="QUERY"}[5m]))`' in page
-    assert '`max by (app, instance, kind) (ledgerops_processes{app="APP"})`' in page
