@@ -49,8 +49,7 @@ class Exporter:
             "/metrics": self._metrics, "/recording": self._recording, "/diagnosis": self._diagnosis,
             "/status": self._status, "/healthz": self._healthz,
         }  # fmt: skip
-        # client, and whether it says that it scrapes -> when it did last, at most three times
-        self._scrapes: dict[tuple[str, bool], tuple[float, ...]] = {}
+        self._scrapes: dict[str, tuple[float, ...]] = {}  # who says that it scrapes -> when it did, the last three times
         self._scraped = threading.Condition()
         self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)
@@ -68,15 +67,11 @@ class Exporter:
         self._thread.start()
 
     def await_scrapes(self) -> None:
-        """Waits until Prometheus, and whoever else scrapes regularly, has read what was published last, at most
+        """Waits until Prometheus, and whoever else says that it scrapes, has read what was published last, at most
         LAST_SCRAPE_SECONDS: that the queries ended. To Prometheus, a driver that is gone without that is lost."""
         began = time.monotonic()
         with self._scraped:
-            due = {
-                client: due
-                for client, at in self._scrapes.items()
-                if (due := _next_scrape(at, began, announced=client[1])) is not None
-            }
+            due = {client: due for client, at in self._scrapes.items() if (due := _next_scrape(at)) > began}
             while due and (left := min(max(due.values()), began + LAST_SCRAPE_SECONDS) - time.monotonic()) > 0:
                 self._scraped.wait(left)
                 due = {client: at for client, at in due.items() if self._scrapes.get(client, (began,))[-1] < began}
@@ -112,12 +107,11 @@ class Exporter:
             self._stats.error("exporter")
             log.warning("cannot answer %s (%s: %.200s)", parts.path, type(error).__name__, error)
             return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page failed; see the driver's log")
-        if parts.path == "/metrics":
-            self._note_scrape(request)
+        if parts.path == "/metrics" and request.scrapes:
+            self._note_scrape(request.client)
         return found
 
-    def _note_scrape(self, request: Request) -> None:
-        client = request.client, request.scrapes
+    def _note_scrape(self, client: str) -> None:
         with self._scraped:
             times = self._scrapes.pop(client, ())
             self._scrapes[client] = (*times[-2:], time.monotonic())
@@ -173,19 +167,10 @@ class Exporter:
         return Answer(f"{trouble}\n".encode(), "text/plain; charset=utf-8", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-def _next_scrape(times: tuple[float, ...], now: float, announced: bool) -> float | None:
-    """Until when the next scrape comes; None for a client that scrapes no longer. One that says that it scrapes is
-    known by its first scrape, another one by three that are regular."""
-    if announced:
-        interval = max((later - earlier for earlier, later in pairwise(times)), default=LAST_SCRAPE_SECONDS)
-        due = times[-1] + interval + max(interval, LATE_SECONDS)
-        return due if now < due else None
-    if len(times) < 3:
-        return None
-    first, second = times[1] - times[0], times[2] - times[1]
-    spare = 0.25 * max(first, second) + 0.5  # a program is punctual, a busy machine is not
-    due = times[2] + max(first, second) + spare
-    return due if abs(first - second) <= spare and now < due else None
+def _next_scrape(times: tuple[float, ...]) -> float:
+    """Until when the next scrape comes, unless the client is gone."""
+    interval = max((later - earlier for earlier, later in pairwise(times)), default=LAST_SCRAPE_SECONDS)
+    return times[-1] + interval + max(interval, LATE_SECONDS)
 
 
 def access_rules(config: Config) -> Rules:
