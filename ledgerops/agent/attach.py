@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ledgerops.runtime.prometheus_collector import Collector
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
-WITHOUT_STATUS_SECONDS = 30.0  # until a session that tells nothing of its tasks is asked again
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
 # a failing collector must be known before somebody relies on data that it did not deliver
 OBSERVER_INTERVAL_SECONDS = 5.0
@@ -67,9 +66,6 @@ class Hub:
         self.stats = SelfStats()
         self.queue = EventQueue(self.stats)
         self.sessions: dict[str, Session] = {}
-        self._status: tuple[Session, SparkStatus] | None = None
-        self._without_status: tuple[Session | None, float] = None, 0.0  # that has none, and until when it is not asked
-        self._status_lock = threading.RLock()  # collectors ask at the same time, and while a session goes
         muted = read_muted(config.mute, BY_SLUG)
         self.claim = Claim(Path(config.recording) if config.recording is not None else None)
         folder = self.claim.folder
@@ -113,40 +109,14 @@ class Hub:
     def status(self) -> SparkStatus | None:
         """What Spark knows, for all collectors; None where it cannot be had, which is logged once. Raises what Spark
         raises."""
-        with self._status_lock:
-            if self._status is not None and self._status[0].alive:
-                return self._status[1]
-        self.forget_status()  # the application is gone, and the next has its own
         session = next((each for each in list(self.sessions.values()) if each.alive), None)
-        without, until = self._without_status
-        if session is None or (session is without and time.monotonic() < until):
+        if session is None:
             return None
-        found = None
-        try:
-            found = session.status(self.config.ui_url)
-        finally:
-            if found is None:
-                self._without_status = session, time.monotonic() + WITHOUT_STATUS_SECONDS
-        if found is not None:
-            return self._shared(session, found)
-        if not self.stats.collector_errors["rest"]:
+        found = session.status(self.config.ui_url)
+        if found is None and not self.stats.collector_errors["rest"]:
             self.stats.error("rest")
             log.warning("tasks and executors cannot be read: set ui_url to the address of the Spark UI")
-        return None
-
-    def _shared(self, session: Session, found: SparkStatus) -> SparkStatus | None:
-        """The one that all collectors share; None for a session that went while Spark was asked."""
-        with self._status_lock:
-            if session not in list(self.sessions.values()):
-                return None
-            if self._status is None or self._status[0] is not session:
-                self._status = session, found
-            return self._status[1]
-
-    def forget_status(self) -> None:
-        """After a session went."""
-        with self._status_lock:
-            self._status = None
+        return found
 
     def _collectors(self, folder: Path | None) -> list[Poller]:
         config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
@@ -204,7 +174,6 @@ class Hub:
             data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
             self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
         self.sessions.clear()
-        self.forget_status()
         self.host.close()
         self.worker.stop()
         self.claim.close()
@@ -329,7 +298,6 @@ def _detach(hub: Hub, session: Session, exiting: bool) -> None:
     with _lock:
         _quietly(session.close)
         hub.sessions.pop(session.key, None)
-        hub.forget_status()
         _watches.pop(session.key, None)
         last = not hub.sessions and _hub is hub
         if last:

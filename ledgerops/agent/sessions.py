@@ -1,6 +1,8 @@
 """One Spark session under watch, classic or Connect: the only place that knows which of the two it is."""
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,12 +11,13 @@ from ledgerops.agent.listener import Connections, EventSink, add_connect_listene
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.spark_status import SparkStatus
-from ledgerops.common.deadline import within
+from ledgerops.common.deadline import OneAtATime, within
 
 log = logging.getLogger("ledgerops")
 
 REMOVE_SECONDS = 3.0  # for Spark to remove the listener
 CALL_SECONDS = 5.0  # for an answer of a Connect server
+WITHOUT_STATUS_SECONDS = 30.0  # until a session that tells nothing of its tasks is asked again
 Returned = TypeVar("Returned")
 Threads = Sequence[tuple[str, bool, Sequence[str]]]  # as of `driver_threads`
 
@@ -31,7 +34,8 @@ class ActiveQuery(NamedTuple):
 class Session:
     """Registers a listener when made; raises what Spark raises when that fails."""
 
-    _waiting = False  # whether a question to a Connect server has no answer yet
+    _status: SparkStatus | None = None
+    _status_due = 0.0  # when it is looked for again
 
     def __init__(self, session: Any, queue: EventQueue) -> None:
         self.spark = session
@@ -41,6 +45,7 @@ class Session:
         self._sink = sink
         self._remove: Callable[[], None] | None
         self._connections: Connections | None = None
+        self._questions, self._status_lock = OneAtATime("ledgerops-connect"), threading.Lock()
         self.sent_plans = SentPlans()
         if self.classic:
             self._remove, self._connections = add_java_listener(session, sink)
@@ -60,8 +65,15 @@ class Session:
         return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
 
     def status(self, ui_url: str | None) -> SparkStatus | None:
-        """What Spark knows of the application: read in its JVM, or at `ui_url`, if that is given. None where neither
-        can be done. Raises what Spark raises."""
+        """What Spark knows of the application, for all collectors: read in its JVM, or at `ui_url`, if that is given.
+        None where neither can be done, and for WITHOUT_STATUS_SECONDS after that. Raises what Spark raises."""
+        with self._status_lock:
+            if self._status is None and time.monotonic() >= self._status_due:
+                self._status_due = time.monotonic() + WITHOUT_STATUS_SECONDS
+                self._status = self._find_status(ui_url)
+            return self._status
+
+    def _find_status(self, ui_url: str | None) -> SparkStatus | None:
         if ui_url is None:
             return self._driver_status() if self.classic else None
         app_id = self.app_id
@@ -90,25 +102,14 @@ class Session:
 
     def call(self, question: Callable[[], Returned]) -> Returned:
         """The answer to a question to Spark. Raises TimeoutError when a Connect server gives none within CALL_SECONDS:
-        its client tries again for minutes when the server is gone. While one question waits, no other is asked."""
+        its client tries again for minutes when the server is gone. While one question waits, no other is asked. Call it
+        from one thread."""
         if self.classic:
             return question()
-        if self._waiting:
-            raise TimeoutError("the Connect server still has not answered")
-
-        def ask() -> Returned:
-            self._waiting = True
-            try:
-                return question()
-            finally:
-                self._waiting = False
-
         try:
-            return within(ask, CALL_SECONDS)
-        except TimeoutError:
-            if not self._waiting:  # the question itself timed out
-                raise
-            raise TimeoutError("the Connect server does not answer") from None
+            return self._questions.within(question, CALL_SECONDS)
+        except TimeoutError as error:
+            raise TimeoutError(f"the Connect server: {error}") from None
 
     def work(self, run_id: str) -> dict[str, int]:
         """The jobs that a run has begun, and the tasks of the running ones, as counts; empty on Spark Connect. Raises
@@ -157,6 +158,7 @@ class Session:
 
     def close(self) -> None:
         """Removes the listener. May be called twice, and after the session was stopped."""
+        self._questions.close()
         remove, self._remove = self._remove, None
         if remove is None or not self.alive:
             return

@@ -39,11 +39,12 @@ class OneAtATime:
         question is open. Call it from one thread."""
         if self._open is not None and not self._open.done():
             raise TimeoutError("an earlier question still has no answer")
+        if self._thread is None:
+            thread = threading.Thread(target=self._answer, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread
         self._open = done = Future[Returned]()
         self._questions.put((work, done))
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._answer, name=self._name, daemon=True)
-            self._thread.start()
         return _result(done, seconds)
 
     def close(self) -> None:

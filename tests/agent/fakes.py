@@ -1,5 +1,6 @@
 """A session and its queries as the collectors see them, without Spark."""
 
+import threading
 from typing import Any
 
 import orjson
@@ -7,6 +8,7 @@ import orjson
 from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
+from ledgerops.common.deadline import OneAtATime
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Plan
 from ledgerops.runtime.runs import Run, Runs
@@ -21,6 +23,7 @@ class FakeSession(Session):
         self.classic = False
         self.sent_plans = SentPlans()
         self.let_go: list[str] = []
+        self._questions, self._status_lock = OneAtATime("asking"), threading.Lock()
 
     @property
     def alive(self) -> bool:

@@ -422,7 +422,7 @@ class StoppableSession(FakeSession):
         super().__init__(app)
         self.app_id = app
 
-    def status(self, ui_url):
+    def _find_status(self, ui_url):
         return SparkRest(f"http://127.0.0.1/{self.app_id}", self.app_id)
 
 
@@ -438,25 +438,11 @@ def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next(hu
     assert hub.status().base.endswith("/app-2")
 
 
-def test_a_session_that_goes_while_a_collector_asks_for_its_interface_leaves_none(hub):
-    class Going(StoppableSession):
-        def status(self, ui_url):
-            del hub.sessions["1"]
-            detaching = threading.Thread(target=hub.forget_status)
-            detaching.start()
-            detaching.join(60)
-            assert not detaching.is_alive(), "who detaches does not wait for Spark's answer to a collector"
-            return super().status(ui_url)
-
-    hub.sessions["1"] = Going("app-1")
-    assert hub.status() is None and hub._status is None
-
-
 def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then(hub):
     asked = []
 
     class Headless(StoppableSession):
-        def status(self, ui_url):
+        def _find_status(self, ui_url):
             asked.append(self.app_id)
 
     hub.sessions["1"] = first = Headless("app-1")

@@ -182,12 +182,12 @@ def test_a_question_to_a_connect_server_that_is_gone_is_given_up(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.sessions.CALL_SECONDS", 0.05)
     session, answer = FakeSession(), threading.Event()
 
-    with pytest.raises(TimeoutError, match="does not answer"):
+    with pytest.raises(TimeoutError, match=r"the Connect server: no answer within 0\.05 s"):
         session.call(lambda: answer.wait(60))
-    with pytest.raises(TimeoutError, match="still has not answered"):
+    with pytest.raises(TimeoutError, match="an earlier question still has no answer"):
         session.call(lambda: 1)
     answer.set()
-    until(lambda: not session._waiting)
+    until(session._questions._open.done)
     assert session.call(lambda: 1) == 1
     with pytest.raises(ZeroDivisionError):
         session.call(lambda: 1 / 0)
