@@ -59,7 +59,6 @@ class TablePosition(NamedTuple):
     version: int
     file: int
     initial: bool
-    table_id: str | None = None
 
 
 @dataclass(slots=True)

@@ -31,13 +31,8 @@ def _position(offset: Any, source: str) -> Position | None:
     place = numbers(offset, "reservoirVersion", "index")
     if place is None:
         return None
-    table = TablePosition(
-        place[0],
-        max(BEFORE_FIRST, place[1]),
-        offset.get("isStartingVersion") is True,
-        str(offset["reservoirId"]) if offset.get("reservoirId") else None,
-    )
-    return Position(table=table)
+    initial = offset.get("isStartingVersion") is True
+    return Position(table=TablePosition(place[0], max(BEFORE_FIRST, place[1]), initial))
 
 
 def outstanding(metrics: Reported, offset: Any) -> Left:

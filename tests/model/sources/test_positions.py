@@ -125,16 +125,16 @@ def test_without_a_known_description_the_form_of_the_offset_decides(offset, kind
     assert kind_of("com.example.Stream@1f", offset).name == kind
 
 
-OF_TABLE, SNAPSHOT = DELTA["reservoirId"], ICEBERG["snapshot_id"]
+SNAPSHOT = ICEBERG["snapshot_id"]
 
 
 @pytest.mark.parametrize(
     ("offset", "expected"),
     [
-        pytest.param(DELTA, (42, -1, False, OF_TABLE), id="before a version"),
-        pytest.param(DELTA | {"index": 6}, (42, 6, False, OF_TABLE), id="within a version"),
-        pytest.param(DELTA | {"sourceVersion": 3, "index": -19}, (42, -1, False, OF_TABLE), id="a changed schema"),
-        pytest.param(DELTA | {"isStartingVersion": True, "index": 3}, (42, 3, True, OF_TABLE), id="first snapshot"),
+        pytest.param(DELTA, (42, -1, False), id="before a version"),
+        pytest.param(DELTA | {"index": 6}, (42, 6, False), id="within a version"),
+        pytest.param(DELTA | {"sourceVersion": 3, "index": -19}, (42, -1, False), id="a changed schema"),
+        pytest.param(DELTA | {"isStartingVersion": True, "index": 3}, (42, 3, True), id="first snapshot"),
         pytest.param(ICEBERG, (SNAPSHOT, 3, False), id="Iceberg"),
         pytest.param(ICEBERG | {"scan_all_files": True}, (SNAPSHOT, 3, True), id="all files"),
     ],
