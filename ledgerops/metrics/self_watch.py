@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields
 
 from ledgerops.metrics.model import Metric, known
 from ledgerops.version import __version__
@@ -56,16 +57,7 @@ class SelfStats:
     def copy(self) -> SelfStats:
         """A copy of the present values."""
         with self.lock:
-            return replace(
-                self,
-                events=self.events.copy(),
-                worker_seconds=self.worker_seconds.copy(),
-                collector_errors=self.collector_errors.copy(),
-                requests_refused=self.requests_refused.copy(),
-                exported=self.exported.copy(),
-                not_exported=self.not_exported.copy(),
-                lock=threading.Lock(),
-            )
+            return SelfStats(**{each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "lock"})
 
 
 # exported before the first error: an alert on an increase needs a series that increases
