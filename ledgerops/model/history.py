@@ -246,14 +246,6 @@ class History:
         note_heads(self.head_times, heads.at, heads.latest.items())
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
-    def add_tasks(self, tasks: TaskSummary) -> None:
-        """Keeps the stages of one batch; the oldest go once there are more than MAX_TASK_SUMMARIES."""
-        self.tasks.append(tasks)
-
-    def add_files(self, files: BatchFiles) -> None:
-        """Keeps the files of one batch; the oldest go once there are more than MAX_BATCH_FILES."""
-        self.files.append(files)
-
     def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
         """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once."""
         new = [commit for commit in tables.commits if commit not in self.commits]

@@ -193,9 +193,9 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
         case "plan":
             history.plan = record
         case "tasks":
-            history.add_tasks(record)
+            history.tasks.append(record)
         case "files":
-            history.add_files(record)
+            history.files.append(record)
         case "driver_code":
             history.driver_code = record
         case "stacks":

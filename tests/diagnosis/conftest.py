@@ -172,7 +172,7 @@ def history() -> MakeView:
             ))  # fmt: skip
             ran = warm_stages if quiet else _of_batch(stages, index)
             if ran is not None:
-                past.add_tasks(TaskSummary("run-1", number, placed(ran, at + 0.1), python))
+                past.tasks.append(TaskSummary("run-1", number, placed(ran, at + 0.1), python))
             due = at if not interval else began + interval * (1 + floor((at - began) / interval + 1e-6))
             at = max(at + took, due)
         now = (past.last_progress or START) + quiet_for

@@ -58,7 +58,7 @@ def reads(
                     T0 + pace * took[-1] + clock,
                     T0 + changed + 0.01 if flat else None,
                 )
-                past.add_files(BatchFiles("run-1", number, {NAME: read}))
+                past.files.append(BatchFiles("run-1", number, {NAME: read}))
             number, entry = number + 1, entry + 1
         at += max(interval, seconds)
     now = (past.last_progress or T0) + 0.5

@@ -73,7 +73,7 @@ def _view(known: int, in_tasks: float) -> QueryView:
     remembered = history(each)
     for number in range(12 - known, 12):
         whole = stage([in_tasks * took[number]] * 2)
-        remembered.add_tasks(TaskSummary("run-1", number, (whole,)))
+        remembered.tasks.append(TaskSummary("run-1", number, (whole,)))
     return QueryView(remembered, T0 + 30)
 
 

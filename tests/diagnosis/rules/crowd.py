@@ -75,7 +75,7 @@ def neighbour(
             number, query=name, query_id="id-2", run_id=f"run-{name}", started=at, duration=took, rows=1000,
             phases={"add_batch": took - 0.1}, sources=(), sink="Noop", output_rows=None,
         ))  # fmt: skip
-        other.add_tasks(TaskSummary(f"run-{name}", number, placed([what], at + 0.1)))
+        other.tasks.append(TaskSummary(f"run-{name}", number, placed([what], at + 0.1)))
         at += max(2.0, took)
     return other
 

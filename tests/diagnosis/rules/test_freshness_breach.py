@@ -98,7 +98,7 @@ def test_the_input_that_holds_live_rows_back_is_named_where_the_age_of_its_files
     view = beside_live_rows(history)
     last = view.history.batches[-1]
     written = last.started - 36_000.0
-    view.history.add_files(BatchFiles("run-1", last.batch_id, {"archive": FilesRead(1, written, written)}))
+    view.history.files.append(BatchFiles("run-1", last.batch_id, {"archive": FilesRead(1, written, written)}))
 
     [finding] = RULE.check(QueryView(view.history, view.now))
     assert finding.summary.endswith("the input with the oldest rows: archive, 10 h behind")

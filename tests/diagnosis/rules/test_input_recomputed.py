@@ -57,7 +57,7 @@ def test_of_kafka_the_offsets_tell_it_whatever_the_stages(history):
     seen = view([2000, 2000, 2000])
     for batch in seen.batches:
         stages = history(warm=0, seconds=[1], stages=[stage(records=[500, 500], shuffle=False)] * 2).history.tasks[0]
-        seen.history.add_tasks(replace(stages, run_id=batch.run_id, batch_id=batch.batch_id))
+        seen.history.tasks.append(replace(stages, run_id=batch.run_id, batch_id=batch.batch_id))
     [finding] = RULE.check(QueryView(seen.history, seen.now))
 
     assert finding.summary.startswith(f"{TIMES} 2 times:")
@@ -109,7 +109,7 @@ def test_stages_of_one_task_each_may_have_read_different_partitions(history, par
     seen = history(rows=3000, seconds=[1] * 8, stages=[reads, reads], source="FileStreamSource[file:/in]")
     for tasks in list(seen.history.tasks):
         stages = tuple(replace(each, input_bytes=size) for each in tasks.stages)
-        seen.history.add_tasks(replace(tasks, stages=stages))
+        seen.history.tasks.append(replace(tasks, stages=stages))
 
     assert len(list(RULE.check(seen))) == found
 
@@ -155,7 +155,7 @@ def test_reads_at_the_same_time_save_nothing(history):
     for tasks in list(seen.history.tasks):
         first = tasks.stages[0]
         stages = tuple(replace(each, started=first.started, ended=first.ended) for each in tasks.stages)
-        seen.history.add_tasks(replace(tasks, stages=stages))
+        seen.history.tasks.append(replace(tasks, stages=stages))
 
     assert [each.saving_seconds for each in RULE.check(QueryView(seen.history, seen.now, seen.hosts))] == [None]
 
@@ -189,7 +189,7 @@ def test_of_kafka_the_readings_are_the_stages_with_as_many_rows_as_offsets(histo
         [read] = batch.sources
         batches[place] = replace(batch, rows=1000, sources=(replace(read, rows=1000, times_read=2),))
         stages = (*ran.stages[:2], replace(ran.stages[2], records=40))  # an action that reads a part, such as show
-        seen.history.add_tasks(replace(ran, stages=stages))
+        seen.history.tasks.append(replace(ran, stages=stages))
 
     [finding] = RULE.check(QueryView(seen.history, seen.now, seen.hosts))
     assert finding.saving_seconds == pytest.approx(2.0)
