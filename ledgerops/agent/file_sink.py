@@ -5,34 +5,14 @@ the table (`spark.sql.streaming.fileSink.log.compactInterval`): such a batch is 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import orjson
 
 from ledgerops.agent.hadoop_files import HadoopFiles
-from ledgerops.model.records import TableCommit
+from ledgerops.model.records import LoggedCommit
 
 MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 15,000 files; more are not counted
 MAX_ENTRIES = 20  # read in one round, the newest
-
-
-class FilesAdded(NamedTuple):
-    """The files that a batch added: how many, their bytes, and when the newest was written (epoch seconds)."""
-
-    batch_id: int
-    query_id: str
-    files: int
-    bytes: int
-    at: float
-
-    @property
-    def version(self) -> int:
-        """Entries are numbered by the batch."""
-        return self.batch_id
-
-    def written(self) -> TableCommit:
-        """The entry as a commit of a sink."""
-        return TableCommit(self.batch_id, self.at, self.batch_id, None, self.files, self.bytes)
 
 
 class FileSinkLog:
@@ -50,7 +30,7 @@ class FileSinkLog:
         """`known` is the newest batch that has ended. Nothing is asked."""
         self._newest = known
 
-    def commits(self, after: int | None) -> Sequence[FilesAdded]:
+    def commits(self, after: int | None) -> Sequence[LoggedCommit]:
         """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest."""
         first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
         entries = {batch: f"{self.name}/{batch}" for batch in range(max(0, first), self._newest + 1)}
@@ -61,7 +41,8 @@ class FileSinkLog:
         ]
 
 
-def _parse(batch: int, query_id: str, entry: bytes) -> FilesAdded:
+def _parse(batch: int, query_id: str, entry: bytes) -> LoggedCommit:
+    """Entries are numbered by the batch; the newest file was written last."""
     files, size, at = 0, 0, 0.0
     for line in entry.splitlines()[1:]:  # the first one is the version of the format
         try:
@@ -70,4 +51,4 @@ def _parse(batch: int, query_id: str, entry: bytes) -> FilesAdded:
                 files, size, at = files + 1, size + added["size"], max(at, added["modificationTime"] / 1000)
         except (ValueError, KeyError, TypeError):  # the last one may be cut
             continue
-    return FilesAdded(batch, query_id, files, size, at)
+    return LoggedCommit(batch, at, batch, rows=None, files=files, bytes=size, query_id=query_id)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledgerops.model.records import TableCommit, TablePosition
+from ledgerops.model.records import LoggedCommit, TablePosition
 
 STREAMING = "STREAMING UPDATE"  # the operation of a streaming query's sink
 ROWS = ("numOutputRows",)
@@ -14,18 +14,11 @@ BYTES = ("numOutputBytes", "numAddedBytes")
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaCommit:
+class DeltaCommit(LoggedCommit):
     """What one version added. `sizes` are the bytes of the files with new rows, in the order in which a stream reads
     them; None where the entry was cut."""
 
-    version: int
-    at: float  # when it was committed, in epoch seconds
     sizes: tuple[int, ...] | None
-    rows: int | None
-    files: int | None
-    bytes: int | None
-    query_id: str | None  # of the streaming query that wrote it
-    batch_id: int | None
 
     def unread(self, position: TablePosition) -> tuple[int, int] | None:
         """Files and bytes that a reader at `position` has left of this version; None where that is not known."""
@@ -34,10 +27,6 @@ class DeltaCommit:
             return None if begun or self.files is None or self.bytes is None else (self.files, self.bytes)
         left = self.sizes[position.file + 1 :] if begun else self.sizes
         return len(left), sum(left)
-
-    def written(self) -> TableCommit:
-        """The commit as that of a sink."""
-        return TableCommit(self.version, self.at, self.batch_id, self.rows, self.files, self.bytes)
 
 
 def parse_commit(version: int, text: str, modified: float, whole: bool = True) -> DeltaCommit:
@@ -54,14 +43,14 @@ def parse_commit(version: int, text: str, modified: float, whole: bool = True) -
     metrics = metrics if isinstance(metrics, Mapping) else {}
     at = whole_number(info.get("inCommitTimestamp"))
     return DeltaCommit(
-        version,
-        modified if at is None else at / 1000,
-        new if whole else None,
-        _first(metrics, ROWS),
-        len(added) if whole else _first(metrics, FILES),
-        sum(map(_size, added)) if whole else _first(metrics, BYTES),
-        str(parameters["queryId"]) if parameters.get("queryId") else None,
-        whole_number(parameters.get("epochId")),
+        version=version,
+        at=modified if at is None else at / 1000,
+        batch_id=whole_number(parameters.get("epochId")),
+        rows=_first(metrics, ROWS),
+        files=len(added) if whole else _first(metrics, FILES),
+        bytes=sum(map(_size, added)) if whole else _first(metrics, BYTES),
+        query_id=str(parameters["queryId"]) if parameters.get("queryId") else None,
+        sizes=new if whole else None,
     )
 
 

@@ -6,28 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledgerops.model.delta_log import whole_number
-from ledgerops.model.records import TableCommit
+from ledgerops.model.records import LoggedCommit, TableCommit
 
 APPEND = "append"  # the operation whose files a stream reads: it skips replaced, deleted and overwritten ones, or fails
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergSnapshot:
-    """What one snapshot added. Ids are random: only `parent` says which came before."""
+class IcebergSnapshot(LoggedCommit):
+    """What one snapshot added; its version is its id. Ids are random: only `parent` says which came before."""
 
-    version: int
     parent: int | None
-    at: float  # when it was committed, in epoch seconds
     appends: bool
-    rows: int | None
-    files: int | None
-    bytes: int | None
     all_files: int | None  # of the table, as of this snapshot
-    query_id: str | None  # of the streaming query that wrote it
-    batch_id: int | None
 
     def written(self) -> TableCommit:
-        """The snapshot as a commit to a sink, of which Spark itself reports the rows."""
+        """Without the rows: of this sink Spark itself reports them."""
         return TableCommit(self.version, self.at, self.batch_id, None, self.files, self.bytes)
 
 
@@ -42,9 +35,10 @@ def parse_snapshot(text: str) -> IcebergSnapshot:
         raise ValueError(f"not a snapshot: {error!r}") from None
     query = summary.get("spark.sql.streaming.queryId")
     return IcebergSnapshot(
-        version, parent, at, appends, _added(summary, "added-records"), _added(summary, "added-data-files"),
-        _added(summary, "added-files-size"), whole_number(summary.get("total-data-files")),
-        str(query) if query else None, whole_number(summary.get("spark.sql.streaming.epochId")),
+        version=version, at=at, batch_id=whole_number(summary.get("spark.sql.streaming.epochId")),
+        rows=_added(summary, "added-records"), files=_added(summary, "added-data-files"),
+        bytes=_added(summary, "added-files-size"), query_id=str(query) if query else None, parent=parent,
+        appends=appends, all_files=whole_number(summary.get("total-data-files")),
     )  # fmt: skip
 
 

@@ -285,6 +285,17 @@ class TableCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedCommit(TableCommit):
+    """A commit as the history of a table has it. Its query and batch are those of the streaming query that wrote it."""
+
+    query_id: str | None
+
+    def written(self) -> TableCommit:
+        """What is told of it as a commit of a sink."""
+        return TableCommit(self.version, self.at, self.batch_id, self.rows, self.files, self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """The tables that a run reads, by the name of the source, and what its own sink has committed since the last
     sample. A table that cannot be read is absent, with the reason in `errors`, by source or `sink`."""
