@@ -68,10 +68,7 @@ def _samples(family: Family, shared: str, now: float, openmetrics: bool) -> Iter
     metric, name = family.metric, family.metric.name
     if family.histogram is not None:
         return _histogram(name, family.histogram, shared, openmetrics)
-    series = family.series
-    if metric.age:
-        series = [(labels, max(0.0, now - value)) for labels, value in series]
-    keys = metric.labels
+    series, keys = family.values(now), metric.labels
     if not keys:
         braces = f"{{{shared}}}" if shared else ""
         return [f"{name}{braces} {value!r}\n" for _, value in series]

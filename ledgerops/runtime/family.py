@@ -36,6 +36,12 @@ class Family(NamedTuple):
         """How many series it exports."""
         return len(self.histogram.counts) + 2 if self.histogram else len(self.series)
 
+    def values(self, now: float) -> Sequence[tuple[Labels, float]]:
+        """The series with their values at `now` (seconds since the epoch)."""
+        if not self.metric.age:
+            return self.series
+        return [(labels, max(0.0, now - since)) for labels, since in self.series]
+
 
 def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
     """The series that can be published, in a stable order: numbers only, labels of bounded length."""

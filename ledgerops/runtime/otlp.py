@@ -124,9 +124,8 @@ def _points(families: Iterable[Published], now: float) -> Iterator[Point]:
         for shared, family in parts:
             if family.histogram is not None:
                 yield Point(metric, (metric.name, shared), family.histogram, now)
-            for labels, value in family.series:
-                pairs = (*shared, *zip(metric.labels, labels, strict=True))
-                yield Point(metric, (metric.name, pairs), max(0.0, now - value) if metric.age else value, now)
+            for labels, value in family.values(now):
+                yield Point(metric, (metric.name, (*shared, *zip(metric.labels, labels, strict=True))), value, now)
 
 
 class CauseLog:

@@ -60,10 +60,9 @@ def _family(metric: Any, parts: Sequence[tuple[SharedLabels, Family]], now: floa
             total = family.histogram
             bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]
             built.add_metric(shared_values, list(zip(bounds, accumulate(total.counts), strict=True)), total.sum)
-        for values, value in family.series:
+        for values, value in family.values(now):
             if kind == "info":
                 built.add_metric(shared_values, dict(zip(metric.labels, values, strict=True)))
             else:
-                value = max(0.0, now - value) if metric.age else value
                 built.add_metric([*shared_values, *values], value)
     return cast(Metric, built)

@@ -20,10 +20,7 @@ Page = Literal["ledgerops-query", "ledgerops-fleet", "ledgerops-state", "ledgero
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Series in promtool's notation, one value every 15 s from 0, and whether the alert fires `at` (seconds).
-
-    In the name of a series `J` stands for the site's matchers of job and instance.
-    """
+    """Series in promtool's notation, one value every 15 s from 0, and whether the alert fires `at` (seconds)."""
 
     shows: Behaviour
     title: str

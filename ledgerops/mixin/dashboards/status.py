@@ -1,7 +1,7 @@
 """The status of a query and the severity of a finding as numbers, for panels that colour and sort them."""
 
 from ledgerops.mixin.alerts import promql
-from ledgerops.mixin.dashboards.model import EACH, ONE, Target, by, q
+from ledgerops.mixin.dashboards.model import EACH, ONE, by, q
 from ledgerops.mixin.site import duration
 
 # the worse a status, the larger its number: tables sort by it
@@ -106,7 +106,6 @@ def severity(selector: str, least: int = 1) -> str:
     return " or ".join(parts)
 
 
-def found(labels: str, legend: str) -> tuple[Target, ...]:
+def found(labels: str) -> str:
     """What the rules find, each finding as the number of its severity."""
-    said = severity(present(q("ledgerops_finding", "[severity]")))
-    return (Target(by("max", labels, said), legend),)
+    return by("max", labels, severity(present(q("ledgerops_finding", "[severity]"))))

@@ -147,7 +147,7 @@ PAGE = Page(
                     (
                         Target(
                             or_none(
-                                worst(found(f"{EACH}, rule", "")[0].expr, f"{EACH}, rule", most=10),
+                                worst(found(f"{EACH}, rule"), f"{EACH}, rule", most=10),
                                 q("ledgerops_query_active"), "rule", "no finding",
                             ),
                             "{{query}} {{rule}}",

@@ -78,11 +78,7 @@ WRONG = Row(
         ),
         Panel(
             "Findings over time",
-            (
-                Target(
-                    or_none(found("rule", "")[0].expr, q("ledgerops_query_active"), "rule", "no finding"), "{{rule}}",
-                ),
-            ),
+            (Target(or_none(found("rule"), q("ledgerops_query_active"), "rule", "no finding"), "{{rule}}"),),
             "short", "What the rules find, causes and symptoms, by severity. Good: none.", kind="state-timeline",
             names=FOUND_OR_NONE, width=24, height=6, empty="nothing was found", waits="a finding", drill="slow-sink",
         ),
