@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.model import Alert, Case, of
 from ledgerops.mixin.rule_files import FILES, READS, groups
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
@@ -57,6 +57,4 @@ def _test(alert: Alert, case: Case, site: Site) -> dict[str, Any]:
 def series_named(name: str, labels: dict[str, str]) -> str:
     """`name{more}` with the labels that every series has; what `more` says wins."""
     family, _, more = name.partition("{")
-    given = dict(re.findall(r'(\w+)="([^"]*)"', more))
-    text = ", ".join(f'{label}="{value}"' for label, value in {**labels, **given}.items())
-    return f"{family}{{{text}}}"
+    return of(family, **labels | dict(re.findall(r'(\w+)="([^"]*)"', more)))

@@ -13,8 +13,8 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
     gone, the job itself is not affected: the driver's log says why in a line that begins with `ledgerops`.
 """
 
-from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import stopped
+from ledgerops.mixin.alerts.model import Alert, Case, of
+from ledgerops.mixin.alerts.promql import ACTIVE, stopped
 from ledgerops.mixin.site import Site
 
 
@@ -32,18 +32,11 @@ ALERT = Alert(
     page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "the only driver does not answer", {"up": "1x8 0x40"}, 300, True),
-        Case("stays quiet", "one of two answers", {"up": "1x40", 'up{instance="other"}': "0x40"}, 300, False),
-        Case(
-            "stays quiet", "the only driver was stopped, and said so",
-            {"up": "1x8 0x340", "ledgerops_query_active": "1x7 0 stale"}, 4000, False,
-        ),
-        Case(
-            "fires", "one of two drivers was stopped, the other one did not say so",
-            {
-                "up": "1x8 0x340", "ledgerops_query_active": "1x7 0 stale",
-                'ledgerops_query_active{instance="other"}': "1x8 stale",
-            }, 4000, True,
-        ),
+        Case("stays quiet", "one of two answers", {"up": "1x40", of("up", instance="other"): "0x40"}, 300, False),
+        Case("stays quiet", "the only driver was stopped, and said so",
+             {"up": "1x8 0x340", ACTIVE: "1x7 0 stale"}, 4000, False),
+        Case("fires", "one of two drivers was stopped, the other one did not say so",
+             {"up": "1x8 0x340", ACTIVE: "1x7 0 stale", of(ACTIVE, instance="other"): "1x8 stale"}, 4000, True),
         Case("resolves", "it answers again", {"up": "1x8 0x20 1x40"}, 700, False),
         Case("series vanishes", "no target is known any more", {"up": "1x8 stale"}, 300, True),
     ),

@@ -34,24 +34,16 @@ ALERT = Alert(
     names_cause=True, rule="falling-behind", inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
-        Case(
-            "stays quiet", "a trigger of ten minutes",
-            {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,
-        ),
+        Case("stays quiet", "a trigger of ten minutes",
+             {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False),
         Case("stays quiet", "a large backlog that shrinks", {BACKLOG: "90000-1000x80", LAG: "300-2x80"}, 900, False),
-        Case(
-            "stays quiet", "a saw-tooth under a trigger of a minute",
-            {BACKLOG: "0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500", LAG: "15x80"},
-            280, False,
-        ),
-        Case(
-            "resolves", "the backlog clears",
-            {BACKLOG: "0+1000x60 60000-2000x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False,
-        ),
+        Case("stays quiet", "a saw-tooth under a trigger of a minute",
+             {BACKLOG: "0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500",
+              LAG: "15x80"}, 280, False),
+        Case("resolves", "the backlog clears",
+             {BACKLOG: "0+1000x60 60000-2000x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False),
         Case("series vanishes", "the query ended", {BACKLOG: "0+1000x40 stale", LAG: "0+2x40 stale"}, 1500, False),
-        Case(
-            "query restarts", "catching up after a restart",
-            {BACKLOG: "0x8 60000-800x70", LAG: "0x8 180-2x70"}, 600, False,
-        ),
+        Case("query restarts", "catching up after a restart",
+             {BACKLOG: "0x8 60000-800x70", LAG: "0x8 180-2x70"}, 600, False),
     ),
 )  # fmt: skip

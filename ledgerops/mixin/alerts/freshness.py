@@ -9,9 +9,20 @@ a dead query has no lag, so its absence must count. Burn rates follow the table 
 from dataclasses import dataclass
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import SILENCE, TRIGGER, alive, once_a_step, step_seconds, worst
+from ledgerops.mixin.alerts.promql import (
+    ACTIVE,
+    EXPECTED,
+    SEEN,
+    SILENCE,
+    TRIGGER,
+    alive,
+    once_a_step,
+    step_seconds,
+    worst,
+)
 from ledgerops.mixin.site import Site, duration
 
+LAG = "ledgerops_query_lag_seconds"
 FRESHNESS, BAD, STEP = "query:freshness:seconds", "query:freshness_bad:bool", "query:freshness_bad:step_5m"
 BUDGET = "query:freshness_budget:ratio"
 HOUR, DAY = 3600.0, 86400.0
@@ -45,9 +56,9 @@ SLOW = (Burn(3.0, DAY, 2 * HOUR), Burn(1.0, 3 * DAY, 6 * HOUR))
 
 def records(site: Site) -> list[tuple[str, str]]:
     """Recording rules, (name, expression) in the order in which they build on each other."""
-    lag = worst(site, "ledgerops_query_lag_seconds")
+    lag = worst(site, LAG)
     quiet = site.series(SILENCE)
-    expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
+    expected = f"{worst(site, EXPECTED)} == 1"
     fresh = site.series(FRESHNESS)
     found = [
         (
@@ -102,8 +113,6 @@ def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
     )
 
 
-LAG = "ledgerops_query_lag_seconds"
-SEEN, ACTIVE, EXPECTED = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active", "ledgerops_query_expected"
 WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
 
 PAGE = Alert(
@@ -115,28 +124,18 @@ PAGE = Alert(
     names_cause=True, rule="freshness-breach", inhibits=("LedgerFreshnessTicket",),
     cases=(
         Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),
-        Case(
-            "fires", "eight minutes of each of four hours",
-            {**WELL, LAG: " ".join(["0x207 120x31"] * 4)}, 14385, True,
-        ),
-        Case(
-            "stays quiet", "four minutes of each of four hours",
-            {**WELL, LAG: " ".join(["0x223 120x15"] * 4)}, 14385, False,
-        ),
-        Case(
-            "fires", "the query is dead",
-            {SEEN: "0+15x240 stale", ACTIVE: "1x240 0x100", EXPECTED: "1x340"}, 4700, True,
-        ),
-        Case(
-            "stays quiet", "ten minutes of lag under a trigger of ten minutes",
-            {**WELL, LAG: "600x340", "ledgerops_trigger_interval_seconds": "600x340"}, 4700, False,
-        ),
+        Case("fires", "eight minutes of each of four hours",
+             {**WELL, LAG: " ".join(["0x207 120x31"] * 4)}, 14385, True),
+        Case("stays quiet", "four minutes of each of four hours",
+             {**WELL, LAG: " ".join(["0x223 120x15"] * 4)}, 14385, False),
+        Case("fires", "the query is dead",
+             {SEEN: "0+15x240 stale", ACTIVE: "1x240 0x100", EXPECTED: "1x340"}, 4700, True),
+        Case("stays quiet", "ten minutes of lag under a trigger of ten minutes",
+             {**WELL, LAG: "600x340", "ledgerops_trigger_interval_seconds": "600x340"}, 4700, False),
         Case("stays quiet", "a minute and a half of lag", {**WELL, LAG: "0x240 120x6 0x80"}, 4700, False),
-        Case(
-            "stays quiet", "a query that is new and five minutes behind",
-            {SEEN: "_x200 3000+15x200", ACTIVE: "_x200 1x200", EXPECTED: "_x200 1x200", LAG: "_x200 120x20 0x200"},
-            3300, False,
-        ),
+        Case("stays quiet", "a query that is new and five minutes behind",
+             {SEEN: "_x200 3000+15x200", ACTIVE: "_x200 1x200", EXPECTED: "_x200 1x200",
+              LAG: "_x200 120x20 0x200"}, 3300, False),
         Case("resolves", "fresh again for ten minutes", {**WELL, LAG: "0x240 120x60 0x120"}, 5400, False),
         Case("series vanishes", "the driver is gone: LedgerDriverLost fires",
              {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, False),
@@ -155,13 +154,9 @@ TICKET = Alert(
         Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),
         Case("stays quiet", "five minutes of an hour", {**WELL, LAG: "0x40 120x20 0x400"}, 3600, False),
         Case("resolves", "good for six hours", {**WELL, LAG: "120x184 0x1700"}, 24600, False),
-        Case(
-            "series vanishes", "the driver is gone",
-            {SEEN: "0+15x40 stale", ACTIVE: "1x40 stale", EXPECTED: "1x40 stale"}, 3600, False,
-        ),
-        Case(
-            "query restarts", "away for a minute",
-            {SEEN: "0+15x400", ACTIVE: "1x40 0x4 1x400", EXPECTED: "1x400"}, 3600, False,
-        ),
+        Case("series vanishes", "the driver is gone",
+             {SEEN: "0+15x40 stale", ACTIVE: "1x40 stale", EXPECTED: "1x40 stale"}, 3600, False),
+        Case("query restarts", "away for a minute",
+             {SEEN: "0+15x400", ACTIVE: "1x40 0x4 1x400", EXPECTED: "1x400"}, 3600, False),
     ),
 )  # fmt: skip

@@ -29,6 +29,12 @@ class Case:
     fires: bool
 
 
+def of(name: str, **labels: str) -> str:
+    """A series with labels, in a case."""
+    text = ", ".join(f'{label}="{value}"' for label, value in labels.items())
+    return f"{name}{{{text}}}"
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """One alert. Severity by what to do: critical = act now, warning = act today, info = know it."""

@@ -138,8 +138,8 @@ ABSENT = Alert(
     cases=(
         Case("fires", "it does not answer", {UP: "1x8 0x40"}, 300, True),
         Case("fires", "it never answered", {UP: "0x48"}, 300, True),
-        Case("stays quiet", "one of two answers", {UP: "0x48", 'up{job="ledgerops-notify", instance="b"}': "1x48"},
-             300, False),
+        Case("stays quiet", "one of two answers",
+             {UP: "0x48", 'up{job="ledgerops-notify", instance="b"}': "1x48"}, 300, False),
         Case("stays quiet", "it misses one scrape", {UP: "1x8 0x1 1x40"}, 180, False),
         Case("stays quiet", "there is no notify", {"up": "1x48"}, 300, False),
         Case("resolves", "it answers again", {UP: "1x8 0x20 1x40"}, 700, False),

@@ -6,7 +6,7 @@ from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
-LOST = "query:lost"
+EXPECTED, LOST = "ledgerops_query_expected", "query:lost"
 SILENCE, TRIGGER = "query:silence:seconds", "query:trigger:seconds"
 TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that runs now stands for one that is gone
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"

@@ -10,60 +10,31 @@ Mitigation: start the query again with the same checkpoint. It continues where i
     topic still has the rows. If it was stopped on purpose, silence the alert or remove it from `expected_queries`.
 """
 
-from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import alive, worst
+from ledgerops.mixin.alerts.model import Alert, Case, of
+from ledgerops.mixin.alerts.promql import ACTIVE, EXPECTED, alive, worst
 
 ALERT = Alert(
     name="LedgerQueryDown", severity="critical", hold=60.0,
-    expression=lambda site: (
-        f"{worst(site, 'ledgerops_query_expected')} == 1 unless on (job, app, query) {alive(site)}"
-    ),
+    expression=lambda site: f"{worst(site, EXPECTED)} == 1 unless on (job, app, query) {alive(site)}",
     summary="A query that should be running is not.",
     description="{{ $labels.query }} has no active run, so its results are getting older.", names_cause=True,
     runbook=__doc__,
     inhibits=("LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
-        Case(
-            "fires", "it ended in one application while its namesake in another runs",
-            {
-                'ledgerops_query_expected{app="b", instance="b:1"}': "1x40",
-                'ledgerops_query_active{app="b", instance="b:1"}': "1x8 0x32",
-                'ledgerops_query_expected{app="a", instance="a:1"}': "1x40",
-                'ledgerops_query_active{app="a", instance="a:1"}': "1x40",
-            }, 300, True,
-        ),
-        Case(
-            "stays quiet", "it moved to another driver of its application",
-            {
-                'ledgerops_query_expected{app="a", instance="a:1"}': "1x40",
-                'ledgerops_query_active{app="a", instance="a:1"}': "1x8 0x32",
-                'ledgerops_query_expected{app="a", instance="a:2"}': "_x8 1x32",
-                'ledgerops_query_active{app="a", instance="a:2"}': "_x8 1x32",
-            }, 300, False,
-        ),
-        Case(
-            "fires", "the run ended and none began",
-            {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x8 0x32"}, 300, True,
-        ),
-        Case(
-            "stays quiet", "a run is on",
-            {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x40"}, 300, False,
-        ),
-        Case(
-            "stays quiet", "a job that processes the available rows ended by itself",
-            {"ledgerops_query_expected": "1x8 stale", "ledgerops_query_active": "1x8 0x32"}, 300, False,
-        ),
-        Case(
-            "resolves", "a run began again",
-            {"ledgerops_query_expected": "1x60", "ledgerops_query_active": "1x8 0x12 1x40"}, 600, False,
-        ),
-        Case(
-            "series vanishes", "the driver is gone: LedgerDriverLost fires",
-            {"ledgerops_query_expected": "1x20 stale", "ledgerops_query_active": "1x20 stale"}, 500, False,
-        ),
-        Case(
-            "query restarts", "half a minute without a run",
-            {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x8 0x1 1x31"}, 180, False,
-        ),
+        Case("fires", "it ended in one application while its namesake in another runs",
+             {of(EXPECTED, app="b", instance="b:1"): "1x40", of(ACTIVE, app="b", instance="b:1"): "1x8 0x32",
+              of(EXPECTED, app="a", instance="a:1"): "1x40", of(ACTIVE, app="a", instance="a:1"): "1x40"}, 300, True),
+        Case("stays quiet", "it moved to another driver of its application",
+             {of(EXPECTED, app="a", instance="a:1"): "1x40", of(ACTIVE, app="a", instance="a:1"): "1x8 0x32",
+              of(EXPECTED, app="a", instance="a:2"): "_x8 1x32",
+              of(ACTIVE, app="a", instance="a:2"): "_x8 1x32"}, 300, False),
+        Case("fires", "the run ended and none began", {EXPECTED: "1x40", ACTIVE: "1x8 0x32"}, 300, True),
+        Case("stays quiet", "a run is on", {EXPECTED: "1x40", ACTIVE: "1x40"}, 300, False),
+        Case("stays quiet", "a job that processes the available rows ended by itself",
+             {EXPECTED: "1x8 stale", ACTIVE: "1x8 0x32"}, 300, False),
+        Case("resolves", "a run began again", {EXPECTED: "1x60", ACTIVE: "1x8 0x12 1x40"}, 600, False),
+        Case("series vanishes", "the driver is gone: LedgerDriverLost fires",
+             {EXPECTED: "1x20 stale", ACTIVE: "1x20 stale"}, 500, False),
+        Case("query restarts", "half a minute without a run", {EXPECTED: "1x40", ACTIVE: "1x8 0x1 1x31"}, 180, False),
     ),
 )  # fmt: skip

@@ -1,9 +1,11 @@
 """The alert of the rule query-stuck: a query lives and says nothing for far longer than it ever needs."""
 
 from ledgerops.diagnosis.facts.hang import MIN_STUCK_SECONDS
-from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import SILENCE, TRIGGER, worst
+from ledgerops.mixin.alerts.model import Alert, Case, of
+from ledgerops.mixin.alerts.promql import ACTIVE, SEEN, SILENCE, TRIGGER, worst
 from ledgerops.mixin.site import Site
+
+BATCH, INTERVAL = "ledgerops_last_batch_duration_seconds", "ledgerops_trigger_interval_seconds"
 
 # taken as the duration of a first batch that is not over: such a query counts as stuck after five minutes
 FIRST_BATCH_SECONDS = 80.0
@@ -21,7 +23,7 @@ def _expression(site: Site) -> str:
     quiet = site.series(SILENCE)
     # a query without a batch yet may take minutes for it: it has all of the past to read
     first = f"0 * {quiet} + {FIRST_BATCH_SECONDS:g}"
-    batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or {first})"
+    batch = f"({worst(site, BATCH)} or {first})"
     return f"{quiet} > {spare_seconds(site):g} + 3 * ({batch} + {site.series(TRIGGER)})"
 
 
@@ -33,62 +35,19 @@ ALERT = Alert(
     names_cause=True, rule="query-stuck",
     inhibits=("LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
-        Case(
-            "fires", "last seen at 60 s, and never since",
-            {
-                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x60",
-                "ledgerops_last_batch_duration_seconds": "2x60",
-                "ledgerops_trigger_interval_seconds": "5x60",
-                "ledgerops_query_active": "1x60",
-            }, 300, True,
-        ),
-        Case(
-            "stays quiet", "batches of a minute under a trigger of a minute",
-            {
-                "ledgerops_last_seen_timestamp_seconds": "0x8 120x8 240x8 360x8",
-                "ledgerops_last_batch_duration_seconds": "60x40",
-                "ledgerops_trigger_interval_seconds": "60x40",
-                "ledgerops_query_active": "1x40",
-            }, 470, False,
-        ),
-        Case(
-            "stays quiet", "a first batch of four minutes",
-            {"ledgerops_last_seen_timestamp_seconds": "0x60", "ledgerops_query_active": "1x60"}, 240, False,
-        ),
-        Case(
-            "stays quiet", "it ended on one driver and runs on another",
-            {
-                'ledgerops_last_seen_timestamp_seconds{instance="old"}': "0x80",
-                'ledgerops_query_active{instance="old"}': "1x4 0x76",
-                "ledgerops_last_seen_timestamp_seconds": "0+15x80",
-                "ledgerops_last_batch_duration_seconds": "2x80",
-                "ledgerops_query_active": "1x80",
-            }, 900, False,
-        ),
-        Case(
-            "resolves", "it speaks again",
-            {
-                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x20 375+15x40",
-                "ledgerops_last_batch_duration_seconds": "2x70",
-                "ledgerops_trigger_interval_seconds": "5x70",
-                "ledgerops_query_active": "1x70",
-            }, 600, False,
-        ),
-        Case(
-            "series vanishes", "the query ended: others speak",
-            {
-                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x4 stale",
-                "ledgerops_query_active": "1x8 0x60",
-            }, 600, False,
-        ),
-        Case(
-            "query restarts", "a start that takes half a minute",
-            {
-                "ledgerops_last_seen_timestamp_seconds": "0+15x8 120x3 180+15x20",
-                "ledgerops_last_batch_duration_seconds": "2x40",
-                "ledgerops_trigger_interval_seconds": "5x40",
-                "ledgerops_query_active": "1x8 0x3 1x30",
-            }, 240, False,
-        ),
+        Case("fires", "last seen at 60 s, and never since",
+             {SEEN: "0+15x4 60x60", BATCH: "2x60", INTERVAL: "5x60", ACTIVE: "1x60"}, 300, True),
+        Case("stays quiet", "batches of a minute under a trigger of a minute",
+             {SEEN: "0x8 120x8 240x8 360x8", BATCH: "60x40", INTERVAL: "60x40", ACTIVE: "1x40"}, 470, False),
+        Case("stays quiet", "a first batch of four minutes", {SEEN: "0x60", ACTIVE: "1x60"}, 240, False),
+        Case("stays quiet", "it ended on one driver and runs on another",
+             {of(SEEN, instance="old"): "0x80", of(ACTIVE, instance="old"): "1x4 0x76", SEEN: "0+15x80", BATCH: "2x80",
+              ACTIVE: "1x80"}, 900, False),
+        Case("resolves", "it speaks again",
+             {SEEN: "0+15x4 60x20 375+15x40", BATCH: "2x70", INTERVAL: "5x70", ACTIVE: "1x70"}, 600, False),
+        Case("series vanishes", "the query ended: others speak",
+             {SEEN: "0+15x4 60x4 stale", ACTIVE: "1x8 0x60"}, 600, False),
+        Case("query restarts", "a start that takes half a minute",
+             {SEEN: "0+15x8 120x3 180+15x20", BATCH: "2x40", INTERVAL: "5x40", ACTIVE: "1x8 0x3 1x30"}, 240, False),
     ),
 )  # fmt: skip

@@ -45,18 +45,12 @@ ALERT = Alert(
         Case("stays quiet", "it keeps up with a busy table", {UNREAD: "0 1 2 0 1 2 0 1 2x70", LAG: "5x80"}, 900, False),
         Case("stays quiet", "a large backlog that shrinks", {UNREAD: "900-10x80", LAG: "3000-30x80"}, 900, False),
         Case("stays quiet", "one old version is being read", {UNREAD: "1x80", LAG: "0+15x80"}, 900, False),
-        Case(
-            "stays quiet", "a trigger of ten minutes",
-            {UNREAD: "0+2x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,
-        ),
-        Case(
-            "resolves", "the backlog clears",
-            {UNREAD: "0+2x60 120-4x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False,
-        ),
+        Case("stays quiet", "a trigger of ten minutes",
+             {UNREAD: "0+2x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False),
+        Case("resolves", "the backlog clears",
+             {UNREAD: "0+2x60 120-4x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False),
         Case("series vanishes", "the query ended", {UNREAD: "0+2x40 stale", LAG: "0+2x40 stale"}, 1500, False),
-        Case(
-            "query restarts", "catching up after a restart",
-            {UNREAD: "0x8 600-8x70", LAG: "0x8 180-2x70"}, 600, False,
-        ),
+        Case("query restarts", "catching up after a restart",
+             {UNREAD: "0x8 600-8x70", LAG: "0x8 180-2x70"}, 600, False),
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
 """
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import stopped
+from ledgerops.mixin.alerts.promql import ACTIVE, stopped
 from ledgerops.mixin.site import Site
 
 
@@ -29,13 +29,9 @@ ALERT = Alert(
     runbook=__doc__, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
         Case("fires", "it does not answer", {"up": "1x8 0x40"}, 300, True),
-        Case(
-            "fires", "its queries ran", {"up": "1x8 0x40", "ledgerops_query_active": "1x8 stale"}, 300, True,
-        ),
-        Case(
-            "stays quiet", "it was stopped: the last scrape says that its queries ended",
-            {"up": "1x8 0x340", "ledgerops_query_active": "1x7 0 stale"}, 4000, False,
-        ),
+        Case("fires", "its queries ran", {"up": "1x8 0x40", ACTIVE: "1x8 stale"}, 300, True),
+        Case("stays quiet", "it was stopped: the last scrape says that its queries ended",
+             {"up": "1x8 0x340", ACTIVE: "1x7 0 stale"}, 4000, False),
         Case("stays quiet", "it misses one scrape", {"up": "1x8 0x1 1x40"}, 180, False),
         Case("resolves", "it answers again", {"up": "1x8 0x20 1x40"}, 700, False),
         Case("series vanishes", "it is no longer a target", {"up": "1x8 stale"}, 300, False),

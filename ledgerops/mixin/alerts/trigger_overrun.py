@@ -28,10 +28,8 @@ ALERT = Alert(
     cases=(
         Case("fires", "8 s of 5 s", {DURATION: "8x60", INTERVAL: "5x60"}, 600, True),
         Case("stays quiet", "4 s of 5 s, one slow batch", {DURATION: "4x10 15x1 4x60", INTERVAL: "5x60"}, 600, False),
-        Case(
-            "stays quiet", "quick again before it waited for two minutes",
-            {DURATION: "2x20 60x3 2x60", INTERVAL: "5x90"}, 480, False,
-        ),
+        Case("stays quiet", "quick again before it waited for two minutes",
+             {DURATION: "2x20 60x3 2x60", INTERVAL: "5x90"}, 480, False),
         Case("stays quiet", "back to back", {DURATION: "8x60", INTERVAL: "0x60"}, 600, False),
         Case("resolves", "quick again", {DURATION: "8x30 2x60", INTERVAL: "5x90"}, 1200, False),
         Case("series vanishes", "the query ended", {DURATION: "8x30 stale", INTERVAL: "5x30 stale"}, 1200, False),
