@@ -49,6 +49,16 @@ def or_named(expression: str, name: str, otherwise: str) -> str:
     return f'topk(1, {expression}) or on () label_replace(0 * sum({otherwise}), "query", "{name}", "", "")'
 
 
+MISSING_LONGEST = or_named(
+    f"time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
+    "every expected query",
+    KNOWN,
+)
+FIRING_LONGEST = (
+    f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {PAGES_FIRING}) or on () label_replace(0 * "
+    'count(ALERTS{alertname="LedgerWatchdog", job=~"$job"}), "alertname", "No critical alert", "", "")'
+)
+ANSWERED = f"({by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} or on (job, instance) 0 * {DRIVERS})"
 HEADLINES = (
     Panel(
         "Queries running",
@@ -61,17 +71,7 @@ HEADLINES = (
         kind="stat", show="both", width=6, height=4, empty="no driver answers",
     ),
     Panel(
-        "Missing longest",
-        (
-            Target(
-                or_named(
-                    f"time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
-                    "every expected query", KNOWN,
-                ),
-                "{{query}}",
-            ),
-        ),
-        "s",
+        "Missing longest", (Target(MISSING_LONGEST, "{{query}}"),), "s",
         "The query without an active run for which nothing has been heard for the longest time. Good: every expected query is running.",
         kind="stat", show="both", names=(("0", "good:is running"), ("-1", "bad:has never run")), bad=thresholds.ANY,
         width=6, height=4, empty="no driver answers",
@@ -82,16 +82,7 @@ HEADLINES = (
         warn=thresholds.ageing_seconds, bad=thresholds.stale_seconds, width=6, height=4, empty="lag cannot be measured",
     ),
     Panel(
-        "Critical alert firing longest",
-        (
-            Target(
-                f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {PAGES_FIRING}) or on () "
-                'label_replace(0 * count(ALERTS{alertname="LedgerWatchdog", job=~"$job"}), '
-                '"alertname", "No critical alert", "", "")',
-                "{{alertname}} {{query}}",
-            ),
-        ),
-        "s",
+        "Critical alert firing longest", (Target(FIRING_LONGEST, "{{alertname}} {{query}}"),), "s",
         "The critical alert that has been firing for the longest time. Good: none. Grey: Prometheus does not evaluate the rules.",
         kind="stat", show="both", names=(("0", "good:is firing"),), bad=thresholds.ANY, width=6, height=4,
         empty="alert rules are not evaluated",
@@ -153,17 +144,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Drivers, the ten that answered least",
-                    (
-                        Target(
-                            worst(
-                                f"({by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} "
-                                f"or on (job, instance) 0 * {DRIVERS})",
-                                "job, instance", least=True, most=10,
-                            ),
-                            "{{instance}}",
-                        ),
-                    ),
-                    "short",
+                    (Target(worst(ANSWERED, "job, instance", least=True, most=10), "{{instance}}"),), "short",
                     "Whether Prometheus can scrape each driver; those that did not answer come first. A driver that was removed from the targets is shown for 12 hours. Good: up throughout.",
                     kind="state-timeline", names=(("0", "bad:lost"), ("1", "good:up")), width=24, height=8,
                     empty="no driver answers, and none has in the last 12 hours",

@@ -25,6 +25,12 @@ from ledgerops.mixin.dashboards.status import FOUND_OR_NONE, found, or_none
 LATENESS = g("ledgerops_load_lateness_seconds_bucket")
 BATCHES = q("ledgerops_batch_duration_seconds_bucket")
 PLANNED = "a load plan that runs with --metrics-port"
+VALID = or_none(by("min", "plan", g("ledgerops_load_valid")), d("ledgerops_build_info"), "plan", "no load plan", -1)
+ACKNOWLEDGED = by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total")))
+DUE = by("sum", "plan", rate(g("ledgerops_load_planned_records_total")))
+FINDINGS = or_none(
+    worst(found(f"{EACH}, rule"), f"{EACH}, rule", most=10), q("ledgerops_query_active"), "rule", "no finding"
+)
 
 PAGE = Page(
     uid="ledgerops-load", title="ledgerops / Load test",
@@ -47,17 +53,7 @@ PAGE = Page(
                     width=16, height=9,
                 ),
                 Panel(
-                    "Is the run valid?",
-                    (
-                        Target(
-                            or_none(
-                                by("min", "plan", g("ledgerops_load_valid")), d("ledgerops_build_info"), "plan",
-                                "no load plan", -1,
-                            ),
-                            "{{plan}}",
-                        ),
-                    ),
-                    "short",
+                    "Is the run valid?", (Target(VALID, "{{plan}}"),), "short",
                     "Whether the run can be trusted: invalid once the generator itself was the bottleneck. Good: valid throughout; otherwise the results do not apply to the queries.",
                     kind="state-timeline",
                     names=(("-1", "unknown:not measured"), ("0", "bad:invalid"), ("1", "good:valid")), width=8,
@@ -69,17 +65,7 @@ PAGE = Page(
             "Can the run be trusted?",
             (
                 Panel(
-                    "Acknowledged of planned",
-                    (
-                        Target(
-                            over(
-                                by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total"))),
-                                by("sum", "plan", rate(g("ledgerops_load_planned_records_total"))),
-                            ),
-                            "{{plan}}",
-                        ),
-                    ),
-                    "percentunit",
+                    "Acknowledged of planned", (Target(over(ACKNOWLEDGED, DUE), "{{plan}}"),), "percentunit",
                     f"Records that the target acknowledged over those that were due. Good: 100 %; below {thresholds.percent(thresholds.SENT_SHARE)} the run is not valid.",
                     bad=thresholds.SENT_SHARE, low=True, waits=PLANNED, drill="load",
                 ),
@@ -143,17 +129,8 @@ PAGE = Page(
                     "Offsets not read yet. Good: returns to near 0 with each batch.",
                 ),
                 Panel(
-                    "Findings, ten worst",
-                    (
-                        Target(
-                            or_none(
-                                worst(found(f"{EACH}, rule"), f"{EACH}, rule", most=10),
-                                q("ledgerops_query_active"), "rule", "no finding",
-                            ),
-                            "{{query}} {{rule}}",
-                        ),
-                    ),
-                    "short", "What the rules find while the load is on. Good: empty below the sustainable rate.",
+                    "Findings, ten worst", (Target(FINDINGS, "{{query}} {{rule}}"),), "short",
+                    "What the rules find while the load is on. Good: empty below the sustainable rate.",
                     kind="state-timeline", names=FOUND_OR_NONE, waits="a finding", drill="slow-sink",
                 ),
                 Panel(

@@ -43,6 +43,7 @@ VERDICTS = (
     *((str(number + STATUS_OFFSET), f"{colour}:{SENTENCES[name]}") for number, (name, colour) in enumerate(STATUSES)),
 )
 
+CAUSES = by("max", "rule, summary, action, rank", severity(present(CAUSE)))
 WRONG = Row(
     "What is wrong, and what should I do?",
     (
@@ -55,11 +56,8 @@ WRONG = Row(
             "Root causes",
             (
                 Column(
-                    or_none(
-                        by("max", "rule, summary, action, rank", severity(present(CAUSE))), q("ledgerops_query_active"),
-                        "action", "no root cause",
-                    ),
-                    "severity", names=FOUND_OR_NONE, cell="background", pixels=105,
+                    or_none(CAUSES, q("ledgerops_query_active"), "action", "no root cause"), "severity",
+                    names=FOUND_OR_NONE, cell="background", pixels=105,
                 ),
                 elapsed(f"time() - {by('min', 'rule', present(SINCE))}", "since"),
             ),

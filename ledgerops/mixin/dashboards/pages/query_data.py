@@ -7,9 +7,12 @@ from ledgerops.mixin.dashboards.status import never_empty
 ONE_QUERY = "app, query"
 PARTITION = "app, query, topic, partition"
 BATCHES = f"increase({q('ledgerops_batch_duration_seconds_bucket')}[$__rate_interval])"
+LAST_BATCH = q("ledgerops_last_batch_duration_seconds")
 BACKLOG = q("ledgerops_source_backlog_offsets")
+UNREAD = never_empty(by("sum", PARTITION, BACKLOG), BACKLOG, "topic", "no offsets")
 LAG = by("max", PARTITION, q("ledgerops_source_lag_seconds"))
 SEEN = by("max", ONE_QUERY, q("ledgerops_last_seen_timestamp_seconds"))
+NEWEST_EVENT = by("max", ONE_QUERY, q("ledgerops_event_time_max_timestamp_seconds"))
 
 KEEPING_UP = Row(
     "Is it keeping up?",
@@ -41,13 +44,7 @@ BATCH_TIME = Row(
     (
         Panel(
             "Batch duration",
-            (
-                Target(
-                    never_empty(by("sum", "le", BATCHES), q("ledgerops_last_batch_duration_seconds"), "le", "+Inf"),
-                    "{{le}}",
-                ),
-            ),
-            "s",
+            (Target(never_empty(by("sum", "le", BATCHES), LAST_BATCH, "le", "+Inf"), "{{le}}"),), "s",
             "How many batches took how long; the stronger the colour, the more. Good: a narrow band below the trigger interval.",
             kind="heatmap", height=10, empty="no batch has finished",
         ),
@@ -55,7 +52,7 @@ BATCH_TIME = Row(
             "Current batch against the trigger interval",
             (
                 Target(by("max", ONE_QUERY, q("ledgerops_batch_running_seconds")), "current batch"),
-                Target(by("max", ONE_QUERY, q("ledgerops_last_batch_duration_seconds")), "last batch"),
+                Target(by("max", ONE_QUERY, LAST_BATCH), "last batch"),
                 Target(by("max", ONE_QUERY, q("ledgerops_trigger_interval_seconds")), "trigger interval"),
                 Target(f"time() - {SEEN}", "since last heard of"),
             ),
@@ -76,13 +73,7 @@ BEHIND = Row(
     (
         Panel(
             "Backlog by partition",
-            (
-                Target(
-                    never_empty(by("sum", PARTITION, BACKLOG), BACKLOG, "topic", "no offsets"),
-                    "{{topic}} {{partition}}",
-                ),
-            ),
-            "short",
+            (Target(UNREAD, "{{topic}} {{partition}}"),), "short",
             "Offsets not read yet; the stronger the colour, the more. Good: empty, or alike in all partitions.",
             kind="heatmap", empty="the source reports no offsets",
         ),
@@ -100,9 +91,7 @@ EVENT_TIME = Row(
             "Watermark lag",
             (
                 Target(by("max", ONE_QUERY, q("ledgerops_watermark_lag_seconds")), "watermark"),
-                Target(
-                    "time() - " + by("max", ONE_QUERY, q("ledgerops_event_time_max_timestamp_seconds")), "newest event",
-                ),
+                Target(f"time() - {NEWEST_EVENT}", "newest event"),
             ),
             "s",
             "Now minus the watermark, and minus the newest event time: both grow while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval; a negative value for the newest event means that a row is dated in the future.",

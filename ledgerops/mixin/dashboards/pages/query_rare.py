@@ -6,6 +6,7 @@ from ledgerops.mixin.dashboards.status import or_none
 
 ONE_QUERY = "app, query"
 LATENCIES = q("ledgerops_event_latency_seconds_bucket")
+REACHABLE = by("min", ONE_QUERY, q("ledgerops_source_reachable"))
 
 ROW = Row(
     "What do instrument, book and the Kafka collector add?",
@@ -60,15 +61,7 @@ ROW = Row(
         ),
         Panel(
             "Does the broker answer?",
-            (
-                Target(
-                    or_none(
-                        by("min", ONE_QUERY, q("ledgerops_source_reachable")), q("ledgerops_query_active"), "query",
-                        "no Kafka collector", -1,
-                    ),
-                    "broker",
-                ),
-            ),
+            (Target(or_none(REACHABLE, q("ledgerops_query_active"), "query", "no Kafka collector", -1), "broker"),),
             "short", "Whether the broker answers ledgerops. Good: yes throughout.", kind="state-timeline",
             names=(("-1", "unknown:not measured"), ("0", "bad:no"), ("1", "good:yes")), width=8,
             waits="the Kafka collector", drill="broker-down",

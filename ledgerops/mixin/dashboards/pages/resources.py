@@ -4,7 +4,7 @@ from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import EACH_DRIVER, Page, Panel, Row, Target, by, d, largest, over, rate, worst
 from ledgerops.mixin.dashboards.pages import observer
 
-EXECUTOR = f"{EACH_DRIVER}, executor"
+EXECUTOR, PROCESS = f"{EACH_DRIVER}, executor", f"{EACH_DRIVER}, kind"
 RUN = by("sum", EXECUTOR, rate(d("ledgerops_executor_run_seconds_total")))
 LOAD = f"{RUN} / {by('sum', EXECUTOR, d('ledgerops_executor_cores'))}"
 COLLECTING = over(by("sum", EXECUTOR, rate(d("ledgerops_executor_gc_seconds_total"))), RUN)
@@ -12,9 +12,10 @@ HEAP = by("max", EXECUTOR, d("ledgerops_executor_heap_peak_bytes"))
 NAME = "{{instance}} {{executor}}"
 
 
-def share(part: str, whole: str) -> str:
-    """What is left of something of a driver's machine."""
-    return f"{by('min', EACH_DRIVER, d(part))} / {by('max', EACH_DRIVER, d(whole))}"
+def least_left(part: str, whole: str, most: int = 5) -> tuple[Target, ...]:
+    """What is left of something of a driver's machine, of those that have the least."""
+    share = f"{by('min', EACH_DRIVER, d(part))} / {by('max', EACH_DRIVER, d(whole))}"
+    return (Target(worst(share, EACH_DRIVER, least=True, most=most), "{{instance}}"),)
 
 
 MACHINE = Row(
@@ -28,47 +29,24 @@ MACHINE = Row(
         ),
         Panel(
             "CPU by process, five highest",
-            (
-                largest(
-                    "sum", f"{EACH_DRIVER}, kind", rate(d("ledgerops_process_cpu_seconds_total")),
-                    "{{instance}} {{kind}}",
-                ),
-            ),
+            (largest("sum", PROCESS, rate(d("ledgerops_process_cpu_seconds_total")), "{{instance}} {{kind}}"),),
             "suffix: cores",
             "Cores that the driver's Python, its JVM and its Python workers use. Good: in sum below the machine's cores.",
         ),
         Panel(
             "Memory available, five lowest",
-            (
-                Target(
-                    worst(
-                        share("ledgerops_host_memory_available_bytes", "ledgerops_host_memory_bytes"), EACH_DRIVER,
-                        least=True,
-                    ),
-                    "{{instance}}",
-                ),
-            ),
-            "percentunit",
+            least_left("ledgerops_host_memory_available_bytes", "ledgerops_host_memory_bytes"), "percentunit",
             f"Memory that can be given without swapping. Good: above {thresholds.percent(thresholds.FREE)}.",
             warn=thresholds.FREE, low=True, most=1.0,
         ),
         Panel(
             "Memory by process, five largest",
-            (largest("sum", f"{EACH_DRIVER}, kind", d("ledgerops_process_memory_bytes"), "{{instance}} {{kind}}"),),
+            (largest("sum", PROCESS, d("ledgerops_process_memory_bytes"), "{{instance}} {{kind}}"),),
             "bytes", "Resident memory. Good: a plateau.",
         ),
         Panel(
             "Disk free, ten lowest",
-            (
-                Target(
-                    worst(
-                        share("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes"), EACH_DRIVER, least=True,
-                        most=10,
-                    ),
-                    "{{instance}}",
-                ),
-            ),
-            "percentunit",
+            least_left("ledgerops_host_disk_free_bytes", "ledgerops_host_disk_bytes", most=10), "percentunit",
             f"Free space on the disk that ledgerops records to. Good: above {thresholds.percent(thresholds.FREE)}.",
             warn=thresholds.FREE, low=True, most=1.0, width=24, height=6,
         ),

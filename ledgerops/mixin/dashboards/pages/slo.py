@@ -28,6 +28,8 @@ TIMES_OF = "alertname, app, query, instance"
 # without its prefix a name is not cut at the left
 TIMES = f'label_replace({by("max", TIMES_OF, severity(FIRING, least=2))}, "alertname", "$1", "alertname", "Ledger(.*)")'
 LEFT = by("min", ONE, recorded("query:freshness_budget:ratio"))
+FIRING_FOR = by("max", ALERT, f"(time() - {SINCE}) and ignoring (alertstate) {FIRING.replace(' [severity],', '')}")
+FIRED = or_none(worst(TIMES, TIMES_OF, most=14), WATCHDOG, "alertname", "no alert")
 
 
 def burn(window: str) -> Target:
@@ -49,13 +51,7 @@ PAGE = Page(
                             or_none(by("max", ALERT, severity(FIRING)), WATCHDOG, "app", "no alert is firing"),
                             "severity", names=FOUND_OR_NONE, cell="background", pixels=110,
                         ),
-                        elapsed(
-                            by(
-                                "max", ALERT,
-                                f"(time() - {SINCE}) and ignoring (alertstate) {FIRING.replace(' [severity],', '')}",
-                            ),
-                            "firing for",
-                        ),
+                        elapsed(FIRING_FOR, "firing for"),
                     ),
                     "short",
                     "Every alert that fires now, with its runbook and the query's page one click away. Good: none.",
@@ -111,13 +107,8 @@ PAGE = Page(
             (
                 Panel(
                     "Critical alerts and warnings, fourteen worst",
-                    (
-                        Target(
-                            or_none(worst(TIMES, TIMES_OF, most=14), WATCHDOG, "alertname", "no alert"),
-                            "{{alertname}} {{query}}{{instance}}",
-                        ),
-                    ),
-                    "short", "When each alert fired; names without the prefix Ledger. Good: none.",
+                    (Target(FIRED, "{{alertname}} {{query}}{{instance}}"),), "short",
+                    "When each alert fired; names without the prefix Ledger. Good: none.",
                     kind="state-timeline", names=FOUND_OR_NONE, width=24, height=9,
                     empty="alert rules are not evaluated", waits="an alert", drill="crash",
                 ),
