@@ -163,11 +163,11 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
         for key, value in read_toml(path).items():
             if key == SITE and isinstance(value, dict):
                 continue
-            values[key] = _typed(known, key, value, str(path))
+            values[key] = typed(Config, key, value, str(path))
     values |= _variables(known, environ)
     for key, given in overrides.items():
         if given is not None or key not in known:
-            values[key] = _typed(known, key, given, "arguments")
+            values[key] = typed(Config, key, given, "arguments")
     return _checked(Config(**values))  # type: ignore[arg-type]
 
 
@@ -199,7 +199,7 @@ def _variables(known: Mapping[str, Field[Any]], environ: Mapping[str, str]) -> d
     for name, text in environ.items():
         key = name.removeprefix(PREFIX).lower()
         if name.startswith(PREFIX) and key in known and not (key == "port" and text.startswith(KUBERNETES_PORT)):
-            values[key] = _typed(known, key, _from_text(known[key], text), f"variable {name}")
+            values[key] = typed(Config, key, _from_text(known[key], text), f"variable {name}")
     return values
 
 
@@ -216,7 +216,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _from_text(setting: Field[Any], text: str) -> object:
-    kind = _types()[setting.name]
+    kind = _types(Config)[setting.name]
     try:
         if kind is int:
             return int(text)
@@ -231,14 +231,17 @@ def _from_text(setting: Field[Any], text: str) -> object:
     return text or None
 
 
-def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str) -> object:
+def typed(settings: Any, key: str, value: object, where: str, table: str = "") -> object:
+    """The value of a setting of a class of settings, in the type that it has there. Raises UserError that says `where`,
+    with the name of the `table` and a dot before the key."""
+    known, name = {each.name: each.default for each in fields(settings)}, table + key
     if key not in known:
         hint = did_you_mean(key, known, f"the settings are {', '.join(sorted(known))}")
-        raise UserError(f"{where}: no setting {key!r}; {hint}")
-    kind = _types()[key]
+        raise UserError(f"{where}: no setting {name!r}; {hint}")
+    kind = _types(settings)[key]
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
-        raise UserError(f"{where}: {key} is too large")
-    if value is None and known[key].default is None:
+        raise UserError(f"{where}: {name} is too large")
+    if value is None and known[key] is None:
         return None
     if kind is bool and isinstance(value, bool):
         return value
@@ -250,13 +253,13 @@ def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str)
         return str(value)
     if kind == TEXTS and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    raise UserError(f"{where}: {key} must be {WORDS[kind]}, not {value!r:.60}")
+    raise UserError(f"{where}: {name} must be {WORDS[kind]}, not {value!r:.60}")
 
 
 @cache
-def _types() -> dict[str, object]:
+def _types(settings: Any) -> dict[str, object]:
     """The type of each setting, without None."""
-    hints = get_type_hints(Config)
+    hints = get_type_hints(settings)
     return {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints.items()}
 
 

@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml, setting
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_SECONDS, read_toml, setting, typed
 from ledgerops.diagnosis.runbook import PAGES
-from ledgerops.errors import UserError, did_you_mean
+from ledgerops.errors import UserError
 
 EXPORTER_SETTINGS = {
     "bearer_token_file": "scrape_token_file",
@@ -155,24 +156,10 @@ def read_site(file: Path | None) -> Site:
     table = whole.get("render", {})
     if not isinstance(table, dict):
         raise UserError(f"{file}: render must be a table")
-    known = {each.name: each for each in fields(Site)}
-    values: dict[str, object] = {"scrape_tls": bool(whole.get("tls_certificate"))}
-    for of_exporter, name in EXPORTER_SETTINGS.items():
-        values[name] = str(whole.get(of_exporter, ""))
-    for key, value in table.items():
-        if key not in known:
-            hint = did_you_mean(key, known, f"the settings are {', '.join(known)}")
-            raise UserError(f"{file}: no setting render.{key}; {hint}")
-        wanted = type(known[key].default)
-        if isinstance(value, int) and abs(value) > MAX_NUMBER:
-            raise UserError(f"{file}: render.{key} is too large")
-        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, wanted):
-            kind = "a number" if wanted is float else "true or false" if wanted is bool else "text"
-            raise UserError(f"{file}: render.{key} must be {kind}, not {value!r:.40}")
-        values[key] = value
-    site = Site(**values)  # type: ignore[arg-type]
+    values: dict[str, Any] = {"scrape_tls": bool(whole.get("tls_certificate"))}
+    values |= {name: str(whole.get(of_exporter, "")) for of_exporter, name in EXPORTER_SETTINGS.items()}
+    values |= {key: typed(Site, key, value, str(file), "render.") for key, value in table.items()}
+    site = Site(**values)
     if whole.get("tls_client_ca") and not (site.scrape_certificate and site.scrape_key):
         raise UserError(
             f"{file}: the exporter asks for client certificates (tls_client_ca): set render.scrape_certificate and "

@@ -40,7 +40,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(file):
         ("time_scale = 1e300", "render: time_scale must be at most 31536000, not 1e+300"),
         (f"time_scale = 0x{'f' * 5000}", "{file}: render.time_scale is too large"),
         ("""job = 'x"'""", """render: job must not contain quotes, backslashes or line breaks: 'x"'"""),
-        ("jobs = 'x'", "{file}: no setting render.jobs; did you mean job?"),
+        ("jobs = 'x'", "{file}: no setting 'render.jobs'; did you mean job?"),
         ("kubernetes_workers = 'spark'", "render: kubernetes_workers is application=Deployment,..., not 'spark'"),
         ("kubernetes_workers_max = 0", "render: kubernetes_workers_max must be above 0"),
         ("job = 3", "{file}: render.job must be text, not 3"),
