@@ -11,10 +11,11 @@ import orjson
 
 from ledgerops.agent.kafka_proxy import BrokerError, BrokerProxy
 from ledgerops.agent.queue import EventQueue
-from ledgerops.model.records import Offsets, Partition
+from ledgerops.model.records import Partition
 from ledgerops.runtime.runs import Runs
 
 SETTINGS_SECONDS = 300.0  # how long the settings of a topic are used before they are read again
+ENDS = ("latest", "earliest")  # of an answer: topic -> partition -> offset
 
 
 class KafkaCollector:
@@ -47,11 +48,14 @@ class KafkaCollector:
             raise
         for topic, settings in answer["settings"].items():  # those of before hold where none could be read now
             self._settings[topic] = began, settings or self._settings.get(topic, (0.0, {}))[1]
-        latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
         refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
-        silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())
+        silent = {
+            (topic, partition)
+            for topic, partition in set(asked) - refused.keys()
+            if any(partition not in answer[end].get(topic, ()) for end in ENDS)
+        }
         self._broker.note_answer(not silent)
-        self._queue_offsets(queries, latest, earliest, silent, answer["reason"], began, answer.get("seconds"))
+        self._queue_offsets(queries, answer, silent, began)
         if refused:
             (topic, partition), reason = next(iter(refused.items()))
             raise BrokerError(f"{topic} {partition}: {reason}")
@@ -61,9 +65,8 @@ class KafkaCollector:
         self._closing = True
 
     def _queue_offsets(
-        self, queries: Mapping[str, set[Partition]], latest: Offsets, earliest: Offsets, silent: set[Partition],
-        reason: str, began: float, took: float | None,
-    ) -> None:  # fmt: skip
+        self, queries: Mapping[str, set[Partition]], answer: Mapping[str, Any], silent: set[Partition], began: float
+    ) -> None:
         runs = self._runs.by_query()
         for name, read in queries.items():
             if name not in runs:
@@ -73,13 +76,13 @@ class KafkaCollector:
             if unanswered:
                 since = self._since.setdefault(name, began)
                 of = "" if len(unanswered) == len(read) else f"{len(unanswered)} of {len(read)} partitions: "
-                data: dict[str, Any] = {"error": f"{of}{reason}", "unreachable_since": since}
+                data: dict[str, Any] = {"error": f"{of}{answer['reason']}", "unreachable_since": since}
             else:
                 self._since.pop(name, None)
-                topics = {topic for topic, _ in read}
-                data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._retention(topics)
-                if took is not None:
-                    data["seconds"] = round(took, 4)
+                data = {end: _offsets_of(read, answer[end]) for end in ENDS}
+                data |= self._retention({topic for topic, _ in read})
+                if answer.get("seconds") is not None:
+                    data["seconds"] = round(answer["seconds"], 4)
             self._queue.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
 
     def _retention(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -97,13 +100,10 @@ class KafkaCollector:
         return {"retention_seconds": seconds, "retention_bytes": sizes}
 
 
-def _flat(nested: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
-    return {(topic, partition): offset for topic, offsets in nested.items() for partition, offset in offsets.items()}
-
-
-def _nested(offsets: Offsets, wanted: Iterable[Partition]) -> dict[str, dict[str, int]]:
+def _offsets_of(partitions: Iterable[Partition], offsets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Those of these partitions, by topic."""
     found: dict[str, dict[str, int]] = {}
-    for topic, partition in sorted(wanted):
-        if (topic, partition) in offsets:
-            found.setdefault(topic, {})[partition] = offsets[topic, partition]
+    for topic, partition in sorted(partitions):
+        if partition in offsets.get(topic, ()):
+            found.setdefault(topic, {})[partition] = offsets[topic][partition]
     return found
