@@ -49,7 +49,8 @@ class Exporter:
             "/metrics": self._metrics, "/recording": self._recording, "/diagnosis": self._diagnosis,
             "/status": self._status, "/healthz": self._healthz,
         }  # fmt: skip
-        self._scrapes: dict[str, tuple[float, ...]] = {}  # who says that it scrapes -> when it did, the last three times
+        # who says that it scrapes -> when it did, the last three times
+        self._scrapes: dict[str, tuple[float, ...]] = {}
         self._scraped = threading.Condition()
         self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)

@@ -57,7 +57,9 @@ class SelfStats:
     def copy(self) -> SelfStats:
         """A copy of the present values."""
         with self.lock:
-            return SelfStats(**{each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "lock"})
+            return SelfStats(
+                **{each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "lock"}
+            )
 
 
 # exported before the first error: an alert on an increase needs a series that increases
@@ -95,7 +97,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     Metric("ledgerops_http_requests_refused_total",
         "Requests to this endpoint that were cut off or rejected: slow, or too many from one address or at once.",
         labels=("reason",),
-        read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()}),
+        read=lambda stats: {(why,): float(count) for why, count in {**NO_REFUSALS, **stats.requests_refused}.items()}),
     Metric("ledgerops_otlp_exported_total",
         "Data points (signal metrics) and log records (signal logs) that the OTLP receiver took.", labels=("signal",),
         read=lambda stats: {(signal,): float(count) for signal, count in stats.exported.items()}),

@@ -36,9 +36,7 @@ def outputs(site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO
         "dashboards/provisioning/dashboards/ledgerops.yaml": provider_file(site),
         "dashboards/provisioning/datasources/prometheus.yaml": datasource_file(site),
         **{
-            f"{folder}/{name}": text
-            for folder, each in zip(FOLDERS, files, strict=True)
-            for name, text in each.items()
+            f"{folder}/{name}": text for folder, each in zip(FOLDERS, files, strict=True) for name, text in each.items()
         },
     }
     return dict(sorted(made.items()))

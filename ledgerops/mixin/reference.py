@@ -47,7 +47,8 @@ def metrics_page() -> str:
         "class, rejected rows, collector errors) are absent until the first event: write `or vector(0)` where an "
         "expression needs a number.\n\n"
         "Not every family is on a dashboard. To look at another one, take the rate of a counter and the largest value "
-        'of a gauge, for each of its labels: `sum by (app, query, operator) (rate(NAME{app="APP",query="QUERY"}[5m]))`, '
+        "of a gauge, for each of its labels: "
+        '`sum by (app, query, operator) (rate(NAME{app="APP",query="QUERY"}[5m]))`, '
         '`max by (app, instance, kind) (NAME{app="APP"})`.\n'
     )
     for title, text, metrics in groups:

@@ -47,7 +47,9 @@ def test_every_panel_that_it_names_is_on_a_page(page):
 
 def test_what_is_on_request_is_on_no_page(page):
     asked = {name for row in signals(page) if row[1] == "on request" for name in families(row)}
-    shown = " ".join(target.expr for page in PAGES for row in page.rows for panel in row.panels for target in panel.targets)
+    shown = " ".join(
+        target.expr for page in PAGES for row in page.rows for panel in row.panels for target in panel.targets
+    )
 
     assert asked != set()
     assert asked & set(re.findall(r"ledgerops_\w+", shown)) == set()

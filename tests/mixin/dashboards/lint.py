@@ -1,4 +1,4 @@
-"""What dashboard-linter does not look at and people see at once: one rule for each way in which a page may mislead them.
+"""What dashboard-linter does not look at and people see at once: a rule for each way in which a page may mislead them.
 
 A rule takes a dashboard's JSON and yields a complaint for each panel, annotation or column that breaks it. What all
 panels of a kind have in common (`dashboards/styles.py`) is not asked of each.
