@@ -86,9 +86,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "conflicting-duplicates": "Copies of a transaction disagree.",
         "ledger-imbalance": "Money out does not match money in.",
     },
-    "Observer and alerting": {
-        "observer-degraded": "Data about this query is missing.",
-    },
+    "Observer and alerting": {"observer-degraded": "Data about this query is missing."},
 }
 CAUSE_TEXTS: Mapping[str, CauseText] = {
     slug: CauseText(summary, sentence(FIRST_STEPS[slug][GENERAL].general))

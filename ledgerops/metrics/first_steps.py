@@ -366,13 +366,7 @@ ONE_LONG_BATCH = "find the long batch in the Spark UI, and the stage or the paus
 
 
 def first_step(
-    rule: str,
-    context: str,
-    why: str,
-    *,
-    command: str | None = None,
-    settings: Sequence[Setting] = (),
-    **values: str,
+    rule: str, context: str, why: str, *, command: str | None = None, settings: Sequence[Setting] = (), **values: str
 ) -> Remedy:
     """The first step of a rule in a context, with the names and numbers of a query."""
     step = FIRST_STEPS[rule][context]

@@ -282,8 +282,7 @@ def _thin(progress: Progress) -> Progress:
     if not progress.operators:
         return progress
     return replace(
-        progress,
-        operators=tuple(replace(operator, custom={}, snapshot_versions={}) for operator in progress.operators),
+        progress, operators=tuple(replace(operator, custom={}, snapshot_versions={}) for operator in progress.operators)
     )
 
 

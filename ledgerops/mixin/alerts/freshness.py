@@ -61,10 +61,7 @@ def records(site: Site) -> list[tuple[str, str]]:
     expected = f"{worst(site, EXPECTED)} == 1"
     fresh = site.series(FRESHNESS)
     found = [
-        (
-            FRESHNESS,
-            f"({lag} > {quiet} or {quiet} or {lag}) and on (job, app, query) {alive(site)}",
-        ),
+        (FRESHNESS, f"({lag} > {quiet} or {quiet} or {lag}) and on (job, app, query) {alive(site)}"),
         (
             BAD,
             # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides

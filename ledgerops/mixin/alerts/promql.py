@@ -98,10 +98,7 @@ def base_records(site: Site) -> list[tuple[str, str]]:
     last seen by a driver that runs it, and TRIGGER, its interval, 0 where that is not known."""
     on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
     known, running = worst(site, "ledgerops_trigger_interval_seconds"), worst(site, ACTIVE)
-    return [
-        (SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"),
-        (TRIGGER, f"{known} or 0 * {running}"),
-    ]
+    return [(SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"), (TRIGGER, f"{known} or 0 * {running}")]
 
 
 def cause(site: Site) -> str:

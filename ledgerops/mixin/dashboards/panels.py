@@ -9,10 +9,7 @@ from ledgerops.mixin.site import Site
 HOUR_SECONDS = 3600
 KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}"
 OF_ROW = "var-app=${__data.fields.app}&var-query=${__data.fields.query}"
-OPEN_QUERY = Link(
-    "Open the query",
-    f"/d/ledgerops-query?{KEEP}&{OF_ROW}&var-instance=${{__data.fields.instance}}",
-)
+OPEN_QUERY = Link("Open the query", f"/d/ledgerops-query?{KEEP}&{OF_ROW}&var-instance=${{__data.fields.instance}}")
 # most alerts have no instance, and a link would pass what an empty cell shows
 OPEN_QUERY_OF_ALERT = Link("Open the query", f"/d/ledgerops-query?{KEEP}&{OF_ROW}")
 OPEN_STATE = Link("Open its state", OPEN_QUERY.url.replace("ledgerops-query", "ledgerops-state"))

@@ -21,12 +21,7 @@ def _rows(offset: Any, source: str) -> Position | None:
 
 
 RATE_MICRO_BATCH = SourceKind(
-    "rate-micro-batch",
-    "rate-micro-batch",
-    ("RatePerMicroBatchStream[",),
-    _rows,
-    (),
-    tried=True,
+    "rate-micro-batch", "rate-micro-batch", ("RatePerMicroBatchStream[",), _rows, (), tried=True
 )
 OTHER = SourceKind(
     "other", "any other source", (), _position, ("offsets",), tried=True, limits=(Limit("maxRowsPerTrigger", "rows"),),

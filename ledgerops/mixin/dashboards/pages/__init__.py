@@ -2,11 +2,4 @@
 
 from ledgerops.mixin.dashboards.pages import fleet, load, query, resources, slo, state
 
-PAGES = (
-    fleet.PAGE,
-    query.PAGE,
-    state.PAGE,
-    slo.PAGE,
-    resources.PAGE,
-    load.PAGE,
-)
+PAGES = (fleet.PAGE, query.PAGE, state.PAGE, slo.PAGE, resources.PAGE, load.PAGE)

@@ -1,19 +1,7 @@
 """Query: what is wrong with one query, what to do, and the numbers behind it, from its input to its output."""
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import (
-    EACH,
-    Column,
-    Label,
-    Page,
-    Panel,
-    Row,
-    Target,
-    by,
-    counted,
-    elapsed,
-    q,
-)
+from ledgerops.mixin.dashboards.model import EACH, Column, Label, Page, Panel, Row, Target, by, counted, elapsed, q
 from ledgerops.mixin.dashboards.pages import query_data, query_rare, query_tables
 from ledgerops.mixin.dashboards.panels import OPEN_RULE
 from ledgerops.mixin.dashboards.status import (
