@@ -1,5 +1,7 @@
 """The limits at which panels change colour: those of the alerts and rules of the same thing; others have a reason."""
 
+from operator import attrgetter
+
 from ledgerops.diagnosis.causes.key_skew import MIN_HOT_SHARE
 from ledgerops.diagnosis.facts.contention import MIN_BUSY_SHARE as BUSY_CPU
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE
@@ -45,9 +47,10 @@ def millis(seconds: float) -> str:
     return f"{1000 * seconds:g} ms"
 
 
-def stale_seconds(site: Site) -> float:
-    """The age of results at which LedgerFallingBehind and the freshness objective begin."""
-    return site.freshness_seconds
+# of a site
+stale_seconds = attrgetter("freshness_seconds")  # of results, at which LedgerFallingBehind and the objective begin
+retention_seconds = attrgetter("retention_seconds")  # of headroom, below which LedgerRetentionRisk fires
+slow_burn = attrgetter("budget")  # the bad share of the time that the objective allows
 
 
 def ageing_seconds(site: Site) -> float:
@@ -55,16 +58,6 @@ def ageing_seconds(site: Site) -> float:
     return site.freshness_seconds / 2
 
 
-def retention_seconds(site: Site) -> float:
-    """The headroom below which LedgerRetentionRisk fires."""
-    return site.retention_seconds
-
-
 def fast_burn(site: Site) -> float:
     """The bad share of an hour from which LedgerFreshnessPage fires."""
     return FAST_BURN * site.budget
-
-
-def slow_burn(site: Site) -> float:
-    """The bad share of the time that the objective allows."""
-    return site.budget

@@ -1,27 +1,21 @@
 """The alert of the rule falling-behind: results are old and the backlog grows."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
-from ledgerops.mixin.site import Site, duration
+from ledgerops.mixin.alerts.promql import ACTIVE, LAG, growth_window, too_old, total
+from ledgerops.mixin.site import Site
 
-WINDOW_SECONDS = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
 TOTAL = "query:backlog:offsets"
 BACKLOG = "ledgerops_query_backlog_offsets"
-LAG = "ledgerops_query_lag_seconds"
 
 
 def records(site: Site) -> list[tuple[str, str]]:
     """The recording rule (name, expression) that the alert is made of: summing the partitions of thousands of queries
     twenty times an evaluation, as a subquery does, takes seconds."""
-    return [(TOTAL, total(site, "ledgerops_query_backlog_offsets"))]
+    return [(TOTAL, total(site, BACKLOG))]
 
 
 def _expression(site: Site) -> str:
-    window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
-    growth = f"deriv({site.series(TOTAL)}[{window}])"
-    lag = worst(site, "ledgerops_query_lag_seconds")
-    limit = f"{site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
-    return f"{lag} > {limit} and on (job, app, query) {growth} > 0"
+    return f"{too_old(site)} and on (job, app, query) deriv({site.series(TOTAL)}[{growth_window(site)}]) > 0"
 
 
 ALERT = Alert(

@@ -12,6 +12,7 @@ from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import (
     ACTIVE,
     EXPECTED,
+    LAG,
     SEEN,
     SILENCE,
     TRIGGER,
@@ -22,7 +23,6 @@ from ledgerops.mixin.alerts.promql import (
 )
 from ledgerops.mixin.site import Site, duration
 
-LAG = "ledgerops_query_lag_seconds"
 FRESHNESS, BAD, STEP = "query:freshness:seconds", "query:freshness_bad:bool", "query:freshness_bad:step_5m"
 BUDGET = "query:freshness_budget:ratio"
 HOUR, DAY = 3600.0, 86400.0

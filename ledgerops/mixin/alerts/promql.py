@@ -7,6 +7,7 @@ from ledgerops.mixin.site import Site, duration
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
 EXPECTED, LOST = "ledgerops_query_expected", "query:lost"
+LAG = "ledgerops_query_lag_seconds"
 SILENCE, TRIGGER = "query:silence:seconds", "query:trigger:seconds"
 TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that runs now stands for one that is gone
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
@@ -27,6 +28,17 @@ def worst(site: Site, metric: str, *more: str) -> str:
 def total(site: Site, metric: str, *more: str) -> str:
     """The sum of a metric for each query."""
     return f"sum {BY} ({site.series(metric, *more)})"
+
+
+def too_old(site: Site) -> str:
+    """The age of the oldest row or commit that each query has not read, where it is beyond the objective and two
+    trigger intervals."""
+    return f"{worst(site, LAG)} > {site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
+
+
+def growth_window(site: Site) -> str:
+    """Five minutes, over which a backlog must grow: one long batch makes a saw-tooth, not a slope."""
+    return duration(max(300.0 * site.time_scale, 3 * site.evaluation_seconds))
 
 
 def of_rule(site: Site, metric: str, rule: str) -> str:

@@ -13,23 +13,18 @@ Mitigation: raise the limit of the source if batches end well within the trigger
     cores, or compact the source table (OPTIMIZE) if its files are small. Keep the checkpoint.
 """
 
-from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import ACTIVE, TRIGGER, total, worst
-from ledgerops.mixin.site import Site, duration
+from ledgerops.mixin.alerts.model import Alert, Case, of
+from ledgerops.mixin.alerts.promql import ACTIVE, BY, LAG, growth_window, too_old, total
+from ledgerops.mixin.site import Site
 
-WINDOW_SECONDS = 300.0  # over which the number of versions must grow, as the backlog of falling-behind
 VERSIONS = "ledgerops_source_unread_versions"
-LAG = "ledgerops_query_lag_seconds"
-UNREAD = 'ledgerops_source_unread_versions{source="orders"}'
+UNREAD = of(VERSIONS, source="orders")
 
 
 def _expression(site: Site) -> str:
-    window = duration(max(WINDOW_SECONDS * site.time_scale, 3 * site.evaluation_seconds))
-    growth = f"sum by (job, app, query) (deriv({site.series(VERSIONS)}[{window}]))"
-    lag = worst(site, LAG)
-    limit = f"{site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
+    growth = f"sum {BY} (deriv({site.series(VERSIONS)}[{growth_window(site)}]))"
     unread = f"{total(site, VERSIONS)} > 1"
-    return f"{lag} > {limit} and on (job, app, query) {growth} > 0 and on (job, app, query) {unread}"
+    return f"{too_old(site)} and on (job, app, query) {growth} > 0 and on (job, app, query) {unread}"
 
 
 ALERT = Alert(
