@@ -48,12 +48,12 @@ class FileCollector:
 
     def _read(self, run_id: str, folder: Path, batch: FileEntries) -> dict[str, FilesRead]:
         found = {}
-        for name, (number, entry) in batch.sources.items():
+        for name, (number, entry, described) in batch.sources.items():
             try:
                 if (folder / "sources" / str(number)).is_dir():
                     taken = read_entry(folder, number, entry)
                 else:
-                    taken = read_named_entry(folder, batch.folders.get(name, ""), entry)
+                    taken = read_named_entry(folder, described, entry)
             except OSError:  # not ours to read
                 continue
             if taken is not None:

@@ -6,7 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ledgerops.model.history import History
@@ -39,12 +38,19 @@ class Run:
     kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
 
 
+class FileEntry(NamedTuple):
+    """Where a file source noted the files that a batch took."""
+
+    number: int  # of the source in the query
+    entry: int  # in the source's log
+    folder: str = ""  # that it reads, as Spark describes it: `file:/landing`
+
+
 class FileEntries(NamedTuple):
-    """Of one batch, where each file source noted the files that it took."""
+    """Those of one batch, by the names of the sources that had new files."""
 
     batch_id: int
-    sources: Mapping[str, tuple[int, int]]  # name -> its number in the query, and the number of the entry in its log
-    folders: Mapping[str, str] = MappingProxyType({})  # name -> the folder that it reads, as Spark describes it
+    sources: Mapping[str, FileEntry]
 
 
 class TableInput(NamedTuple):
@@ -101,7 +107,7 @@ class Runs:
                     run.tables = table_inputs(batch)
                     planned = run.plan.sink or "" if run.plan is not None else ""
                     run.sink_table = sink_table(batch.sink) or sink_table(planned)  # before a batch there may be none
-                    run.files = FileEntries(batch.batch_id, file_entries(batch), file_folders(batch))
+                    run.files = FileEntries(batch.batch_id, file_entries(batch))
                 run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
                 run.plan = history.plan
@@ -142,15 +148,6 @@ def kafka_offsets(batch: Progress) -> Offsets:
     return {partition: end for partition, end in ends.items() if partition[1].isdecimal()}
 
 
-def file_folders(batch: Progress) -> Mapping[str, str]:
-    """What each file source of a batch reads, as Spark describes it: name -> `file:/landing`."""
-    return {
-        source.name: source.description.partition("[")[2].removesuffix("]")
-        for source in batch.sources
-        if NAMED[source.kind].logs_files
-    }
-
-
 def table_inputs(batch: Progress) -> Mapping[str, TableInput]:
     """The tables that a batch read, by the name of the source, and where it ended in them."""
     found = {}
@@ -161,10 +158,10 @@ def table_inputs(batch: Progress) -> Mapping[str, TableInput]:
     return found
 
 
-def file_entries(batch: Progress) -> Mapping[str, tuple[int, int]]:
-    """The file sources that had new files in a batch: name -> its number in the query, and the entry of its log."""
+def file_entries(batch: Progress) -> Mapping[str, FileEntry]:
+    """The file sources that had new files in a batch, by name."""
     return {
-        source.name: (number, entry)
+        source.name: FileEntry(number, entry, source.description.partition("[")[2].removesuffix("]"))
         for number, source in enumerate(batch.sources)
         if NAMED[source.kind].logs_files and source.end != source.start
         for entry in source.end.values()

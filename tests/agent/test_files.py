@@ -9,7 +9,7 @@ import pytest
 from ledgerops.agent.files import FileCollector
 from ledgerops.model.observations import build
 from ledgerops.model.records import BatchFiles, FilesRead
-from ledgerops.runtime.runs import FileEntries, file_entries, file_folders
+from ledgerops.runtime.runs import FileEntries, FileEntry, file_entries
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0, batch, source
 from tests.paths import ROOT
@@ -39,7 +39,7 @@ class Case:
             lines.append(json.dumps({"path": file.as_uri(), "timestamp": int((T0 + after) * 1000), "batchId": entry}))
         (self.log / str(entry)).write_text("\n".join(lines))
         os.utime(self.landing, (T0 + 30, T0 + 30))
-        self.run.files = FileEntries(entry + 1, {"FileStreamSource": (0, entry)})
+        self.run.files = FileEntries(entry + 1, {"FileStreamSource": FileEntry(0, entry)})
 
     def where(self, run):
         self.asked += 1
@@ -106,7 +106,7 @@ def test_a_batch_names_the_entries_of_its_file_sources_that_had_new_files():
         file_source("FileStreamSource", {here: 3}, {here: 4}),
         file_source("FileStreamSource-2", {here: 7}, {here: 7}),
     )
-    assert file_entries(batch(sources=sources)) == {"FileStreamSource": (1, 4)}
+    assert file_entries(batch(sources=sources)) == {"FileStreamSource": (1, 4, "file:/landing")}
 
 
 def file_source(name, start, end):
@@ -127,10 +127,5 @@ def test_a_named_source_is_found_by_what_it_reads(case, described, found):
     case.log.rename(case.log.parent / "orders")
     (case.log.parent / "customers").mkdir()
     folder = described.format(landing=case.landing.as_uri().replace("///", "/"))
-    case.run.files = case.run.files._replace(folders={"FileStreamSource": folder})
+    case.run.files = FileEntries(4, {"FileStreamSource": FileEntry(0, 3, folder)})
     assert [files.files for files in case.collect()] == [2] * found
-
-
-def test_what_a_file_source_reads_is_in_its_description():
-    sources = (file_source("FileStreamSource", {}, {}), source())
-    assert file_folders(batch(sources=sources)) == {"FileStreamSource": "file:/landing"}
