@@ -27,14 +27,12 @@ WORKING = "Processing new data"
 
 
 class Watchdog:
-    """`calls` counts the questions asked of Spark. Intervals are taken by `steady`: a machine whose clock is set must
-    neither hide a batch that does not end nor make one up."""
+    """Intervals are taken by `steady`: setting the clock neither hides a batch that does not end nor makes one up."""
 
     def __init__(
         self, queue: EventQueue, runs: Runs, sessions: Callable[[], Iterable[Session]],
         clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.calls = 0
         self._queue, self._runs, self._sessions = queue, runs, sessions
         self._clock, self._steady = clock, steady
         self._silence = Silence(clock)
@@ -92,7 +90,6 @@ class Watchdog:
         active: dict[str, ActiveQuery] = {}
         if session.alive:
             session.listen_again()
-            self.calls += 1
             active = {query.run_id: query for query in session.active()}
         for run in self._runs.runs():
             if run.run_id in active:
@@ -123,7 +120,6 @@ class Watchdog:
         exception = error_class = None
         lost = run.session.alive and not unwatched
         if run.handle is not None and lost:
-            self.calls += 1
             try:
                 problem = run.session.call(run.handle.exception)
                 lost = False
@@ -151,7 +147,6 @@ class Watchdog:
         if run.handle is None or not run.session.alive:
             self._listed.pop(run.session.key, None)  # the next check fetches the handle
             return
-        self.calls += 1
         status = run.session.call(lambda: run.handle.status)
         message = str(status.get("message", ""))
         if not status.get("isTriggerActive") or (message != WORKING and silence < IDLE_SILENCE_SECONDS):
