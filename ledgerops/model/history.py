@@ -201,25 +201,15 @@ class History:
         self.idle_since = at if self.idle_since is None else self.idle_since
         self.running = None
 
-    def end(
-        self,
-        at: float,
-        run_id: str,
-        exception: str | None,
-        error_class: str | None,
-        unwatched: bool = False,
-        lost: bool = False,
-        with_application: bool = False,
-    ) -> None:
-        """The run ended at `at` (epoch seconds). The end of another run, or a second one, is ignored."""
-        if self.run_id is not None and run_id != self.run_id:
-            return
-        if self.ended is not None:
+    def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: bool) -> None:
+        """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of another run, or a second one, is
+        ignored."""
+        if self.run_id not in (None, run_id) or self.ended is not None:
             return
         self.run_id = run_id
         if exception is not None and stopped_with_application(exception):
-            exception, error_class, with_application = None, None, True
-        self.ended = Ended(at, run_id, exception, error_class, unwatched, lost, with_application)
+            exception, error_class, marks = None, None, {**marks, "with_application": True}
+        self.ended = Ended(at, run_id, exception, error_class, **marks)
         self.ends.append(self.ended)
         self.interrupted, self.running = self.running, None
         if exception is not None:

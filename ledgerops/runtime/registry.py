@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from ledgerops.diagnosis.engine import Diagnoser
@@ -167,7 +167,7 @@ class QueryRegistry:
         if newer.plan is not None and newer.plan.run_id == newer.run_id:
             second.history.plan = newer.plan
         if newer.ended is not None:
-            second.history.end(*astuple(newer.ended))
+            second.history.end(**asdict(newer.ended))
 
     def _forget_ended(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
