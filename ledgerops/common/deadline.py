@@ -48,8 +48,10 @@ class OneAtATime:
         return _result(done, seconds)
 
     def close(self) -> None:
-        """Ends the thread, once an open question has its answer."""
-        self._questions.put(None)
+        """Ends the thread, once an open question has its answer. A later question begins another."""
+        if self._thread is not None:
+            self._thread = None
+            self._questions.put(None)
 
     def _answer(self) -> None:
         while (question := self._questions.get()) is not None:

@@ -53,6 +53,8 @@ def test_questions_are_asked_in_one_thread_which_ends_when_it_is_closed():
 
     assert first is second is not threading.current_thread()
     assert not first.is_alive()
+    assert questions.within(threading.current_thread, 60.0) is not first
+    questions.close()
 
 
 def test_while_a_question_has_no_answer_no_other_is_asked():
