@@ -80,7 +80,7 @@ def _case(kind: str, pool: Mapping[str, Draw], seed: int, number: int) -> Case:
             "strength": "" if healthy else chance.strength,
             "query": name if named else "",
             "seconds": 65.0 if healthy else onset + lasts,
-            "harm": "none" if healthy else "time",
+            "harm": "none" if healthy else "given" if "harm_after" in parts else "time",
             "kafka_watched": chance.random.random() < 0.5,
             **parts,
             "options": options,
