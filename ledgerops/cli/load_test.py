@@ -61,7 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--manifest", type=Path, metavar="FILE",
         help="run no job; judge jobs that read what ledgerops load sent to Kafka")  # fmt: skip
     add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
-    add("--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest")
     add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
     add("--duration", type=seconds, metavar="TIME",
         help=f"length of the measured part (default {DURATION_SECONDS:.0f}s)")  # fmt: skip
@@ -88,8 +87,8 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     if args.manifest is not None:
         trial = _sent_load(args)
         return _report(args, trial, f"plan {trial.wanted.plan.name}, sent to Kafka", slos)
-    if args.recording is not None or args.samples is not None:
-        raise UserError("--recording and --samples need --manifest")
+    if args.recording is not None:
+        raise UserError("--recording needs --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
     duration, trigger = args.duration or DURATION_SECONDS, args.trigger or loadtest_args.TRIGGER_SECONDS
     plan, title, warm_up = _load(args, names, trigger)
@@ -139,7 +138,7 @@ def _sent_load(args: argparse.Namespace) -> Trial:
     if given:
         raise UserError(f"--manifest judges what was sent: {', '.join(given)} cannot be combined with it")
     names = args.job or []
-    sent = read_sent_load(args.manifest, args.samples)
+    sent = read_sent_load(args.manifest)
     folder = _folder(args, names)
     trial = trial_of(sent, args.recording, folder, names, args.warm_up or WARM_UP_SECONDS)
     make_folder(folder)

@@ -36,7 +36,7 @@ READ = {
 OTHER = {
     ("run", "--landing"), ("run", "--out"), ("run", "--executor-python"), ("load", "--to"), ("load", "--data"),
     ("load", "--manifest"), ("load", "--samples"), ("load search", "--out"), ("load test", "--manifest"),
-    ("load test", "--recording"), ("load test", "--samples"), ("load test", "--out"), ("verify", "run_folder"),
+    ("load test", "--recording"), ("load test", "--out"), ("verify", "run_folder"),
     ("verify", "--data"), ("diagnose", "--html"), ("drill", "--out"), ("drill", "--score"), ("drill", "--publish"),
     ("drill", "--save"), ("drill", "--export"), ("render", "--out"), ("topics", "--data"), ("broker", "--folder"),
     ("jars", "--settings"), ("notify", "--queue"), ("notify", "--tls-certificate"), ("notify", "--tls-key"),

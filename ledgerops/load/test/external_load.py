@@ -5,7 +5,7 @@ embedded source. The jobs must have been running when the load began. Poison has
 over the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,24 +14,21 @@ import numpy as np
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest
 from ledgerops.ledger.plan.plan import LoadPlan, parse_plan
-from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.load.test.recorded import read_recorded
 from ledgerops.load.test.trial import Trial, TrialRequest
 from ledgerops.model.records import Progress
 
 MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
-SENDING_LEGS = {"generator": ("scheduled", "created"), "to the broker": ("scheduled", "acknowledged")}
 
 
 @dataclass(frozen=True, slots=True)
 class SentLoad:
-    """One load. `sending_legs`: seconds of each leg before the job, by the generator's samples; empty without them."""
+    """One load, by the manifest in `file`."""
 
     manifest: Manifest
     plan: LoadPlan
     file: Path
-    sending_legs: Mapping[str, Weighted]
 
     @property
     def last(self) -> float:
@@ -66,7 +63,7 @@ class SentLoad:
         return None
 
 
-def read_sent_load(file: Path, samples: Path | None = None) -> SentLoad:
+def read_sent_load(file: Path) -> SentLoad:
     """The load of a manifest. Raises UserError unless it is of a plan that was sent to Kafka on time and completely."""
     manifest = read_manifest(file)
     if manifest.text is None or manifest.origin is None or manifest.topic is None:
@@ -84,7 +81,7 @@ def read_sent_load(file: Path, samples: Path | None = None) -> SentLoad:
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
         raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
-    return SentLoad(manifest, plan, file, {} if samples is None else _sending_legs(samples))
+    return SentLoad(manifest, plan, file)
 
 
 def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
@@ -104,16 +101,3 @@ def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str],
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}
     return Trial(folder, wanted, load.manifest.origin, failed, recording, load)
-
-
-def _sending_legs(file: Path) -> dict[str, Weighted]:
-    """Seconds of each leg of a record before the job reads it, from when it was due."""
-    from ledgerops.load.generator.latency_samples import read_samples
-
-    times: dict[str, list[float]] = {name: [] for name in SENDING_LEGS}
-    for sample in read_samples(file):
-        for name, way in SENDING_LEGS.items():
-            begin, end = (sample.get(each) for each in way)
-            if begin is not None and end is not None:
-                times[name].append(max(0.0, end - begin))
-    return {name: Weighted.of(np.array(each), np.ones(len(each))) for name, each in times.items() if each}

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from ledgerops.analysis.html.render import render
 from ledgerops.common import format
+from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plots import job_plot, search_plot
-from ledgerops.load.test.result import JobResult, LoadTestResult, seconds, sending_legs, spark_version
+from ledgerops.load.test.result import JobResult, LoadTestResult, seconds, spark_version
 from ledgerops.load.test.search_report import SearchSummary, figures
 from ledgerops.load.test.slo import LEGS, PERCENTILES, broken
 from ledgerops.model.spark_progress import format_instant
@@ -26,19 +27,15 @@ def page(result: LoadTestResult) -> str:
         spark=None if trial.wanted.cores is None else spark_version(trial.wanted.cores),
         percentiles=list(PERCENTILES),
         plots=[job_plot(each, trial.origin or 0.0) for each in result.jobs],
-        legs=[list(_legs(each, result)) for each in result.jobs],
+        legs=[list(_legs(each.measured)) for each in result.jobs],
         figures=[list(_figures(each)) for each in result.jobs],
     )
 
 
-def _legs(job: JobResult, result: LoadTestResult) -> Iterator[tuple[str, list[str]]]:
+def _legs(measured: Measured) -> Iterator[tuple[str, list[str]]]:
     """A name, and a value for each of PERCENTILES."""
-    measured = job.measured
     for leg, summary in LEGS.items():
         yield f"{leg}: {summary}", [seconds(getattr(measured, leg).at(share)) for share in PERCENTILES.values()]
-    for way, weighted in sending_legs(result).items():
-        name = f"before its batch, from the generator's samples: {way}"
-        yield name, [seconds(weighted.at(share)) for share in PERCENTILES.values()]
     yield "batch duration", [seconds(measured.batch_seconds(share)) for share in PERCENTILES.values()]
 
 

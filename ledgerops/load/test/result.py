@@ -2,14 +2,13 @@
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from ledgerops.common import format
 from ledgerops.load.test.cause import Cause, Findings, examine
-from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.slo import LEGS, PERCENTILES, Outcome, Slo, broken, judge, shown
 from ledgerops.load.test.trial import Trial
@@ -78,10 +77,6 @@ def examine_trial(trial: Trial, title: str, slos: Sequence[Slo]) -> LoadTestResu
 def text(result: LoadTestResult) -> str:
     """The result as text: a line for each job, with its figures below."""
     lines = []
-    for name, samples in sending_legs(result).items():
-        lines += [
-            f"{name}  p50 {seconds(samples.at(0.5))}, p99 {seconds(samples.at(0.99))}, by the generator's samples"
-        ]
     for job in result.jobs:
         measured, findings = job.measured, job.findings
         lines += [f"{measured.job}  {job.summary}"]
@@ -99,11 +94,6 @@ def text(result: LoadTestResult) -> str:
             f"  {'batch':8} median {seconds(measured.batch_seconds(0.5))}, p95 {seconds(measured.batch_seconds(0.95))}"
         ]
     return "\n".join(lines) + "\n"
-
-
-def sending_legs(result: LoadTestResult) -> Mapping[str, Weighted]:
-    """Seconds of each leg of a record before a job reads it, of a load with samples."""
-    return {} if result.trial.sent is None else result.trial.sent.sending_legs
 
 
 def seconds(value: float | None) -> str:
@@ -125,10 +115,6 @@ def document(result: LoadTestResult) -> dict[str, Any]:
         "measured_seconds": trial.wanted.seconds,
         "trigger_seconds": trial.wanted.trigger,
         "environment": environment(trial.wanted.cores),
-        "sending_seconds": {
-            name: {share: samples.at(PERCENTILES[share]) for share in PERCENTILES}
-            for name, samples in sending_legs(result).items()
-        },
         "jobs": [_job(each) for each in result.jobs],
     }
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.load.test.driver import ENDED, NAME, Spec
-from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import PlanBatch, done
 from ledgerops.load.test.plans import Due
@@ -45,10 +44,6 @@ class TrialRequest:
 
 class Sent(Protocol):
     """A load that was sent from outside: `ledgerops.load.test.external_load`."""
-
-    @property
-    def sending_legs(self) -> Mapping[str, Weighted]:
-        """Seconds of each leg of a record before a job reads it."""
 
     def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
         """The batches in the plan's terms."""

@@ -11,7 +11,6 @@ from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
 from ledgerops.load.test.external_load import read_sent_load, trial_of
 from ledgerops.load.test.trial import TrialRequest
-from tests.load.generator.test_latency_samples import SAMPLE
 from tests.load.test.simulated import ORIGIN, System
 from tests.refusals import refusal_of
 
@@ -103,13 +102,6 @@ def test_a_load_ends_with_its_last_record(tmp_path):
     assert read_sent_load(manifest(tmp_path, text=ENDING, records=100)).last == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize("changes", [{"scheduled": None}, {"appended": 0.15}, {"created": 0}])
-def test_samples_without_a_leg_are_read(tmp_path, changes):
-    file = tmp_path / "samples.jsonl"
-    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
-    assert read_sent_load(manifest(tmp_path), file).sending_legs["to the broker"].at(0.5) == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize(
     ("options", "line"),
     [
@@ -126,27 +118,20 @@ def test_a_trial_that_cannot_be_judged_is_refused(trial, options, line):
 def test_the_command_judges_and_writes_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     place, file = recording(tmp_path), manifest(tmp_path)
-    times = {"scheduled": ORIGIN, "created": ORIGIN + 0.005, "acknowledged": ORIGIN + 0.02}
-    samples = [SAMPLE | {"number": n} | {name: at + n for name, at in times.items()} for n in range(50)]
-    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(each) + "\n" for each in samples))
-    argv = ["load", "test", "--manifest", str(file), "--recording", str(place), "--samples", "samples.jsonl"]
-    assert main([*argv, "--slo", "p99 latency < 5s"]) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[0] == "generator  p50 0.005 s, p99 0.005 s, by the generator's samples"
-    assert "daily_counts  PASSED: p99 latency 3.1" in out
+    argv = ["load", "test", "--manifest", str(file), "--recording", str(place), "--slo", "p99 latency < 5s"]
+    assert main(argv) == 0
+    assert capsys.readouterr().out.startswith("daily_counts  PASSED: p99 latency 3.1")
     [folder] = (tmp_path / "runs").iterdir()
     html = (folder / "test.html").read_text()
     assert "daily_counts passed at plan steady, sent to Kafka" in html
-    assert "before its batch, from the generator&#39;s samples: to the broker" in html
     assert "cores" not in html
     told = json.loads((folder / "test.json").read_text())
-    assert told["sending_seconds"]["to the broker"]["p99"] == pytest.approx(0.02, abs=1e-5)
     assert told["environment"]["cores_of_spark"] is None
 
 
 REFUSED = {
     "--manifest m.json": "--manifest needs --recording PLACE, the recording of the jobs that read the load",
-    "--recording x --rate 5": "--recording and --samples need --manifest",
+    "--recording x --rate 5": "--recording needs --manifest",
     "--manifest m.json --recording x --rate 5": "--manifest judges what was sent: --rate cannot be combined with it",
     "burst --manifest m.json --recording x --duration 60 --trigger 5s --cores 2": (
         "--manifest judges what was sent: a PLAN, --duration, --trigger, --cores cannot be combined with it"
