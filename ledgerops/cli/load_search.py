@@ -6,7 +6,7 @@ The load is open loop: rows arrive on schedule, whether or not the job is ready.
 counts as failed. The result is an interval: the highest rate that held and the lowest that failed.
 
 --quick gives a rough answer in about five minutes on two cores; the default takes about ten. The command prints the
-expected time first. Results go to runs/search-JOB: search.json, search.csv, search.html and a recording of each trial.
+expected time first. Results go to runs/search-JOB: search.json, search.html and a recording of each trial.
 
 Exit code: 0 a rate was found, 1 no rate holds, 2 it could not run.
 
@@ -86,8 +86,8 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         )
         found = searching.found()
     answer = search_report.SearchSummary(options, settings, found, searching.began, time.time() - searching.began)
-    document, page = search_report.document(answer), search_page(answer)
-    loadtest_args.write_results(unfinished, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
+    document = search_report.document(answer)
+    loadtest_args.write_results(unfinished, "search", document, search_page(answer))
     publish_folder(unfinished, folder)
     if args.json:
         print(json.dumps(document))

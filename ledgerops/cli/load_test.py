@@ -112,7 +112,7 @@ def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[S
     outcome = result.examine_trial(trial, title, slos)
     folder = trial.folder
     document = result.document(outcome)
-    loadtest_args.write_results(folder, "test", document, result.COLUMNS, result.rows(outcome), page(outcome))
+    loadtest_args.write_results(folder, "test", document, page(outcome), [result.COLUMNS, *result.rows(outcome)])
     if args.json:
         print(json.dumps(document))
     else:

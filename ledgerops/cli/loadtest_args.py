@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import json
 import sys
 import time
@@ -67,18 +66,14 @@ def check_length(option: str, length: float, trigger: float) -> None:
         )
 
 
-def write_results(
-    folder: Path, name: str, document: Any, columns: Sequence[str], rows: Iterable[Any], page: str
-) -> None:
-    """Writes name.json, name.csv and name.html. Raises UserError."""
-    buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(columns)
-    table.writerows(rows)
+def write_results(folder: Path, name: str, document: Any, page: str, table: Iterable[Sequence[Any]] = ()) -> None:
+    """Writes name.json, name.html and, of a table (its head first), name.csv. Raises UserError."""
     try:
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-        (folder / f"{name}.csv").write_text(buffer.getvalue(), "utf-8")
         (folder / f"{name}.html").write_text(page, "utf-8")
+        if table:
+            with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(table)
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 

@@ -1,6 +1,5 @@
 """`ledgerops load search`, on a simulated system: what it says, writes and refuses."""
 
-import csv
 import json
 
 import pytest
@@ -37,18 +36,18 @@ def test_it_ends_with_a_table_and_the_rate(command, found):
     assert "daily_counts sustains 2" in out
     assert lines[-1] == "next: ledgerops load test --job daily_counts --load 0.9"
     assert err.startswith("about 8 trials of 30 s, some ")
-    assert {each.name for each in found.iterdir()} == {"search.json", "search.csv", "search.html", "trials"}
+    assert {each.name for each in found.iterdir()} == {"search.json", "search.html", "trials"}
 
 
-def test_progress_says_what_it_does_now_and_each_trial_is_a_line_of_the_table(command, found):
+def test_progress_says_what_it_does_now_and_each_trial_is_in_the_document(command, found):
     system = System(noise=0.0)
     _, _, err = command(system)
 
     said = ("trial 1 of about 8: an estimate, by a load that doubles", "rows/s, again", "rows/s failed: ")
     assert [part for part in said if part not in err] == []
-    lines = list(csv.DictReader((found / "search.csv").read_text().splitlines()))
-    assert len(lines) == len(system.rates) - 1  # the estimate is no trial
-    assert {line["held"] for line in lines} == {"0", "1"}
+    rates = json.loads((found / "search.json").read_text())["rates"]
+    assert sum(len(rate["trials"]) for rate in rates) == len(system.rates) - 1  # the estimate is no trial
+    assert {rate["held"] for rate in rates} == {True, False}
 
 
 def test_json_is_one_document_and_the_same_as_the_file(command, found):
@@ -77,7 +76,6 @@ def test_an_earlier_search_is_moved_aside_by_one_that_ends(command, found):
     command(System(noise=0.0, per_row=1e-4), "--quick")
     [aside] = found.parent.glob("search-daily_counts-before-*")
     assert (aside / "search.json").read_text() == first != (found / "search.json").read_text()
-    assert (aside / "search.csv").exists()
     assert not (found.parent / "search-daily_counts-unfinished").exists()
 
 

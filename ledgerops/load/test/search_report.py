@@ -1,12 +1,10 @@
-"""The answer of a search: text, document and table."""
+"""The answer of a search: text and document."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from ledgerops.common import format
-from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.result import environment, figures_of, outcome, seconds
 from ledgerops.load.test.search import Rate, SearchResult, SearchSettings
 from ledgerops.load.test.search_run import TrialOptions
@@ -14,10 +12,6 @@ from ledgerops.load.test.slo import broken
 from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
-COLUMNS = (
-    *("rate", "trial", "held", "batches", "lag_slope", "p99_latency_seconds", "batch_p50_seconds"),
-    *("batch_p95_seconds", "processed_ratio", "state_bytes", "reason"),
-)
 HEADS = ("rows/s", "trials", "lag slope", "p99 latency", "batch p50", "batch p95", "verdict")
 
 
@@ -109,23 +103,3 @@ def _rate(rate: Rate) -> dict[str, Any]:
             for measured, judged in zip(rate.trials, rate.judged, strict=True)
         ],
     }
-
-
-def rows(searched: SearchSummary) -> Iterator[tuple[str | float | None, ...]]:
-    """A line a trial, for COLUMNS."""
-    for rate in searched.found.rates:
-        for number, (measured, judged) in enumerate(zip(rate.trials, rate.judged, strict=True), 1):
-            why = "; ".join(broken(judged))
-            yield (rate.rate, number, int(not why), *_figures(measured), why)
-
-
-def _figures(measured: Measured) -> tuple[float | None, ...]:
-    values = (
-        measured.slope,
-        measured.latency.at(0.99),
-        measured.batch_seconds(0.5),
-        measured.batch_seconds(0.95),
-        measured.processed,
-        measured.state_bytes,
-    )
-    return (len(measured.inside), *(None if each is None else round(each, 4) for each in values))

@@ -172,4 +172,3 @@ def test_the_document_of_a_search_gives_both_ends(answer):
     assert told["sustainable_rows_per_second"] == answer.found.low.rate
     assert told["failed_rows_per_second"] == answer.found.high.rate
     assert [each["rows_per_second"] for each in told["rates"]] == sorted(each.rate for each in answer.found.rates)
-    assert {len(line) for line in search_report.rows(answer)} == {len(search_report.COLUMNS)}
