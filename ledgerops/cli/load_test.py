@@ -80,8 +80,8 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     """Runs the command; `perform` runs a trial. Returns the exit code."""
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
+    from ledgerops.load.test.driver import TrialRequest
     from ledgerops.load.test.search_run import tidy
-    from ledgerops.load.test.trial import TrialRequest
 
     slos = loadtest_args.objectives(args)
     if args.manifest is not None:

@@ -1,8 +1,8 @@
-"""A driver of its own for one trial: `python -m ledgerops.load.test.driver SPEC.json`.
+"""A driver of its own for one trial: `python -m ledgerops.load.test.driver FOLDER`.
 
 The clock of the plan starts only after Spark has: what came due while a JVM started would be a backlog that no
-measurement asked for. Reading is open loop, without a cap on a batch's rows. Written into the folder: run.json
-with the origin, the recording, and at the end `ended.json` with what failed.
+measurement asked for. Reading is open loop, without a cap on a batch's rows. The folder has the request; written into
+it: run.json with the origin, the recording, and at the end `ended.json` with what failed.
 """
 
 from __future__ import annotations
@@ -20,55 +20,57 @@ from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.plan.plan import LoadPlan
     from ledgerops.ledger.run.app import ActiveRun
 
 LEAD_SECONDS = 3.0  # from Spark's start to the plan's: queries start meanwhile
-ENDED = "ended.json"
+REQUEST, ENDED = "request.json", "ended.json"
 NAME = "run"  # of the run's folder within the trial's
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
-    """What a driver runs. `plan` is the plan's YAML text, `seconds` are of the plan's clock."""
+class TrialRequest:
+    """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
 
     jobs: tuple[str, ...]
-    plan: str
-    title: str
-    trigger: float
+    plan: LoadPlan
+    warm_up: float
     seconds: float
-    folder: str
-    cores: int = 2
+    trigger: float | None  # None: not known, of jobs that ran elsewhere
+    cores: int | None = 2  # None: they ran elsewhere
 
-    def write(self, file: Path) -> None:
-        """Writes the spec to `file` as JSON."""
-        file.write_text(json.dumps(asdict(self)) + "\n", "utf-8")
+    def write(self, folder: Path) -> None:
+        """Writes the request to the folder of a trial."""
+        write_json(folder / REQUEST, asdict(self) | {"plan": {"text": self.plan.text, "name": self.plan.name}})
 
     @classmethod
-    def read(cls, file: Path) -> Spec:
-        """The spec in `file`. Raises OSError, ValueError or TypeError if the file is missing or has another form."""
-        fields = json.loads(read_text(file))
-        return cls(**{**fields, "jobs": tuple(fields["jobs"])})
+    def read(cls, folder: Path) -> TrialRequest:
+        """The request in the folder of a trial."""
+        from ledgerops.ledger.plan.plan import parse_plan
+
+        found = json.loads(read_text(folder / REQUEST))
+        return cls(**{**found, "jobs": tuple(found["jobs"]), "plan": parse_plan(**found["plan"])})
 
 
-def run(spec: Spec) -> int:
+def run(wanted: TrialRequest, place: Path) -> int:
     """Runs the jobs to the end of the plan. Returns 0, or 1 if a query failed. Raises UserError if it cannot start."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.ledger.jobs import choose_jobs
-    from ledgerops.ledger.plan.plan import parse_plan
     from ledgerops.ledger.run.app import RunSetup, start_run
     from ledgerops.ledger.run.run_dir import RunDir
     from ledgerops.ledger.run.source import RunSource
     from ledgerops.ledger.run.spark_session import open_session, output_to
     from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, SESSION_CONF
 
-    jobs, plan = choose_jobs(spec.jobs), parse_plan(spec.plan, spec.title)
-    source = RunSource("embedded", spec.title, plan.digest, plan=plan)
-    folder = RunDir(Path(spec.folder), NAME)
+    assert wanted.trigger is not None and wanted.cores is not None
+    jobs, plan = choose_jobs(wanted.jobs), wanted.plan
+    source = RunSource("embedded", plan.name, plan.digest, plan=plan)
+    folder = RunDir(place.resolve(), NAME)
     folder.path.mkdir(parents=True, exist_ok=True)
     stop = Stop()
     with stop.on_signals():
         with output_to(folder.log):  # `start_run` takes the session that there is
-            open_session(None, spec.cores, folder.path, SESSION_CONF, log=folder.log)
+            open_session(None, wanted.cores, folder.path, SESSION_CONF, log=folder.log)
         origin = time.time() + LEAD_SECONDS
         note, resumed = folder.open(source.note(origin), fresh=True)
         setup = RunSetup(
@@ -77,17 +79,17 @@ def run(spec: Spec) -> int:
             folder=folder,
             note=note,
             resumed=resumed,
-            cores=spec.cores,
+            cores=wanted.cores,
             port=0,
-            trigger=spec.trigger,
+            trigger=wanted.trigger,
             conf={PROVIDER: ROCKSDB},  # a minute of state at the highest rate need not fit the heap
         )
         running = start_run(setup)
         try:
             stop.calm()
-            _wait_until(origin + spec.seconds, running, stop)
+            _wait_until(origin + wanted.warm_up + wanted.seconds, running, stop)
             failures = running.failures()
-            write_json(Path(spec.folder) / ENDED, {"at": time.time(), "failures": failures})
+            write_json(place / ENDED, {"at": time.time(), "failures": failures})
             running.stop()
         finally:
             running.close()
@@ -103,7 +105,7 @@ def _wait_until(end: float, running: ActiveRun, stop: Stop) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(run(Spec.read(Path(sys.argv[1]))))
+        sys.exit(run(TrialRequest.read(Path(sys.argv[1])), Path(sys.argv[1])))
     except UserError as error:
         print(f"ledgerops: {error}", file=sys.stderr)
         sys.exit(2)

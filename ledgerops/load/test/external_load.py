@@ -14,9 +14,10 @@ import numpy as np
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest
 from ledgerops.ledger.plan.plan import LoadPlan, parse_plan
+from ledgerops.load.test.driver import TrialRequest
 from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.load.test.recorded import read_recorded
-from ledgerops.load.test.trial import Trial, TrialRequest
+from ledgerops.load.test.trial import Trial
 from ledgerops.model.records import Progress
 
 MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
@@ -100,4 +101,4 @@ def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str],
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}
-    return Trial(folder, wanted, load.manifest.origin, failed, recording, load)
+    return Trial(folder, wanted, load.manifest.origin, failed, recording, load.done)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Protocol
 
 from ledgerops.errors import UserError, os_reason
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.load.test import plans
-from ledgerops.load.test.driver import LEAD_SECONDS, NAME
+from ledgerops.load.test.driver import LEAD_SECONDS, NAME, TrialRequest
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.search import Rate, SearchResult, SearchSettings, planned_trials, search
-from ledgerops.load.test.trial import Say, Trial, TrialRequest, perform
+from ledgerops.load.test.trial import Say, Trial, perform
 
 SPARK_START_SECONDS = 12.0  # that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
@@ -43,6 +44,10 @@ class TrialOptions:
     trigger: float  # seconds between two batches
     seconds: float
     cores: int
+
+    def request(self, plan: LoadPlan, warm_up: float, seconds: float) -> TrialRequest:
+        """The request of one trial."""
+        return TrialRequest((self.job,), plan, warm_up, seconds, self.trigger, self.cores)
 
 
 class SearchRun:
@@ -82,10 +87,7 @@ class SearchRun:
 
     def _estimate(self) -> float | None:
         trigger = self.options.trigger
-        plan = plans.doubling(trigger)
-        wanted = TrialRequest(
-            (self.options.job,), plan, 0.0, plans.doubling_seconds(trigger), trigger, self.options.cores
-        )
+        wanted = self.options.request(plans.doubling(trigger), 0.0, plans.doubling_seconds(trigger))
         measured = self._trial(wanted, "an estimate, by a load that doubles")
         if measured.error is not None:
             raise UserError(f"cannot run {self.options.job}: {measured.error}")
@@ -93,10 +95,8 @@ class SearchRun:
 
     def _run(self, rate: float, why: str) -> Measured:
         options = self.options
-        warm_up = plans.warm_up_seconds(options.trigger)
-        plan = plans.at_rate(rate, options.trigger)
-        wanted = TrialRequest((options.job,), plan, warm_up, options.seconds, options.trigger, options.cores)
-        return self._trial(wanted, f"{rate:,.0f} rows/s, {why}")
+        plan, warm_up = plans.at_rate(rate, options.trigger), plans.warm_up_seconds(options.trigger)
+        return self._trial(options.request(plan, warm_up, options.seconds), f"{rate:,.0f} rows/s, {why}")
 
     def _trial(self, wanted: TrialRequest, what: str) -> Measured:
         self.count += 1

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError, os_reason
-from ledgerops.ledger.plan.plan import LoadPlan
-from ledgerops.load.test.driver import ENDED, NAME, Spec
+from ledgerops.load.test.driver import ENDED, NAME, TrialRequest
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import PlanBatch, done
 from ledgerops.load.test.plans import Due
@@ -25,28 +23,9 @@ from ledgerops.model.records import Progress
 MAX_START_SECONDS = 180.0  # that Spark and the jobs may take to start on a busy machine
 #: A driver that needs longer to stop its queries between two batches and to complete the recording is killed.
 MAX_END_SECONDS = 45.0
-SPEC, ERRORS = "spec.json", "driver.err"
+ERRORS = "driver.err"
 
 Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRequest:
-    """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
-
-    jobs: tuple[str, ...]
-    plan: LoadPlan
-    warm_up: float
-    seconds: float
-    trigger: float | None  # None: not known, of jobs that ran elsewhere
-    cores: int | None = 2  # None: they ran elsewhere
-
-
-class Sent(Protocol):
-    """A load that was sent from outside: `ledgerops.load.test.external_load`."""
-
-    def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
-        """The batches in the plan's terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +37,7 @@ class Trial:
     origin: float | None  # None: it did not start
     errors: dict[str, str]  # job -> why it failed, in one line
     given_recording: Path | None = None  # made elsewhere, not in `folder`
-    sent: Sent | None = None  # what its jobs read; None: the embedded source
+    in_plan: Callable[[Sequence[Progress]], list[PlanBatch]] = done  # gives batches in the terms of the plan
 
     @property
     def recording(self) -> Path:
@@ -70,10 +49,10 @@ class Trial:
         wanted, origin = self.wanted, self.origin or 0.0
         begin, due = origin + wanted.warm_up, Due(wanted.plan, origin)
         there = self.origin is not None and self.recording.exists()
-        batches = read_recorded(self.recording).batches if there else {}
-        found = {job: (done if self.sent is None else self.sent.done)(batches.get(job, [])) for job in wanted.jobs}
+        read = read_recorded(self.recording).batches if there else {}
+        end = begin + wanted.seconds
         return {
-            job: Measured(job, wanted.trigger, begin, begin + wanted.seconds, due, found[job], self.errors.get(job))
+            job: Measured(job, wanted.trigger, begin, end, due, self.in_plan(read.get(job, [])), self.errors.get(job))
             for job in wanted.jobs
         }
 
@@ -81,10 +60,7 @@ class Trial:
 def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
     """Runs a trial to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
     make_folder(folder)
-    assert wanted.trigger is not None and wanted.cores is not None
-    plan, seconds = wanted.plan, wanted.warm_up + wanted.seconds
-    spec = Spec(wanted.jobs, plan.text, plan.name, wanted.trigger, seconds, str(folder.resolve()), wanted.cores)
-    spec.write(folder / SPEC)
+    wanted.write(folder)
     with Stop().on_signals(), _driver(folder) as driver:  # a signal ends the driver first
         _watch(driver, wanted, folder, say)
     errors = _failures(folder)
@@ -105,7 +81,7 @@ def make_folder(folder: Path) -> None:
 def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The driver's process, which is ended in any case: it must not load the machine during the next trial."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    command = [sys.executable, "-m", "ledgerops.load.test.driver", str(folder / SPEC)]
+    command = [sys.executable, "-m", "ledgerops.load.test.driver", str(folder)]
     with (folder / ERRORS).open("wb") as errors:
         # a session of its own: Ctrl-C reaches us, and we end the driver in order
         driver = subprocess.Popen(command, env=environ, stdout=errors, stderr=errors, start_new_session=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ledgerops.ledger.plan.plan import LoadPlan
-from ledgerops.load.test.driver import NAME
+from ledgerops.load.test.driver import NAME, TrialRequest
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import done
 from ledgerops.load.test.plans import Due
-from ledgerops.load.test.trial import Say, Trial, TrialRequest
+from ledgerops.load.test.trial import Say, Trial
 from ledgerops.model.spark_progress import format_instant, parse_progress
 from tests.build import spark_json
 

@@ -7,7 +7,7 @@ from ledgerops.analysis.finding_history import FindingPeriod
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.load.test import plans
 from ledgerops.load.test.cause import causes, examine, overload, peak
-from ledgerops.load.test.trial import TrialRequest
+from ledgerops.load.test.driver import TrialRequest
 from ledgerops.model.finding import Component, Finding
 from tests.load.test.simulated import ORIGIN, System
 

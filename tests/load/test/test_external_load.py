@@ -9,8 +9,8 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
+from ledgerops.load.test.driver import TrialRequest
 from ledgerops.load.test.external_load import read_sent_load, trial_of
-from ledgerops.load.test.trial import TrialRequest
 from tests.load.test.simulated import ORIGIN, System
 from tests.refusals import refusal_of
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.load.test import plans, search_report
+from ledgerops.load.test.driver import TrialRequest
 from ledgerops.load.test.html import page, search_page
 from ledgerops.load.test.plots import job_plot
 from ledgerops.load.test.result import COLUMNS, document, examine_trial, rows, text
 from ledgerops.load.test.search import SearchSettings, search
 from ledgerops.load.test.search_run import TrialOptions
 from ledgerops.load.test.slo import default_slos, parse
-from ledgerops.load.test.trial import TrialRequest
 from tests.analysis.html.test_page import read
 from tests.load.test.simulated import System
 

@@ -1,8 +1,8 @@
 """A driver of its own, that cannot begin: nothing of Spark is started for it."""
 
 from ledgerops.load.test import plans
-from ledgerops.load.test.driver import Spec
-from ledgerops.load.test.trial import TrialRequest, perform
+from ledgerops.load.test.driver import TrialRequest
+from ledgerops.load.test.trial import perform
 from tests.load.test.simulated import System
 from tests.refusals import refusal_of
 
@@ -30,9 +30,8 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
 
 
 def test_what_a_driver_shall_do_survives_its_file(tmp_path):
-    spec = Spec(("daily_counts", "large_credits"), "phases: []", "x", 2.0, 50.0, str(tmp_path))
-    spec.write(tmp_path / "spec.json")
-    assert Spec.read(tmp_path / "spec.json") == spec
+    wanted().write(tmp_path)
+    assert TrialRequest.read(tmp_path) == wanted()
 
 
 def test_batches_that_are_none_are_passed_over(tmp_path):
