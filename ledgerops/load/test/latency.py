@@ -8,24 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ledgerops.ledger.plan.phases import Floats
+from ledgerops.load.test.plans import Due
 
 MAX_POINTS = 64
-
-
-class Arrivals(Protocol):
-    """When rows are due, in seconds since the epoch: `ledgerops.load.test.plans.Due` of a plan."""
-
-    def count(self, at: float) -> float:
-        """How many rows were due by then."""
-
-    def instants(self, rows: Floats) -> Floats:
-        """When each row (counted from 0) is due; infinity for one that never comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +55,14 @@ class Rows:
         return cls(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
 
     @classmethod
-    def of(cls, arrivals: Arrivals, first: int, last: int, start: float, end: float) -> Rows:
+    def of(cls, due: Due, first: int, last: int, start: float, end: float) -> Rows:
         """The rows from `first` to `last` (excluded) of one batch."""
         if last <= first:
             return cls.none()
         count = min(MAX_POINTS, last - first)
         rows = np.floor(first + (np.arange(count) + 0.5) * (last - first) / count)
         each = (last - first) / count
-        return cls(arrivals.instants(rows), np.full(count, start), np.full(count, end), np.full(count, each))
+        return cls(due.instants(rows), np.full(count, start), np.full(count, end), np.full(count, each))
 
     @classmethod
     def joined(cls, parts: Iterable[Rows]) -> Rows:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ledgerops.load.test.latency import Arrivals, Rows, Weighted
+from ledgerops.load.test.latency import Rows, Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
+from ledgerops.load.test.plans import Due
 from ledgerops.model.records import StateOperator
 
 MIN_BATCHES = 5  # finished in the measured part; with fewer neither a slope nor a percentile means anything
@@ -44,7 +45,7 @@ class Measured:
     trigger: float | None
     begin: float
     end: float
-    arrivals: Arrivals
+    arrivals: Due
     done: Sequence[PlanBatch]  # all of the run, oldest first
     error: str | None = None  # why the run failed, in one line
 

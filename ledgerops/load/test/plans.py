@@ -30,7 +30,7 @@ class Due:
         return float(self.schedule.cumulative(np.array([at - self.origin]))[0])
 
     def instants(self, rows: Floats) -> Floats:
-        """When each row, counted from 0, is due."""
+        """When each row, counted from 0, is due; infinity for one that never comes."""
         return self.origin + self.schedule.due_time(np.asarray(rows, np.int64))
 
 
