@@ -75,7 +75,7 @@ def answer(method: Method, data: DataSet, out: Path) -> None:
     """Runs one method, and writes its answers with the CPU seconds that it and its processes took."""
     began = _cpu_seconds()
     with (out / f"{method.slug}.jsonl").open("w", encoding="utf-8") as file:
-        file.writelines(each.line() for each in method.answers(data))
+        file.writelines(json.dumps(each) + "\n" for each in method.answers(data))
     (out / f"{method.slug}.json").write_text(json.dumps({"cpu_seconds": _cpu_seconds() - began}) + "\n", "utf-8")
 
 

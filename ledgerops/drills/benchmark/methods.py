@@ -53,7 +53,7 @@ def _package(method: str) -> Callable[[DataSet], Iterator[Answer]]:
     def answers(data: DataSet) -> Iterator[Answer]:
         for answer, error in packages.by_package(data.environment / "bin" / "python", method, data.cases):
             if error:
-                print(f"{method} gave no answer to {answer.case}: {error}", file=sys.stderr)
+                print(f"{method} gave no answer to {answer['case']}: {error}", file=sys.stderr)
             yield answer
 
     return answers
@@ -66,7 +66,7 @@ def _log_reader(data: DataSet) -> Iterator[Answer]:
 
 def _live(data: DataSet) -> Iterator[Answer]:
     names = {case.name for case in data.cases}
-    return (answer for answer in ours.live(data.folder) if answer.case in names)
+    return (answer for answer in ours.live(data.folder) if answer["case"] in names)
 
 
 def most_frequent(truths: Iterable[Mapping[str, Any]]) -> str:

@@ -22,7 +22,7 @@ PART = "ledgerops_batch_part_seconds"
 
 
 def said(answers: list[Answer]) -> list[list[str]]:
-    return [[cause.cause for cause in answer.causes] for answer in answers]
+    return [[cause["cause"] for cause in answer["causes"]] for answer in answers]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ STEADY, JUMPED = [1.0, 1.1, 1.0, 1.1, 1.0, 1.1, 1.0, 1.1], [0.2, 0.2, 0.2, 0.2, 
 def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
     found = method(case(tmp_path, {f"{PART}/python": JUMPED, f"{PART}/sink_wait": STEADY}, fault=5))
     assert said(found)[0][0] == "python-bound"
-    assert found[0].at == T0 + 35
+    assert found[0]["at"] == T0 + 35
 
 
 @pytest.mark.parametrize("method", [ranking.by_z_score, ranking.by_change_point])
@@ -79,7 +79,7 @@ def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
 )
 def test_a_ranking_speaks_of_a_healthy_case_only_if_the_query_does_worse(tmp_path, method, duration, speaks):
     found = method(case(tmp_path, {f"{PART}/python": JUMPED, DURATION: duration}))
-    assert bool(found[0].causes) is speaks
+    assert bool(found[0]["causes"]) is speaks
 
 
 def test_a_fault_from_the_start_is_split_at_the_first_third(tmp_path):
@@ -153,7 +153,7 @@ def test_chance_draws_the_same_causes_each_time_and_others_for_another_case(tmp_
     causes = [f"cause-{number}" for number in range(20)]
 
     assert chance(one, causes) == chance(one, list(reversed(causes)))
-    assert len(chance(one, causes).causes) == 3
+    assert len(chance(one, causes)["causes"]) == 3
 
 
 def test_the_most_frequent_cause_is_the_one_that_most_faults_accept():

@@ -9,7 +9,7 @@ import pytest
 from ledgerops.drills.benchmark import __main__ as command
 from ledgerops.drills.benchmark import calibration, page, score
 from ledgerops.drills.benchmark.baselines import ours, outside, packages
-from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
+from ledgerops.drills.benchmark.baselines.data import BenchmarkCase
 from ledgerops.drills.benchmark.calibration import Claim
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS
 from ledgerops.errors import UserError
@@ -83,8 +83,8 @@ def test_the_ranked_metrics_of_a_package_are_mapped_by_the_way_they_moved(tmp_pa
     one = case(tmp_path, {PART: [1.0] * 6 + [9.0] * 6, DURATION: [9.0] * 6 + [1.0] * 6}, fault=6)
     asked = packages.request(one)
 
-    assert packages.answer(one, asked, asked["series"]).causes == (Named("python-bound"),)
-    assert packages.answer(one, asked, []).causes == ()
+    assert packages.answer(one, asked, asked["series"])["causes"] == [{"cause": "python-bound"}]
+    assert packages.answer(one, asked, [])["causes"] == []
 
 
 def test_the_script_gives_a_method_a_frame_of_all_series_and_its_ranks_their_names_back():
@@ -109,15 +109,6 @@ def test_an_environment_without_the_packages_is_refused(tmp_path):
         list(packages.by_package(tmp_path / "bin" / "python", "baro", [one]))
     with pytest.raises(UserError, match="ended early"):
         list(packages.by_package(Path(sys.executable), "baro", [one]))
-
-
-def test_an_answer_is_a_line_with_what_is_known_of_each_cause():
-    answer = Answer("1-01", T0, (Named("slow-sink", "info", "orders", 0.8), Named("late-data")))
-
-    assert json.loads(answer.line())["causes"] == [
-        {"cause": "slow-sink", "severity": "info", "place": "orders", "confidence": 0.8},
-        {"cause": "late-data", "severity": "warning"},
-    ]
 
 
 TRUTHS = {
@@ -191,11 +182,13 @@ def answered(tmp_path) -> Path:
     write(tmp_path / "data", "1-01", {"ledgerops_query_backlog_offsets": [9] * 12}, 4, ["input-overload"])
     write(tmp_path / "data", "1-02", {"ledgerops_query_backlog_offsets": [9] * 12}, None)
     (tmp_path / "out").mkdir()
-    overload = (Named("input-overload", "warning", "orders", 0.8),)
+    overload = [{"cause": "input-overload", "severity": "warning", "place": "orders", "confidence": 0.8}]
     for method in (*METHODS, *ABLATIONS):
         right = method.slug == "recording"
-        found = [Answer("1-01", T0 + at, overload if right and at > 30 else ()) for at in range(0, 56, 5)]
-        (tmp_path / "out" / f"{method.slug}.jsonl").write_text("".join(each.line() for each in found))
+        found = [
+            {"case": "1-01", "at": T0 + at, "causes": overload if right and at > 30 else []} for at in range(0, 56, 5)
+        ]
+        (tmp_path / "out" / f"{method.slug}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in found))
         (tmp_path / "out" / f"{method.slug}.json").write_text('{"cpu_seconds": 1.0}')
     (tmp_path / "benchmark.md").write_text("# Benchmark\n\n<!-- benchmark -->\n\nmore\n")
     return tmp_path

@@ -5,13 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ledgerops.drills.benchmark.splits import TEST
 from ledgerops.errors import UserError
-from ledgerops.model.finding import Severity
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -32,33 +31,13 @@ SERVICE = (
 IDENTITY = ("app", "instance", "job")  # labels that are the same for all series of a metric
 
 
-class Named(NamedTuple):
-    """One cause of an answer; `confidence` where the method states one (0 to 1)."""
-
-    cause: str
-    severity: Severity = "warning"
-    place: str = ""
-    confidence: float | None = None
-
-
-class Answer(NamedTuple):
-    """What a method says of a case at one moment: causes, the likeliest first; none is "nothing is wrong"."""
-
-    case: str
-    at: float
-    causes: tuple[Named, ...]
-
-    def line(self) -> str:
-        """The answer as a line of a file of answers."""
-        causes = [
-            {key: value for key, value in each._asdict().items() if value not in ("", None)} for each in self.causes
-        ]
-        return json.dumps({"case": self.case, "at": self.at, "causes": causes}) + "\n"
+# what a method says of a case at one moment, as score.py reads it: causes, the likeliest first; none is "nothing wrong"
+Answer = Mapping[str, Any]
 
 
 def answered(case: str, at: float, causes: Iterable[str]) -> Answer:
     """An answer of a method that knows no severities."""
-    return Answer(case, at, tuple(Named(cause) for cause in causes))
+    return {"case": case, "at": at, "causes": [{"cause": cause} for cause in causes]}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase, Named
+from ledgerops.drills.benchmark.baselines.data import Answer, BenchmarkCase
 from ledgerops.drills.scoring.score import GRID_SECONDS
 from ledgerops.errors import cannot_read
 from ledgerops.model.finding import SEVERITIES, Verdict
@@ -93,8 +93,12 @@ def replayed(case: BenchmarkCase, place: str, keep: Filter = everything) -> Iter
 def _answer(case: BenchmarkCase, at: float, now: Iterable[Verdict]) -> Answer:
     roots = [(verdict.query, root) for verdict in now for root in verdict.root_causes]
     roots.sort(key=lambda each: -SEVERITIES.index(each[1].severity))  # stable: the ranks of a query stay
-    named = (Named(root.rule, root.severity, query, round(root.confidence, 2)) for query, root in roots)
-    return Answer(case.name, at, tuple(named))
+    causes = [
+        {"cause": root.rule, "severity": root.severity, "confidence": round(root.confidence, 2)}
+        | ({"place": query} if query else {})
+        for query, root in roots
+    ]
+    return {"case": case.name, "at": at, "causes": causes}
 
 
 def live(data: Path) -> Iterator[Answer]:
@@ -104,6 +108,4 @@ def live(data: Path) -> Iterator[Answer]:
         lines = file.read_text("utf-8").splitlines()
     except OSError as error:
         raise cannot_read(file, error) from None
-    for line in lines:
-        found = json.loads(line)
-        yield Answer(found["case"], found["at"], tuple(Named(**cause) for cause in found["causes"]))
+    yield from map(json.loads, lines)
