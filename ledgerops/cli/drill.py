@@ -88,15 +88,15 @@ def run(args: argparse.Namespace) -> int:
         return _drawn(args)
     chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
     if args.score is not None:
-        found = results.score_again(_one(args.score), chosen)
+        found, problems = results.score_again(_one(args.score), chosen)
     else:
         stop = Stop()
         with stop.on_signals():
             stop.calm()  # drivers, brokers and busy processes are ended in order
-            found = results.perform_scripted(chosen, args.out, args.seed or 1, args.lanes, stop)
+            found, problems = results.perform_scripted(chosen, args.out, args.seed or 1, args.lanes, stop)
         if stop.asked:
             raise KeyboardInterrupt
-    return results.finish(found, args.publish, args.save, args.note)
+    return results.finish(found, problems, args.publish, args.save, args.note)
 
 
 def _drawn(args: argparse.Namespace) -> int:

@@ -54,28 +54,15 @@ class Bundle:
         return self.folder / "recording"
 
     @cached_property
-    def _drill(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Any]:
+        """`drill` (its name), `seed` (of the random names and data), `names` (by role, the random name of each query),
+        `lanes` (how many drills may have run at the same time; 1 where it is absent)."""
         return self._json("drill.json")
-
-    @property
-    def drill(self) -> str:
-        """Name of the drill."""
-        return str(self._drill["drill"])
-
-    @property
-    def seed(self) -> int:
-        """Seed of the random names and data."""
-        return int(self._drill["seed"])
-
-    @property
-    def lanes(self) -> int:
-        """How many drills may have run at the same time."""
-        return int(self._drill.get("lanes", 1))
 
     @property
     def names(self) -> dict[str, str]:
         """The random name of each query, by role."""
-        return dict(self._drill["names"])
+        return dict(self.stored["names"])
 
     @cached_property
     def times(self) -> dict[str, float]:

@@ -12,17 +12,18 @@ import zstandard
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.scoring import report, sections
+from ledgerops.drills.scoring.score import Scored
 
 MEANING = "that these faults are told apart on this machine; not what to expect of other workloads"
 
 
-def part(scored: Sequence[report.Scored], problems: Mapping[str, str], seed: int, note: str) -> sections.Part:
+def part(scored: Sequence[Scored], problems: Mapping[str, str], seed: int, note: str) -> sections.Part:
     """The scripted drills: sums, a row of the summary, and the rows drill by drill. `problems`: why a drill could not
     be run, by name."""
     totals = report.sums(scored)
     text = [
         f"Run of {today()} on {machine()}, seed {seed}: {len(scored)} drills.{f' {note}' if note else ''}\n",
-        _result(totals, sum(found.void for _, found in scored), len(problems)),
+        _result(totals, sum(found.void for _, _, found in scored), len(problems)),
         "",
         *_missed(scored, problems),
     ]
@@ -53,10 +54,10 @@ def _result(totals: report.Sums, void: int, not_run: int) -> str:
     return report.table(("what", "value", "wanted"), rows)
 
 
-def _missed(scored: Sequence[report.Scored], problems: Mapping[str, str]) -> Sequence[str]:
+def _missed(scored: Sequence[Scored], problems: Mapping[str, str]) -> Sequence[str]:
     rows = [
         (drill.name, "took no effect" if found.void else drill.limit or "not understood yet")
-        for drill, found in scored
+        for drill, _, found in scored
         if not found.passed
     ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
@@ -76,7 +77,7 @@ def today() -> str:
 
 def save(bundle: Bundle, folder: Path) -> None:
     """Saves what a replay needs, compressed, without paths of this machine."""
-    target = folder / bundle.drill
+    target = folder / str(bundle.stored["drill"])
     if target.resolve() == bundle.folder.resolve():
         return  # already saved
     (target / "recording").mkdir(parents=True, exist_ok=True)
@@ -89,6 +90,5 @@ def save(bundle: Bundle, folder: Path) -> None:
         lines = lines.replace(path.encode(), name.encode())
     packed = zstandard.ZstdCompressor(level=19).compress(lines)
     (target / "recording" / "recording-000001.jsonl.zst").write_bytes(packed)
-    stored = {"drill": bundle.drill, "seed": bundle.seed, "names": bundle.names, "lanes": bundle.lanes}
-    (target / "drill.json").write_text(json.dumps(stored) + "\n", "utf-8")
+    (target / "drill.json").write_text(json.dumps(bundle.stored) + "\n", "utf-8")
     (target / "times.json").write_text(json.dumps(bundle.times) + "\n", "utf-8")

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
-from ledgerops.drills.scoring.score import Score
-
-Scored = tuple[Case, Score]
+from ledgerops.drills.scoring.score import Score, Scored
 
 
 class Sums(NamedTuple):
@@ -25,10 +23,10 @@ class Sums(NamedTuple):
 
 def sums(scored: Sequence[Scored]) -> Sums:
     """Counts, shares and seconds over `scored`. Void drills count neither as found nor as missed."""
-    faults = [fault for _, score in scored if not score.void for fault in score.faults]
+    faults = [fault for _, _, score in scored if not score.void for fault in score.faults]
     times = [fault.seconds for fault in faults if fault.seconds is not None]
-    controls = [score for drill, score in scored if drill.healthy]
-    firsts = [score.faults[0].is_first for _, score in scored if score.faults and not score.void]
+    controls = [score for drill, _, score in scored if drill.healthy]
+    firsts = [score.faults[0].is_first for _, _, score in scored if score.faults and not score.void]
     return Sums(
         len(faults), mean([fault.seconds is not None for fault in faults] or [0]), mean(firsts or [0]),
         median(times) if times else None, max(times, default=None), len(controls),
@@ -84,7 +82,7 @@ def state(score: Score) -> str:
 def by_drill(scored: Sequence[Scored]) -> str:
     """One line a drill."""
     rows = []
-    for drill, score in scored:
+    for drill, _, score in scored:
         found = ", ".join("missed" if fault.seconds is None else f"{fault.seconds:.1f} s" for fault in score.faults)
         if drill.healthy:
             found = ", ".join(score.early + score.untrue) or "silent"

@@ -6,6 +6,7 @@ The recording is replayed with a verdict on every query after each observation a
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.contention import OTHER
 from ledgerops.drills.harness.bundle import Bundle
@@ -63,6 +64,14 @@ class Score:
         return met and (not self.faults or self.faults[0].is_first)
 
 
+class Scored(NamedTuple):
+    """A drill that was run, and its score."""
+
+    drill: Case
+    bundle: Bundle
+    score: Score
+
+
 def replay(bundle: Bundle) -> Iterator[Verdict]:
     """A verdict after each observation and each second in between, as for a user who keeps asking."""
     return replayed(recording.read(bundle.recording), every=GRID_SECONDS)
@@ -98,7 +107,7 @@ def _untrue(drill: Case, bundle: Bundle, sightings: Sequence[Sighting]) -> set[s
     """The rules of which some sighting is not true of its query."""
     of_faults = {rule for fault in drill.faults for rule in fault.rules} | set(drill.may)
     blamed = {bundle.names[fault.query] for fault in drill.faults}
-    beside_others = bundle.lanes > 1 and not drill.healthy
+    beside_others = bundle.stored.get("lanes", 1) > 1 and not drill.healthy
     return {
         sighting.rule
         for sighting in sightings
