@@ -6,7 +6,7 @@ the batch duration, the lag, the backlog or the watermark first.
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,31 +40,17 @@ def answer(case: BenchmarkCase, asked: Mapping[str, Any], ranks: Iterable[str]) 
     return answered(case.name, case.ended, causes_of(ways))
 
 
-def by_package(python: Path, method: str, found: Iterable[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:
+def by_package(python: Path, method: str, cases: Sequence[BenchmarkCase]) -> Iterator[tuple[Answer, str]]:
     """The answer of one method to each case, and why it has none where it failed. `python` is that of the environment
     of the packages. Raises UserError when it cannot be run."""
+    asked = [request(case) for case in cases]
+    lines = "".join(json.dumps(each) + "\n" for each in asked)
     try:
-        process = subprocess.Popen(
-            [python, SCRIPT, method],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        ran = subprocess.run([python, SCRIPT, method], input=lines, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UserError(f"cannot run {python}: {error}; make benchmark makes its environment") from None
-    with process:
-        assert process.stdin is not None and process.stdout is not None
-        for case in found:
-            asked = request(case)
-            try:
-                process.stdin.write(json.dumps(asked) + "\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except BrokenPipeError:
-                line = ""
-            if not line:
-                raise UserError(f"{method} ended early; is its package in {python.parent.parent}?")
-            given = json.loads(line)
-            yield answer(case, asked, given["ranks"]), given["error"]
-        process.stdin.close()
+    if ran.returncode:
+        raise UserError(f"{method} ended early; is its package in {python.parent.parent}?")
+    for case, each, line in zip(cases, asked, ran.stdout.splitlines(), strict=True):
+        given = json.loads(line)
+        yield answer(case, each, given["ranks"]), given["error"]
