@@ -17,7 +17,7 @@ from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import drawn_page, sections
-from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers, logged
+from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers, replayed
 from tests.paths import RECORDED
 
 APPLICATIONS = Path(drills.__file__).parent / "applications"
@@ -173,10 +173,9 @@ def test_a_busy_machine_may_be_named_where_others_use_it(others, alarms):
     assert judge_answers(healthy, None, T0, answers(["cpu-saturated"]), others).alarms == alarms
 
 
-def test_of_answers_at_one_instant_only_the_last_counts(tmp_path):
+def test_of_answers_at_one_instant_only_the_last_counts():
     """A log ends with what went wrong; what was known one record before it, at the same instant, is no answer."""
-    (tmp_path / "eventlog").symlink_to(RECORDED / "skewed-app")
-    given = list(logged(tmp_path))
+    given = list(replayed(RECORDED / "skewed-app"))
 
     assert len({(answer.at, answer.query) for answer in given}) == len(given)
     assert given[-1].roots[0][0] == "key-skew"

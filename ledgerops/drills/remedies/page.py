@@ -52,30 +52,22 @@ MEANING = "whether the advice helps: the step was taken, with the number that th
 
 def part(found: Sequence[Taken], note: str = "") -> sections.Part:
     """The Markdown of the steps that were taken, with their sums in front, and a note on the runs."""
-    own = [taken for taken in found if not taken.control]
-    text = [*([note, ""] if note else []), sums(own)]
-    rows = [_cases(own), "", "Controls, with the step of another fault:", ""]
-    rows += [_cases([taken for taken in found if taken.control])]
+    own, controls = ([taken for taken in found if bool(taken.control) is control] for control in (False, True))
     counted = Counter(taken.kind for taken in own)
-    ended = f"harm ended in {counted['helped']} of {counted['helped'] + counted['did not help']}"
-    row = "[steps that were taken](#steps-that-were-taken)", ended, "", MEANING
-    return sections.Part("steps", "\n".join(text), row, "\n".join(rows))
-
-
-def sums(own: Sequence[Taken]) -> str:
-    """One line: of how many cases the harm ended."""
-    counted = Counter(taken.kind for taken in own)
-    tried = counted["helped"] + counted["did not help"]
-    return (
-        f"The step ended the harm in {counted['helped']} of {tried} cases in which it could be set. In "
+    helped, tried = counted["helped"], counted["helped"] + counted["did not help"]
+    text = (
+        f"The step ended the harm in {helped} of {tried} cases in which it could be set. In "
         f"{counted['look']} cases the first two steps were only a look, in {counted['not named']} the fault was not "
         f"named first, and in {counted['no harm']} it did no harm on this machine."
     )
+    row = "[steps that were taken](#steps-that-were-taken)", f"harm ended in {helped} of {tried}", "", MEANING
+    drills = f"{_cases(own)}\n\nControls, with the step of another fault:\n\n{_cases(controls)}"
+    return sections.Part("steps", f"{note}\n\n{text}" if note else text, row, drills)
 
 
 def _cases(some: Sequence[Taken]) -> str:
     head = ("case", "step", "harm before", "after", "outcome", "saved (promised)", "advised")
-    return table(head, [_row(taken) for taken in some])
+    return table(head, map(_row, some))
 
 
 def _row(taken: Taken) -> tuple[str, ...]:

@@ -115,18 +115,23 @@ def live(folder: Path) -> Iterator[DiagnosisAt]:
             raise UserError(f"cannot read {file}:{number}: not an answer ({error}); run the drill again") from None
 
 
-def recorded(folder: Path) -> Iterator[DiagnosisAt]:
-    """What a replay of the recording gives at each second."""
-    return _replayed(folder / "recording")
-
-
-def logged(folder: Path) -> Iterator[DiagnosisAt]:
-    """What a replay of Spark's event log gives at each second."""
-    return _replayed(folder / "eventlog")
+def replayed(place: Path) -> Iterator[DiagnosisAt]:
+    """What a replay of a recording or an event log gives at each second. Of several verdicts on a query at one instant
+    only the last: nobody can ask between two records of it."""
+    answers: dict[tuple[float, str], DiagnosisAt] = {}
+    for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
+        roots = tuple((finding.rule, finding.severity) for finding in verdict.root_causes)
+        findings = tuple((finding.rule, finding.severity) for finding in verdict.findings)
+        answers[verdict.at, verdict.query] = DiagnosisAt(verdict.at, verdict.query, roots, findings)
+    return iter(answers.values())
 
 
 LOG = "event log"
-WAYS: Mapping[str, Callable[[Path], Iterator[DiagnosisAt]]] = {"live": live, "recording": recorded, LOG: logged}
+WAYS: Mapping[str, Callable[[Path], Iterator[DiagnosisAt]]] = {
+    "live": live,
+    "recording": lambda folder: replayed(folder / "recording"),
+    LOG: lambda folder: replayed(folder / "eventlog"),
+}
 
 
 def others_share(folder: Path) -> float:
@@ -136,16 +141,6 @@ def others_share(folder: Path) -> float:
     except (OSError, ValueError):
         return 0.0
     return float(max(0.0, median([line["used"] - line["own"] for line in lines] or [0.0])) / 100)
-
-
-def _replayed(place: Path) -> Iterator[DiagnosisAt]:
-    """Of several verdicts on a query at one instant only the last: nobody can ask between two records of it."""
-    answers: dict[tuple[float, str], DiagnosisAt] = {}
-    for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
-        roots = tuple((finding.rule, finding.severity) for finding in verdict.root_causes)
-        findings = tuple((finding.rule, finding.severity) for finding in verdict.findings)
-        answers[verdict.at, verdict.query] = DiagnosisAt(verdict.at, verdict.query, roots, findings)
-    return iter(answers.values())
 
 
 def judge_answers(

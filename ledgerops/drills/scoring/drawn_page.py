@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import sections
 from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
 from ledgerops.drills.scoring.report import table
@@ -12,6 +13,17 @@ from ledgerops.errors import UserError
 SEEN = range(1, 21)  # seeds on which rules were tuned, or whose misses were read before a rule was changed
 NEVER_SEEN_TITLE, SEEN_TITLE = "Seeds never seen by the rules", "Seeds seen by the rules"
 ANCHOR = "#" + NEVER_SEEN_TITLE.lower().replace(" ", "-")
+SPLITS: Mapping[str, Callable[[Case], bool]] = {
+    "all faults": lambda case: True,
+    "from birth": lambda case: case.onset == "birth",
+    "later": lambda case: case.onset == "later",
+    "no trigger": lambda case: case.trigger is None,
+    "trigger of 1 or 2 s": lambda case: case.trigger in (1.0, 2.0),
+    "trigger of 10 s": lambda case: case.trigger == 10.0,
+    "just": lambda case: case.strength == "just",
+    "clear": lambda case: case.strength == "clear",
+    "gross": lambda case: case.strength == "gross",
+}
 MEANING = "new seeds of the generator that the rules were developed with, which is less than applications of others are"
 
 
@@ -54,45 +66,21 @@ def _counted(results: Sequence[CaseResult]) -> tuple[list[CaseResult], list[Case
 def sums(results: Sequence[CaseResult]) -> str:
     """A table with a line for each group of drills and each way of looking."""
     faults, healthy = _counted(results)
-    splits: list[tuple[str, Callable[[CaseResult], bool]]] = [
-        ("all faults", lambda result: True),
-        ("from birth", lambda result: result.case.onset == "birth"),
-        ("later", lambda result: result.case.onset == "later"),
-        ("no trigger", lambda result: result.case.trigger is None),
-        ("trigger of 1 or 2 s", lambda result: result.case.trigger in (1.0, 2.0)),
-        ("trigger of 10 s", lambda result: result.case.trigger == 10.0),
-        *(
-            (strength, lambda result, strength=strength: result.case.strength == strength)
-            for strength in ("just", "clear", "gross")
-        ),
-    ]
     rows = []
-    for name, belongs in splits:
-        some = [result for result in faults if belongs(result)]
+    for name, belongs in SPLITS.items():
+        some = [result for result in faults if belongs(result.case)]
         for way in WAYS:
             judged = [result.ways[way] for result in some]
-            times = [result.seconds for result in judged if result.seconds is not None]
-            rows.append(
-                (
-                    name,
-                    way,
-                    str(len(some)),
-                    _share(len(times), len(some)),
-                    _share(sum(result.cause_first for result in judged), len(some)),
-                    f"{median(times):.1f} s" if times else "",
-                )
-            )
+            times = [each.seconds for each in judged if each.seconds is not None]
+            first = _share(sum(each.cause_first for each in judged), len(some))
+            seconds = f"{median(times):.1f} s" if times else ""
+            rows.append((name, way, str(len(some)), _share(len(times), len(some)), first, seconds))
     silent = [
         f"{way} {sum(not result.ways[way].alarms for result in healthy)} of {len(healthy)}" for way in WAYS if healthy
     ]
-    void = [result for result in results if result.void]
-    return "\n".join(
-        [
-            table(("faults", "seen", "drills", "recall", "cause first", "median time"), rows),
-            "",
-            f"Silent healthy runs: {', '.join(silent) or 'none run'}. Void: {len(void)} of {len(results)}.",
-        ]
-    )
+    void = sum(bool(result.void) for result in results)
+    counts = f"Silent healthy runs: {', '.join(silent) or 'none run'}. Void: {void} of {len(results)}."
+    return f"{table(('faults', 'seen', 'drills', 'recall', 'cause first', 'median time'), rows)}\n\n{counts}"
 
 
 def drills(results: Sequence[CaseResult]) -> str:
