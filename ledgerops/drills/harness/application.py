@@ -14,6 +14,7 @@ from ledgerops.drills.harness.scraping import SPARK_CONF
 from ledgerops.ledger.run.spark_session import session_conf
 from ledgerops.ledger.run.start import SESSION_CONF
 from ledgerops.ledger.sinks.delta import CONF
+from ledgerops.servers.jars import connector_jars, delta_jars
 from ledgerops.servers.java import SHORT_LIVED, java_home
 
 APPLICATIONS = Path(__file__).parent.parent / "applications"
@@ -78,15 +79,10 @@ def _conf(case: Case, injector: Injector) -> dict[str, str]:
         (folder / "eventlog").mkdir()
         conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{folder / 'eventlog'}"}
         conf |= {**SPARK_CONF, "spark.ui.port": str(injector.ui_port)}
-    if injector.servers:
-        from ledgerops.servers import jars
-
-        conf["spark.jars"] = ",".join(map(str, jars.connector_jars()))
-    if case.source == "delta":
-        from ledgerops.servers import jars
-
-        conf |= {**CONF, "spark.jars": ",".join(map(str, jars.delta_jars()))}
-    return {**conf, **case.conf, **injector.conf}
+    jars = connector_jars() if injector.servers else delta_jars() if case.source == "delta" else ()
+    if jars:
+        conf["spark.jars"] = ",".join(map(str, jars))
+    return {**conf, **(CONF if case.source == "delta" else {}), **case.conf, **injector.conf}
 
 
 def options(case: Case, servers: str) -> list[str]:

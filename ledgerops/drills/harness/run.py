@@ -13,7 +13,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -109,20 +110,14 @@ class CaseRun:
     def _play(self, bundle: Bundle) -> None:
         """Does everything that happens to the case, each at its time, until its end, and notes the times."""
         case, tools = self.case, self.tools
+        begin, broken = self.opened.enter_context, self.opened.enter_context(ExitStack())
         events: list[tuple[float, Callable[[], object]]] = [
-            (at, lambda values=values: tools.outside.set(**values))  # type: ignore[misc]
-            for at, values in case.changes
+            *((at, partial(tools.outside.set, **values)) for at, values in case.changes),
+            *((at, partial(begin, ACTIONS[what](tools, amount))) for at, what, amount in case.actions),
         ]
-        events += [
-            (at, lambda what=what, amount=amount: self.opened.enter_context(ACTIONS[what](tools, amount)))  # type: ignore[misc]
-            for at, what, amount in case.actions
-        ]
-        broken = self.opened.enter_context(ExitStack())
         if case.id:
-            events += [
-                (case.onset_seconds, lambda: self._break(bundle, broken)),
-                (case.repair_seconds, lambda: self._repair(bundle, broken)),
-            ]
+            events.append((case.onset_seconds, partial(broken.enter_context, self._fault(bundle))))
+            events.append((case.repair_seconds, broken.close))
         late = 0.0
         if case.onset == "later":
             late = self._until_batches(tools.origin, tools.origin + case.onset_seconds)
@@ -138,16 +133,15 @@ class CaseRun:
             self._until_batches(onset, end)
         bundle.note(ended=time.time())
 
-    def _break(self, bundle: Bundle, broken: ExitStack) -> None:
+    @contextmanager
+    def _fault(self, bundle: Bundle) -> Iterator[None]:
+        """The fault of a scripted case, from its onset to its repair."""
         bundle.note(injected=time.time())
         self.tools.outside.set(**self.case.fault)
-        if self.case.breaks is not None:
-            broken.enter_context(self.case.breaks(self.tools))
-
-    def _repair(self, bundle: Bundle, broken: ExitStack) -> None:
-        bundle.note(repaired=time.time())
-        self.tools.outside.set(**dict.fromkeys(self.case.fault))
-        broken.close()
+        with nullcontext() if self.case.breaks is None else self.case.breaks(self.tools):
+            yield
+            bundle.note(repaired=time.time())
+            self.tools.outside.set(**dict.fromkeys(self.case.fault))
 
     def _finish(self, process: subprocess.Popen[bytes], feeders: list[Feeder]) -> None:
         """Lets the application stop by itself, for what it writes to be whole."""

@@ -27,24 +27,19 @@ def waiting(rows: DataFrame, milliseconds: int) -> DataFrame:
     return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"))
 
 
-def scored(app: TargetApp, rows: DataFrame, milliseconds: float) -> DataFrame:
+def scored(rows: DataFrame, milliseconds: float) -> DataFrame:
     """The number of rows of each customer so far: state by customer, in Python, where each row waits."""
-    return rows.groupBy("customer_id").applyInPandasWithState(
-        _score(milliseconds / 1000), SCORES, "rows LONG", "update", "NoTimeout"
-    )
 
-
-def _score(seconds: float) -> Callable[..., Iterator[pd.DataFrame]]:
     def score(key: tuple[str], parts: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
         count = sum(map(len, parts))
-        time.sleep(seconds * count)
+        time.sleep(milliseconds / 1000 * count)
         total = count + (state.get[0] if state.exists else 0)
         state.update((total,))
         yield pd.DataFrame({"customer_id": [key[0]], "rows": [total]})
 
-    return score
+    return rows.groupBy("customer_id").applyInPandasWithState(score, SCORES, "rows LONG", "update", "NoTimeout")
 
 
 def each_row(faults: FaultControl, key: str) -> Callable[[Iterable[Any]], Iterator[Any]]:

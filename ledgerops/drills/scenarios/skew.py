@@ -100,7 +100,7 @@ def start_scheduler_skew(app: TargetApp) -> None:
 DRILLS = (
     scripted(
         name="whale-key", id="F05", text="60 % of the rows belong to one customer and are processed by one task",
-        start=lambda app: app.query(slow_udf.scored(app, app.rows(WHALE_KEY_PLAN), 10), mode="update"),
+        start=lambda app: app.query(slow_udf.scored(app.rows(WHALE_KEY_PLAN), 10), mode="update"),
         effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
         expected=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS,
     ),
