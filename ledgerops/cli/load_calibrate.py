@@ -1,55 +1,44 @@
 """Measures how many records a second the load generator can send on time on this machine.
 
-Doubles the rate until a rate fails, then narrows down the limit, in at most 40 seconds. By default it sends to a mock
-broker inside the Kafka client and so measures the generator alone. With --bootstrap-servers it measures the generator,
-the network and the broker together, on a temporary topic. A rate holds if 99 % of the records were acknowledged and p99
-lateness is within --late-budget, as for `ledgerops load`. Use at most 80 % of the result in a load test.
+Doubles the rate until a rate fails, then narrows down the limit, in at most 40 seconds. It sends to a mock broker
+inside the Kafka client and so measures the generator alone. A rate holds if 99 % of the records were acknowledged and
+p99 lateness is within --late-budget, as for `ledgerops load`. Use at most 80 % of the result in a load test.
 
 Exit code: 0 a rate holds, 1 none does, 2 it could not run.
 
 Examples:
     ledgerops load calibrate
-    ledgerops load calibrate --bootstrap-servers localhost:9092 --json
+    ledgerops load calibrate --json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.cli.load import LATE_BUDGET, span
-from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.common.shutdown import Stop
-    from ledgerops.load.generator.calibration import Step, Try
-
-TOPIC_PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
+    from ledgerops.load.generator.calibration import Step
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--bootstrap-servers", metavar="HOST:PORT", help="use these Kafka brokers instead of the mock broker")
-    add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
     add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)")
     add("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
-    from ledgerops.load.generator.calibration import ceiling, search
+    from ledgerops.load.generator.calibration import attempts, ceiling, search
 
-    if args.kafka_config is not None and args.bootstrap_servers is None:
-        raise UserError("--kafka-config needs --bootstrap-servers")
     stop, steps = Stop(), []
-    with stop.on_signals(), _attempts(args, stop) as attempt, _progress() as show:
+    with stop.on_signals(), _progress() as show:
         stop.calm()
-        for step in search(attempt, lambda: stop.asked):
+        for step in search(attempts(stop.wait, args.late_budget), lambda: stop.asked):
             steps.append(step)
             show(step)
     if stop.asked:
@@ -58,28 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_document(args, steps, best), indent=1))
     else:
-        _tell(args, steps, best)
+        _tell(steps, best)
     return 0 if best is not None else 1
-
-
-@contextmanager
-def _attempts(args: argparse.Namespace, stop: Stop) -> Iterator[Try]:
-    from ledgerops.load.generator.calibration import MOCK_PARTITIONS, attempt_on, mock_target, own_topic
-
-    if args.bootstrap_servers is None:
-        yield attempt_on(mock_target, MOCK_PARTITIONS, stop.wait, args.late_budget)
-        return
-    from ledgerops.common.kafka import read_client
-    from ledgerops.load.generator.kafka import KafkaTarget
-
-    client = read_client(args.bootstrap_servers, args.kafka_config)
-    with own_topic(client, TOPIC_PARTITIONS, lambda text: print(f"ledgerops: {text}", file=sys.stderr)) as topic:
-        yield attempt_on(
-            lambda: KafkaTarget(client, topic, TOPIC_PARTITIONS, stop.wait, checked=False),
-            TOPIC_PARTITIONS,
-            stop.wait,
-            args.late_budget,
-        )
 
 
 def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -> dict[str, object]:
@@ -87,7 +56,7 @@ def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -
 
     return {
         "version": 1,
-        "target": args.bootstrap_servers or "mock",
+        "target": "mock",
         "late_budget": args.late_budget,
         "steps": [step.document() for step in steps],
         "holds": best,
@@ -95,11 +64,11 @@ def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -
     }
 
 
-def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> None:
+def _tell(steps: list[Step], best: float | None) -> None:
     from ledgerops.load.generator.calibration import SAFE_SHARE
     from ledgerops.load.generator.validity import spent
 
-    print(f"one sender to {args.bootstrap_servers or 'a mock broker'}, in records a second")
+    print("one sender to a mock broker, in records a second")
     print(f"{'asked':>10} {'sent':>10} {'late p50':>9} {'late p99':>9} {'cores':>6}  holds")
     for step in steps:
         verdict = "yes" if step.holds else f"no: {(step.why or '').split(':')[0]}"

@@ -16,7 +16,6 @@ READ = {
     ("exec", "script"): "exec {}",
     ("load", "plan"): "load {} --bootstrap-servers localhost:1",
     ("load", "--kafka-config"): "load default --bootstrap-servers localhost:1 --kafka-config {}",
-    ("load calibrate", "--kafka-config"): "load calibrate --bootstrap-servers localhost:1 --kafka-config {}",
     ("load test", "plan"): "load test {} --job large_credits --out {}-out",
     ("verify", "--manifest"): "verify {}-run --manifest {}",
     ("verify", "--kafka-config"): "verify {}-run --bootstrap-servers localhost:1 --kafka-config {} --manifest {}",

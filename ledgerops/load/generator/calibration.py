@@ -7,18 +7,14 @@ something else on the machine may have had the core.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ledgerops.common.kafka import KafkaClient, reach
-from ledgerops.errors import UserError
+from ledgerops.common.kafka import KafkaClient
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream
-from ledgerops.ledger.sources.topics import error_text
 from ledgerops.load.generator.kafka import KafkaTarget
 from ledgerops.load.generator.pacer import produce, settle
-from ledgerops.load.generator.target import Target
 from ledgerops.load.generator.validity import LATE_BUDGET, judge
 
 FIRST_RATE = 25_000.0  # records a second; a machine that cannot do this carries no load test
@@ -26,7 +22,6 @@ STEP_SECONDS = 2.5  # of a step: 250 readings of the clock, so that its p99 does
 MAX_SECONDS = 38.0  # in all
 PRECISION_RATIO = 1.15  # the highest rate that holds is known within 15 %
 SAFE_SHARE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
-ANSWER_SECONDS = 10.0  # for one answer of the broker
 MOCK_PARTITIONS = 4  # as librdkafka's mock broker makes topics
 TOPIC = "ledgerops.calibration"
 # rows as of the default plan, all of them to as many partitions as there are
@@ -102,14 +97,14 @@ def ceiling(steps: list[Step]) -> float | None:
     return max((step.asked for step in steps if step.holds), default=None)
 
 
-def attempt_on(
-    target: Callable[[], Target], partitions: int, wait: Callable[[float], bool], late_budget: float = LATE_BUDGET
-) -> Try:
-    """A function that tries a rate, each time on a new target."""
+def attempts(wait: Callable[[float], bool], late_budget: float = LATE_BUDGET) -> Try:
+    """A function that tries a rate, each time on a new producer."""
+    # its broker is a part of librdkafka, in this process: no server, no disk
+    client = KafkaClient("mock:9092", {"test.mock.num.brokers": "1"})
 
     def attempt(rate: float) -> Step:
-        plan = parse_plan(_PLAN.format(rate=rate, partitions=partitions), "calibration.yaml")
-        to = target()
+        plan = parse_plan(_PLAN.format(rate=rate, partitions=MOCK_PARTITIONS), "calibration.yaml")
+        to = KafkaTarget(client, TOPIC, MOCK_PARTITIONS, checked=False)
         began, used = time.monotonic(), time.process_time()
 
         def pause(seconds: float) -> bool:
@@ -129,36 +124,6 @@ def attempt_on(
         )
 
     return attempt
-
-
-def mock_target() -> Target:
-    """A producer whose broker is a part of librdkafka, in this process: no server, no disk."""
-    client = KafkaClient("mock:9092", {"test.mock.num.brokers": "1"})
-    return KafkaTarget(client, TOPIC, MOCK_PARTITIONS, checked=False)
-
-
-@contextmanager
-def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) -> Iterator[str]:
-    """A topic for the time of the calibration. Raises UserError if it cannot be created; says if it stays behind."""
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import NewTopic
-
-    admin = reach(client)
-    name = f"{TOPIC}-{int(time.time())}"
-    try:
-        admin.create_topics([NewTopic(name, partitions)], request_timeout=ANSWER_SECONDS)[name].result()
-        limit = time.monotonic() + ANSWER_SECONDS
-        while name not in admin.list_topics(timeout=ANSWER_SECONDS).topics and time.monotonic() < limit:
-            time.sleep(0.1)
-    except KafkaException as error:
-        raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
-    try:
-        yield name
-    finally:
-        try:
-            admin.delete_topics([name], request_timeout=ANSWER_SECONDS)[name].result()
-        except KafkaException as error:  # the figures are there all the same
-            say(f"topic {name} could not be deleted at {client.servers}: {error_text(error)}")
 
 
 def _round(rate: float) -> float:

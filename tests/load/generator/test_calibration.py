@@ -7,21 +7,16 @@ import threading
 import pytest
 
 from ledgerops.cli import main
-from ledgerops.common.kafka import reach
 from ledgerops.load.generator import calibration
 from ledgerops.load.generator.calibration import (
     FIRST_RATE,
     MAX_SECONDS,
-    MOCK_PARTITIONS,
     STEP_SECONDS,
     Step,
-    attempt_on,
+    attempts,
     ceiling,
-    mock_target,
-    own_topic,
     search,
 )
-from tests.programs import until
 
 
 class Machine:
@@ -65,7 +60,7 @@ def test_it_ends_when_it_is_asked_to():
 
 
 def attempt(wait):
-    return attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+    return attempts(wait, late_budget=9.0)(2_000.0)
 
 
 def test_a_rate_is_tried_on_the_clients_own_broker():
@@ -87,38 +82,3 @@ def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
 
     assert document["holds"] == max(step["asked"] for step in document["steps"] if step["holds"])
     assert document["ask_at_most"] == pytest.approx(0.8 * document["holds"])
-
-
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        (["--kafka-config", "x"], "--kafka-config needs --bootstrap-servers"),
-        (["--bootstrap-servers", "127.0.0.1:1"], "cannot reach Kafka at 127.0.0.1:1: connection refused"),
-    ],
-    ids=["a file of options without a broker", "no broker"],
-)
-def test_a_broker_that_is_missing_is_told(refusal, argv, line):
-    assert refusal("load", "calibrate", *argv) == line
-
-
-def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):
-    said = []
-    with own_topic(kafka.client, 3, said.append) as topic:
-        assert len(topics(kafka)[topic].partitions) == 3
-
-    assert said == []
-    until(lambda: topic not in topics(kafka), 60, "the broker to learn what the controller did")
-
-
-def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):
-    said = []
-    admin = reach(kafka.client)
-    with own_topic(kafka.client, 3, said.append) as topic:
-        admin.delete_topics([topic])[topic].result(60)  # so that it is gone already
-
-    [line] = said
-    assert line.startswith(f"topic {topic} could not be deleted at {kafka.servers}: ")
-
-
-def topics(kafka):
-    return reach(kafka.client).list_topics(timeout=10).topics
