@@ -21,11 +21,11 @@ from ledgerops.common.kafka import reach
 from ledgerops.ledger.plan.manifest import read_manifest
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
-from ledgerops.load.generator.latency_samples import read_samples
 from ledgerops.load.generator.validity import spent
 from ledgerops.servers.process import free_port
 from tests import topics
 from tests.load.generator.expected import expected_records
+from tests.load.generator.targets import read_samples
 from tests.programs import until
 
 PLAN = """

@@ -8,8 +8,8 @@
 Times are seconds since the epoch. `scheduled`: when the plan wanted it sent (null when sent at once); `created`: handed
 to the producer; `acknowledged`: the sender heard that all replicas have it (a landing folder: the file has its name);
 `appended`: the broker's own time, of a topic with message.timestamp.type=LogAppendTime, else null. Only a transaction's
-first record is sampled, so an id occurs once; ad events have none. Join by the id with what a job wrote for the fourth
-time, seen at the sink: `legs(samples, seen)`.
+first record is sampled, so an id occurs once; ad events have none. Join by the id with what a job wrote for a fourth
+time, seen at the sink.
 
 Latency from `scheduled` is what a reader of the data feels, and counts the sender's own delays in (corrected, as in
 Gil Tene's wrk2); that from `created` leaves them out (uncorrected). Where both differ, the sender was the bottleneck.
@@ -22,13 +22,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ledgerops.errors import UserError, cannot_read, cannot_write
-from ledgerops.ledger.plan.manifest import is_instant
+from ledgerops.errors import UserError, cannot_write
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
@@ -44,9 +43,6 @@ LEGS: Mapping[str, tuple[str, str]] = {
     "append": ("created", "appended"),
     "acknowledge": ("created", "acknowledged"),
     "acknowledge_corrected": ("scheduled", "acknowledged"),
-    "job": ("appended", "seen"),
-    "seen": ("created", "seen"),
-    "seen_corrected": ("scheduled", "seen"),
 }
 
 
@@ -73,7 +69,7 @@ class Sampler:
         """Raises UserError when the file cannot be written or the library of histograms is missing."""
         self.every = every
         self._at_once, self._began = at_once, 0.0
-        self.legs = {name: histogram() for name, (_, to) in LEGS.items() if to != "seen"}
+        self.legs = {name: histogram() for name in LEGS}
         self._file = file
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,17 +107,19 @@ class Sampler:
 
         Raises UserError if the file cannot be written.
         """
-        row = {
-            "number": sample.number,
-            "transaction_id": sample.transaction_id,
+        times = {
             "scheduled": None if sample.due is None else round(self._began + sample.due, 6),
             "created": round(sample.created, 6),
             "acknowledged": round(acknowledged, 6),
             "appended": appended,
         }
         with self._reporting_errors():
+            row = {"number": sample.number, "transaction_id": sample.transaction_id, **times}
             self._out.write(json.dumps(row) + "\n")
-        _record(self.legs, row)
+        for name, into in self.legs.items():
+            begin, end = (times[time] for time in LEGS[name])
+            if begin is not None and end is not None:  # between two machines' clocks it may be negative
+                into.record_value(min(max(1, round((end - begin) * 1e6)), _MAX_MICROS))
 
     def close(self) -> None:
         """Closes the file. Raises UserError if its last lines cannot be written."""
@@ -137,27 +135,6 @@ def every(stream: Stream, records: int | None) -> int:
     else:
         rate = stream.due(60.0) / 60.0
     return max(1, round(rate / SAMPLES_PER_SECOND))
-
-
-def read_samples(path: Path) -> Iterator[dict[str, Any]]:
-    """The samples in a file, in the order in which they were acknowledged; see the module for the fields.
-
-    A last line that was cut off is left out. Raises UserError for a file that cannot be read or is something else.
-    """
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(path, error) from None
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            row = json.loads(line)
-            instants = [row["created"], row["acknowledged"]]
-            instants += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            instants = [None]
-        if not all(map(is_instant, instants)):
-            raise UserError(f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them")
-        yield row
 
 
 def part_of(file: Path, number: int) -> Path:
@@ -177,18 +154,6 @@ def gather(file: Path, count: int) -> None:
         raise cannot_write(file, error) from None
 
 
-def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None = None) -> dict[str, HdrHistogram]:
-    """Microseconds of each leg in LEGS; `seen`: when a transaction came out of the job, seconds since the epoch.
-
-    A sample counts in those legs of which it has both times. A leg between two machines' clocks holds their difference;
-    where that makes it negative, it counts as a microsecond.
-    """
-    found = {name: histogram() for name in LEGS}
-    for sample in samples:
-        _record(found, {**sample, "seen": None if seen is None else seen.get(sample.get("transaction_id") or "")})
-    return found
-
-
 def histogram(encoded: Iterable[str] = ()) -> HdrHistogram:
     """A histogram of microseconds up to an hour, exact to three digits; the sum of the `encoded` ones."""
     try:
@@ -204,10 +169,3 @@ def histogram(encoded: Iterable[str] = ()) -> HdrHistogram:
 def percentile(histogram: HdrHistogram, share: float) -> float | None:
     """The percentile in seconds; `share` is 0 to 1. None without samples."""
     return histogram.get_value_at_percentile(100 * share) / 1e6 if histogram.get_total_count() else None
-
-
-def _record(legs: Mapping[str, HdrHistogram], sample: Mapping[str, Any]) -> None:
-    for name, into in legs.items():
-        begin, end = (sample.get(time) for time in LEGS[name])
-        if begin is not None and end is not None:
-            into.record_value(min(max(1, round((end - begin) * 1e6)), _MAX_MICROS))

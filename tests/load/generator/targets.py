@@ -1,8 +1,13 @@
 """Targets in memory, for what is about the sender and not about Kafka."""
 
+import json
 import time
 
 from ledgerops.ledger.plan.poison import REASONS
+
+
+def read_samples(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 class Memory:

@@ -12,8 +12,9 @@ from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream
 from ledgerops.load.generator.calibration import MOCK_PARTITIONS
 from ledgerops.load.generator.kafka import SETTINGS, KafkaTarget
-from ledgerops.load.generator.latency_samples import Sampler, read_samples
+from ledgerops.load.generator.latency_samples import Sampler
 from ledgerops.load.generator.pacer import produce, settle
+from tests.load.generator.targets import read_samples
 
 PLAN = """
 seed: 5
@@ -45,7 +46,7 @@ def test_a_sample_has_the_times_of_sender_and_broker(tmp_path):
     sampler = Sampler(100, tmp_path / "samples.jsonl")
     send(1_000, sampler)
     sampler.close()
-    found = list(read_samples(tmp_path / "samples.jsonl"))
+    found = read_samples(tmp_path / "samples.jsonl")
 
     assert Counter(each["number"] for each in found) == Counter(range(0, 1_000, 100))
     for each in found:
