@@ -44,14 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")
     add("--score", type=Path, nargs="+", metavar="FOLDER", help="run no drill: score folders of results again")
     add("--export", type=Path, metavar="FOLDER", help="write the drawn drills in the folders of --score as a data set")
-    add(
-        "--development",
-        type=whole,
-        nargs="+",
-        default=[],
-        metavar="N",
-        help="with --export: seeds for development, besides those that the rules have seen; others are for tests",
-    )
     add("--held-back", type=Path, metavar="FILE",
         help="with --export: lines of a seed and a salt, to be named by their SHA-256 only")  # fmt: skip
     add("--reveal", action="store_true",
@@ -68,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.export:
         return _export(args)
-    if args.development or args.held_back or args.reveal:
-        raise UserError("--development, --held-back and --reveal need --export")
+    if args.held_back or args.reveal:
+        raise UserError("--held-back and --reveal need --export")
     if args.remedies:
         return _remedies(args)
     if args.list:
@@ -127,7 +119,7 @@ def _export(args: argparse.Namespace) -> int:
 
     if not args.score:
         raise UserError("--export needs --score with the folders of drills that were run")
-    problems = export(args.export, args.score, splits(args.development, args.held_back, args.reveal))
+    problems = export(args.export, args.score, splits(args.held_back, args.reveal))
     print(f"wrote {args.export}")
     for folder, problem in problems.items():
         print(f"{folder} was left out: {problem}")

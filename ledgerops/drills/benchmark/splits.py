@@ -1,7 +1,7 @@
 """The parts of a data set: seeds for development, for tests, and some that are held back until a result is in."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,9 @@ MIN_SALT_LETTERS = 16  # there are few seeds: with a short salt the hash can be 
 
 
 class Splits(NamedTuple):
-    """Which seeds are for development besides those that the rules have seen, and the salt of each that is held back.
-    `reveal`: the data set is the one of the seeds that were held back."""
+    """The salt of each seed that is held back; those that the rules have seen are for development. `reveal`: the data
+    set is the one of the seeds that were held back."""
 
-    development: Collection[int]
     salts: Mapping[int, str]
     reveal: bool
 
@@ -31,7 +30,7 @@ class Splits(NamedTuple):
         """The split of a seed."""
         if seed in self.salts:
             return HELD_BACK
-        return DEVELOPMENT if seed in SEEN or seed in self.development else TEST
+        return DEVELOPMENT if seed in SEEN else TEST
 
     def named(self) -> list[dict[str, Any]]:
         """The seeds that are held back as the manifest names them: by their hash, and once revealed by themselves."""
@@ -52,12 +51,12 @@ class Splits(NamedTuple):
         return table(("split", "seeds", "cases"), [row for row in rows if row[1]])
 
 
-PUBLIC = Splits((), {}, reveal=False)
+PUBLIC = Splits({}, reveal=False)
 
 
-def splits(development: Collection[int] = (), held_back: Path | None = None, reveal: bool = False) -> Splits:
-    """The splits by seeds for development and a file with a line `SEED SALT` for each seed that is held back. Raises
-    UserError for a file that cannot be read, and for a seed that cannot be held back."""
+def splits(held_back: Path | None = None, reveal: bool = False) -> Splits:
+    """The splits by a file with a line `SEED SALT` for each seed that is held back. Raises UserError for a file that
+    cannot be read, and for a seed that cannot be held back."""
     if reveal and held_back is None:
         raise UserError("--reveal needs --held-back with the file of the seeds")
     salts: dict[int, str] = {}
@@ -68,7 +67,7 @@ def splits(development: Collection[int] = (), held_back: Path | None = None, rev
                 f"cannot read {held_back}:{number}: expected a seed, a space and a salt of at least "
                 f"{MIN_SALT_LETTERS} letters"
             )
-        if int(seed) in (*SEEN, *development, *salts):
+        if int(seed) in (*SEEN, *salts):
             raise UserError(f"{held_back}:{number}: seed {seed} is known already; hold back another one")
         salts[int(seed)] = salt
-    return Splits(development, salts, reveal)
+    return Splits(salts, reveal)

@@ -133,15 +133,15 @@ def cells(card):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in card.splitlines() if line.startswith("| ")]
 
 
-def test_seeds_for_development_are_those_that_were_named_and_those_that_the_rules_have_seen(three, tmp_path):
-    _, manifest, card = exported(tmp_path / "set", three, "--development", UNSEEN)
+def test_seeds_for_development_are_those_that_the_rules_have_seen(three, tmp_path):
+    _, manifest, card = exported(tmp_path / "set", three)
 
-    splits = [(18, "development"), (UNSEEN, "development"), (UNSEEN + 1, "test")]
+    splits = [(18, "development"), (UNSEEN, "test"), (UNSEEN + 1, "test")]
     assert [(each["seed"], each["split"]) for each in manifest["seeds"]] == splits
     assert cells(card)[:3] == [
-        ["split", "seeds", "cases"], ["development", f"18, {UNSEEN}", "3"], ["test", f"{UNSEEN + 1}", "1"],
+        ["split", "seeds", "cases"], ["development", "18", "2"], ["test", f"{UNSEEN}, {UNSEEN + 1}", "2"],
     ]  # fmt: skip
-    assert truth_of(tmp_path / "set", f"{UNSEEN}-07")["split"] == "development"
+    assert truth_of(tmp_path / "set", f"{UNSEEN}-07")["split"] == "test"
 
 
 def test_seeds_that_are_held_back_are_named_by_their_hash_only_until_they_are_revealed(three, tmp_path):
@@ -170,8 +170,7 @@ def test_the_same_drills_give_the_same_bytes_wherever_they_are_and_in_whatever_o
     lines = [f"{seed} {SALT}\n" for seed in (UNSEEN, 7_000_001, 7_000_002)]
     for number, ordered in enumerate((lines, lines[::-1])):
         (tmp_path / f"secret-{number}").write_text("".join(ordered))
-    one = splits([UNSEEN + 1, 7_000_003], tmp_path / "secret-0")
-    two = splits([7_000_003, UNSEEN + 1], tmp_path / "secret-1")
+    one, two = (splits(tmp_path / f"secret-{number}") for number in range(2))
 
     export(tmp_path / "one", [first, *others], one)
     first = first.rename(tmp_path / "z")  # behind the others
@@ -195,9 +194,6 @@ def test_the_same_drills_give_the_same_bytes_wherever_they_are_and_in_whatever_o
             f"{UNSEEN} pepper", [], "secret:1: expected a seed, a space and a salt", id="a salt to be guessed"
         ),
         pytest.param(f"18 {SALT}", [], "secret:1: seed 18 is known already; hold back another one", id="seen"),
-        pytest.param(
-            f"{UNSEEN} {SALT}", ["--development", str(UNSEEN)], f"seed {UNSEEN} is known already", id="development"
-        ),
         pytest.param(f"99 {SALT}", ["--reveal"], "no drill could be exported: not held back", id="none was drawn"),
         pytest.param(None, ["--reveal"], "--reveal needs --held-back with the file of the seeds", id="no file"),
     ],
@@ -255,7 +251,6 @@ def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_pa
             ["--export", "set", "--score", "runs", "--held-back", "nowhere"], "cannot read nowhere: no such file",
             id="no secret",
         ),
-        pytest.param(["--out", "set", "--development", "19"], "need --export", id="seeds for development alone"),
         pytest.param(["--out", "set", "--held-back", "secret"], "need --export", id="seeds held back alone"),
         pytest.param(["--out", "set", "--reveal"], "need --export", id="seeds revealed alone"),
     ],
