@@ -59,15 +59,14 @@ def _run(args: argparse.Namespace) -> None:
         print(f", AC@1 {every['AC@1']['share']:.2f}" if every["AC@1"] else "", file=sys.stderr)
     truths = data.truths()
     answers = score.read(args.out / "recording.jsonl", truths, data.causes())
-    confidence = calibration.bins(calibration.claims(truths, answers))
+    confidence = page.calibrated(calibration.claims(truths, answers))
     results = [found[method.slug] for method in METHODS]
     ablations = [found[method.slug] for method in ABLATIONS]
-    print(page.compared(results), "", page.ablated(results, ablations), "", page.calibrated(confidence), sep="\n")
+    print(page.compared(results), "", page.ablated(results, ablations), "", confidence, sep="\n")
     if args.publish:
-        misses = page.misses(truths, answers)
-        sample = page.sample_of(args.split, truths)
-        text = page.section(results, ablations, confidence, misses, sample, today(), machine())
-        put(args.publish, "benchmark", text)
+        misses, sample = page.missed(truths, answers), page.sample_of(args.split, truths)
+        ran = f"on {today()} by `make benchmark`, on {machine()}"
+        put(args.publish, "benchmark", page.section(results, ablations, confidence, misses, sample, ran))
         print(f"wrote {args.publish}")
 
 

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledgerops.drills.benchmark.calibration import Bin
+from ledgerops.drills.benchmark.calibration import Claim
 from ledgerops.drills.benchmark.methods import Method
-from ledgerops.drills.benchmark.score import judge
+from ledgerops.drills.benchmark.score import judge, share
 from ledgerops.drills.scoring.report import table
 
 STRENGTHS = ("just", "clear", "gross")
+# the confidences that rules state are at most a few values: 0.5 (unsure), 0.8 (likely), 0.95 (clear), and shares
+BINS = ((0.0, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 
 
 class Result(NamedTuple):
@@ -20,22 +22,15 @@ class Result(NamedTuple):
     cpu_seconds: float
 
 
-class Miss(NamedTuple):
-    """A fault whose cause was not first."""
-
-    case: str
-    kind: str
-    accepted: str
-    named: str
-
-
-def section(results: Sequence[Result], ablations: Sequence[Result], confidence: Sequence[Bin], misses: Sequence[Miss],
-            sample: str, date: str, machine: str) -> str:  # fmt: skip
-    """Everything between the marks. `sample`: which cases these are."""
+def section(
+    results: Sequence[Result], ablations: Sequence[Result], confidence: str, misses: str, sample: str, ran: str
+) -> str:
+    """Everything between the marks. `confidence` and `misses`: tables; `sample`: which cases these are; `ran`: when and
+    on what machine."""
     counts = results[0].figures["all"]
     cpu = sum(result.cpu_seconds for result in (*results, *ablations))
     parts = [
-        f"Measured on {date} by `make benchmark`, on {machine}, in {cpu:.0f} CPU seconds: {counts['faults']} "
+        f"Measured {ran}, in {cpu:.0f} CPU seconds: {counts['faults']} "
         f"faults and {counts['healthy']} healthy cases, {sample}. In brackets: Wilson's interval of 95 %.\n",
         compared(results),
         "",
@@ -49,11 +44,11 @@ def section(results: Sequence[Result], ablations: Sequence[Result], confidence: 
         "### Is the stated confidence true?\n",
         "Each first cause at warning or above that stood for a tenth of its case, healthy cases included, by the "
         "confidence with which the replay of the recording stated it.\n",
-        calibrated(confidence),
+        confidence,
         "",
         "### What was missed\n",
         "Faults whose cause was not first in the recording.\n",
-        missed(misses),
+        misses,
         "",
     ]
     return "\n".join(parts)
@@ -104,25 +99,22 @@ def strengths(results: Iterable[Result]) -> str:
     return table(("AC@1", *STRENGTHS), rows)
 
 
-def calibrated(found: Iterable[Bin]) -> str:
-    """A row for each bin of confidence."""
-    rows = [
-        (f"{each.low:.0%} to {each.high:.0%}", f"{each.said:.0%}", str(each.of), str(each.true),
-         f"{each.true / each.of:.0%} [{each.interval[0]:.0%}, {each.interval[1]:.0%}]")
-        for each in found
-    ]  # fmt: skip
+def calibrated(claims: Sequence[Claim]) -> str:
+    """A row for each bin of confidence that has claims: of so many, how many were right, with Wilson's interval."""
+    rows = []
+    for low, high in BINS:
+        some = [claim for claim in claims if low <= claim.confidence < high or claim.confidence == high == 1.0]
+        if right := share(sum(claim.true for claim in some), len(some)):
+            said = sum(claim.confidence for claim in some) / len(some)
+            interval = "{share:.0%} [{low:.0%}, {high:.0%}]".format(**right)
+            rows.append((f"{low:.0%} to {high:.0%}", f"{said:.0%}", str(len(some)), str(right["count"]), interval))
     return table(("confidence", "on average", "first causes", "true", "share"), rows)
 
 
-def missed(found: Sequence[Miss]) -> str:
-    """A row for each miss; the last column is for a person."""
-    rows = [(*miss, "") for miss in found]
-    return table(("case", "fault", "accepted", "named first", "reason"), rows) if rows else "Nothing."
-
-
-def misses(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> list[Miss]:
-    """The faults whose cause does not lead, each with what stood first in most answers from the harm on."""
-    found = []
+def missed(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> str:
+    """A row for each fault whose cause does not lead, with what stood first in most answers from the harm on; the last
+    column is for a person."""
+    rows = []
     for case, truth in truths.items():
         if truth["void"] or truth["healthy"] or judge(truth, answers[case]).leads[1]:
             continue
@@ -130,8 +122,8 @@ def misses(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> l
         firsts = Counter(causes[0]["cause"] if causes else "nothing" for causes in after)
         named = firsts.most_common(1)[0][0] if firsts else "nothing"
         fault = ", ".join(filter(None, (truth["kind"], truth["onset"], truth["strength"])))
-        found.append(Miss(case, fault, ", ".join(truth["accepted"]), named))
-    return found
+        rows.append((case, fault, ", ".join(truth["accepted"]), named, ""))
+    return table(("case", "fault", "accepted", "named first", "reason"), rows) if rows else "Nothing."
 
 
 def _share(given: Mapping[str, Any] | None) -> str:

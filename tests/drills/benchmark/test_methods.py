@@ -140,11 +140,13 @@ def test_a_first_cause_is_a_claim_that_is_true_or_not(answers, claimed):
 
 
 def test_claims_are_counted_by_their_confidence():
-    [low, high] = calibration.bins([Claim(0.5, False), Claim(0.95, True), Claim(1.0, True), Claim(0.92, False)])
+    text = page.calibrated([Claim(0.5, False), Claim(0.95, True), Claim(1.0, True), Claim(0.92, False)])
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
 
-    assert (low.of, low.true, low.said) == (1, 0, 0.5)
-    assert (high.of, high.true) == (3, 2) and high.interval[0] < 2 / 3 < high.interval[1]
-    assert calibration.bins([]) == []
+    assert rows == [
+        ["50% to 60%", "50%", "1", "0", "0% [0%, 79%]"],
+        ["90% to 100%", "96%", "3", "2", "67% [21%, 94%]"],
+    ]
 
 
 def answers(cause: str) -> list[dict[str, object]]:
@@ -158,12 +160,11 @@ TRUTH = {
 
 
 def test_a_fault_whose_cause_is_not_first_is_listed_with_what_was_first():
-    assert page.misses({"1-01": TRUTH}, {"1-01": answers("key-skew")}) == [
-        page.Miss("1-01", "stuck-sink, later, just", "slow-sink", "key-skew")
-    ]
-    assert page.misses({"1-01": TRUTH}, {"1-01": []})[0].named == "nothing"
-    assert page.misses({"1-01": TRUTH}, {"1-01": answers("slow-sink")}) == []
-    assert page.misses({"1-01": TRUTH | {"void": "no harm"}}, {"1-01": []}) == []
+    row = "| 1-01 | stuck-sink, later, just | slow-sink | {:<11} |        |".format
+    assert page.missed({"1-01": TRUTH}, {"1-01": answers("key-skew")}).splitlines()[2] == row("key-skew")
+    assert page.missed({"1-01": TRUTH}, {"1-01": []}).splitlines()[2] == row("nothing")
+    assert page.missed({"1-01": TRUTH}, {"1-01": answers("slow-sink")}) == "Nothing."
+    assert page.missed({"1-01": TRUTH | {"void": "no harm"}}, {"1-01": []}) == "Nothing."
 
 
 def test_what_cannot_be_run_is_refused_before_the_run(tmp_path, capsys):
