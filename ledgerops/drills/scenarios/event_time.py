@@ -6,18 +6,16 @@ from pyspark.sql import functions as F
 from ledgerops.drills.harness.case import Fault, scripted
 from ledgerops.drills.harness.effects import at_once
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
+from ledgerops.drills.scenarios.plans import ONE_FUTURE_ROW, TWO_PARTITIONS, steady, stepped
 
 # F08, late flood. The watermark delay of a deduplication and of windows of ten seconds is one minute.
-LATE_FLOOD_PLAN = """
-seed: 38
-start: now
-partitions: {count: 2}
-phases: [{shape: constant, rate: 200}]
-disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
-duplicates: {share: 0.01, within: 5s}
-changes: [{from: 45s, to: 90s, disorder: {late: {share: 0.2, delay: uniform, low: 2m, high: 10m}}}]
-"""
+A_FEW_LATE = "disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}"
+LATE_FLOOD_PLAN = steady(
+    38,
+    200,
+    f"{TWO_PARTITIONS}, {A_FEW_LATE}, duplicates: {{share: 0.01, within: 5s}}, changes: "
+    "[{from: 45s, to: 90s, disorder: {late: {share: 0.2, delay: uniform, low: 2m, high: 10m}}}]",
+)
 
 
 def start_late_flood(app: TargetApp) -> None:
@@ -32,25 +30,10 @@ def start_late_flood(app: TargetApp) -> None:
 
 
 # F09, future timestamp. The watermark follows the row and never moves back.
-FUTURE_ROW_PLAN = """
-seed: 39
-start: now
-partitions: {count: 2}
-phases: [{shape: constant, rate: 200}]
-disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
-changes: [{from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}]
-"""
+FUTURE_ROW_PLAN = steady(39, 200, f"{TWO_PARTITIONS}, {A_FEW_LATE}, {ONE_FUTURE_ROW}")
 
 # F10, idle join input: of two streams joined within a minute, the second sends nothing from the onset.
-ACCOUNTS = """
-seed: 41
-start: now
-partitions: {count: 2}
-phases:
-  - {shape: constant, rate: 40, duration: 45s}
-  - {shape: constant, rate: 0, duration: 60s}
-  - {shape: constant, rate: 40}
-"""
+ACCOUNTS = stepped(41, (40, 45), (0, 60), (40, None), more=TWO_PARTITIONS)
 
 
 def side(rows: DataFrame, name: str) -> DataFrame:

@@ -12,16 +12,10 @@ from ledgerops.drills.harness.effects import fails
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
+from ledgerops.drills.scenarios.plans import ONE_FUTURE_ROW, TWO_PARTITIONS, steady
 
 # The poison is the one row that is dated an hour ahead: the same at each attempt, like a bad record in a topic.
-CRASH_PLAN = """
-seed: 44
-start: now
-partitions: {count: 2}
-phases: [{shape: constant, rate: 150}]
-changes: [{from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}]
-"""
+CRASH_PLAN = steady(44, 150, f"{TWO_PARTITIONS}, {ONE_FUTURE_ROW}")
 POISON = "event_time > current_timestamp() + INTERVAL 30 MINUTES"
 
 

@@ -4,29 +4,17 @@ import time
 
 from ledgerops.drills.harness.case import control
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
+from ledgerops.drills.scenarios.plans import steady, stepped
 
 # H1, burst. The query has enough spare capacity for it.
-BURST_PLAN = """
-seed: 101
-start: now
-phases:
-  - {shape: constant, rate: 200, duration: 45s}
-  - {shape: constant, rate: 600, duration: 20s}
-  - {shape: constant, rate: 200}
-duplicates: {share: 0.01, within: 5s}
-"""
+BURST_PLAN = stepped(101, (200, 45), (600, 20), (200, None), more="duplicates: {share: 0.01, within: 5s}")
 
 # H3, H4, H10, H13: queries with little to do, all of them healthy.
 #
 # `idle`: its load ends after 20 s, and there is nothing left to read. `long`: a batch every 25 s, with the lag that
 # this implies. `once`: processes a minute of rows with the AvailableNow trigger, and ends. `fresh`: starts halfway
 # through, without any history.
-ENDING = """
-seed: 103
-start: now
-phases: [{shape: constant, rate: 100, duration: 20s}, {shape: constant, rate: 0}]
-"""
+ENDING = stepped(103, (100, 20), (0, None))
 QUIET_STEADY = steady(104, 100)
 ONCE_START_SECONDS, FRESH_START_SECONDS = 20.0, 60.0  # after the origin
 
@@ -54,11 +42,7 @@ def start_quiet(app: TargetApp) -> None:
 #
 # `diurnal`: load from a quiet night to a busy noon and back. `zipf`: some keys are busier than others. `late`: one row
 # in 50 is late, but within the watermark delay. `copies`: one row in 20 is sent twice, unchanged.
-DIURNAL = """
-seed: 105
-start: now
-phases: [{shape: sine, low: 60, high: 400, period: 80s}]
-"""
+DIURNAL = "{seed: 105, start: now, phases: [{shape: sine, low: 60, high: 400, period: 80s}]}"
 ZIPF = steady(106, 200, "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}")
 LATE_ROWS = steady(107, 200, "disorder: {late: {share: 0.02, delay: uniform, low: 1s, high: 50s}}")
 COPIES = steady(108, 200, "duplicates: {share: 0.05, within: 5s}")
@@ -82,11 +66,7 @@ def start_ordinary(app: TargetApp) -> None:
 # the planned rows, so the query has less to do.
 SCALED = steady(112, 200, "partitions: {count: 3, idle: [2]}, changes: [{from: 45s, partitions: {count: 5}}]")
 STEPPED = steady(115, 200, "changes: [{from: 45s, disorder: {late: {share: 1, delay: fixed, low: 2s}}}]")
-STARVED = """
-seed: 122
-start: now
-phases: [{shape: constant, rate: 200, duration: 45s}, {shape: constant, rate: 40}]
-"""
+STARVED = stepped(122, (200, 45), (40, None))
 
 
 def start_change(app: TargetApp) -> None:

@@ -21,16 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # F20, conflicting duplicates. One row in 50 is sent twice throughout. That is not a fault, and nothing is slow.
-CONFLICTING_DUPLICATES_PLAN = f"""
-seed: 20
-start: now
-phases: [{{shape: constant, rate: 200}}]
-duplicates: {{share: 0.02, within: 5s}}
-changes:
-  - from: {ONSET_SECONDS:g}s
-    to: {ONSET_SECONDS + FAULT_SECONDS:g}s
-    duplicates: {{share: 0.02, within: 5s, conflicting: 0.25}}
-"""
+CONFLICTING_DUPLICATES_PLAN = steady(
+    20,
+    200,
+    "duplicates: {share: 0.02, within: 5s}, changes: "
+    "[{from: 45s, to: 90s, duplicates: {share: 0.02, within: 5s, conflicting: 0.25}}]",
+)
 CONFLICTING_DUPLICATES_TRIGGER_SECONDS = 4.0  # its state is in Python, and other drills may share the cores
 RECORDS = round(200 * (ONSET_SECONDS + FAULT_SECONDS))
 

@@ -7,17 +7,10 @@ machine.
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, rows_wait
 from ledgerops.drills.harness.slow_udf import waiting
+from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, stepped
 
 OVERLOAD_CAP = 320  # rows a batch, which then takes 1.6 s plus its planning
-OVERLOAD_PLAN = """
-seed: 31
-start: now
-phases:
-  - {shape: constant, rate: 70, duration: 45s}
-  - {shape: constant, rate: 260, duration: 45s}
-  - {shape: constant, rate: 20}
-partitions: {count: 2}
-"""
+OVERLOAD_PLAN = stepped(31, (70, 45), (260, 45), (20, None), more=TWO_PARTITIONS)
 # batches fill the 2 s interval at about 150 rows per second, after 90 s
 CREEP_PLAN = """
 seed: 32

@@ -7,15 +7,11 @@ from contextlib import contextmanager
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, nothing_done_for
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.scenarios.plans import steady
+from ledgerops.drills.scenarios.plans import steady, stepped
 from ledgerops.servers.process import send
 
 SILENCE_SECONDS = 10.0  # without a result, where a reader expects one every two
-MASKED_SINK_PLAN = """
-seed: 61
-start: now
-phases: [{shape: constant, rate: 300, duration: 45s}, {shape: constant, rate: 30}]
-"""
+MASKED_SINK_PLAN = stepped(61, (300, 45), (30, None))
 
 
 @contextmanager

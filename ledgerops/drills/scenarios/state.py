@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ledgerops.drills.harness.case import FAULT_SECONDS, LATE_SYMPTOMS, ONSET_SECONDS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, new_keys
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
+from ledgerops.drills.scenarios.plans import steady, stepped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,11 +57,7 @@ def start_growth_to_gc(app: TargetApp) -> None:
 
 
 WINDOW_SECONDS = 45
-EVICTION_STORM_PLAN = f"""
-seed: 11
-start: now
-phases: [{{shape: constant, rate: 36000, duration: {WINDOW_SECONDS}s}}, {{shape: constant, rate: 200}}]
-"""
+EVICTION_STORM_PLAN = stepped(11, (36_000, WINDOW_SECONDS), (200, None))
 
 
 def start_eviction_storm(app: TargetApp) -> None:
