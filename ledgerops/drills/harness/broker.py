@@ -9,11 +9,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import NewTopic
+
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream, Table
+from ledgerops.load.generator.kafka import KafkaTarget
+from ledgerops.load.generator.pacer import produce
 from ledgerops.servers.kafka import Kafka
 
 MAX_CREATE_SECONDS = 240.0  # of topics, on a machine that is busy with other things
@@ -25,10 +32,6 @@ class Producer:
     with that of the table whose rows it sends."""
 
     def __init__(self, client: KafkaClient, topic: str, plan: str) -> None:
-        from ledgerops.ledger.plan.plan import parse_plan
-        from ledgerops.ledger.plan.record_stream import PlanStream, Table
-        from ledgerops.load.generator.kafka import KafkaTarget
-
         self._stop = Stop()
         table: Table = next(name for name in get_args(Table) if topic.endswith(name))
         stream = PlanStream(parse_plan(plan, f"{topic}.yaml"), round(time.time(), 3), table)
@@ -36,9 +39,7 @@ class Producer:
         self._thread = threading.Thread(target=self._send, args=(stream,), name=f"producer of {topic}", daemon=True)
         self._thread.start()
 
-    def _send(self, stream: Any) -> None:
-        from ledgerops.load.generator.pacer import produce
-
+    def _send(self, stream: PlanStream) -> None:
         produce(stream, self._target, records=None, at_once=False, wait=self._stop.wait)
 
     def stop(self) -> None:
@@ -71,8 +72,6 @@ class Broker:
 
     def create(self, topics: Mapping[str, int], conf: Mapping[str, str]) -> None:
         """Makes topics with so many partitions, and waits until a leader serves them."""
-        from confluent_kafka.admin import NewTopic
-
         admin = reach(self.kafka.client)  # it gives up its requests when nothing refers to it
         new = [NewTopic(name, count, 1, config=dict(conf)) for name, count in topics.items()]
         for done in admin.create_topics(new, request_timeout=MAX_CREATE_SECONDS / 2).values():
@@ -106,8 +105,6 @@ class Broker:
 
     def delete_read_and_unread(self, topic: str) -> dict[int, int]:
         """Deletes all that a topic holds now, as its retention would. Gives the first offset left, by partition."""
-        from confluent_kafka import TopicPartition
-
         admin = reach(self.kafka.client)
         count = len(admin.list_topics(topic, timeout=10).topics[topic].partitions)
         heads = read_heads(self.kafka.client, {topic: count})

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 TYPES = {"id": "string", "key": "string", "amount": "double", "event_time": "timestamp"}
 Action = Mapping[str, Any]
 
@@ -37,8 +40,6 @@ class DeltaTable:
 
     def compact(self) -> None:
         """Rewrites all files as one, without new rows, as OPTIMIZE does. The old ones stay."""
-        import pyarrow.parquet as pq
-
         with self._lock:
             old = list(self._live)
             rows = [row for path in old for row in pq.read_table(self._folder / path).to_pylist()]
@@ -69,9 +70,6 @@ class DeltaTable:
 
     def _write(self, rows: Iterable[Mapping[str, Any]]) -> str:
         """Writes rows to a data file and gives its name."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         path = f"part-{time.time_ns()}.parquet"
         kinds = {"string": pa.string(), "double": pa.float64(), "timestamp": pa.timestamp("us", "UTC")}
         columns = [(name, kinds[kind]) for name, kind in TYPES.items()]

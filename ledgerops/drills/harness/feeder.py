@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
+
 from ledgerops.drills.harness.fault_control import FaultControl
 
 MAX_KEYS = 50
@@ -92,8 +94,6 @@ def to_folder(folder: Path) -> Send:
 
 def to_topic(servers: str, topic: str, partitions: int) -> Send:
     """What sends rows to a topic: to its partitions in turn, but the pinned share to the first."""
-    from confluent_kafka import Producer
-
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0})
     chance, turn = random.Random(topic), 0
 

@@ -1,18 +1,17 @@
 """Queries whose rows cost time: each row waits, as for a remote service, equally long on any machine."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 import ledgerops
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from pyspark.sql import DataFrame
 
 WAITING_TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
 CONF = {"spark.sql.shuffle.partitions": str(WAITING_TASKS)}
@@ -22,8 +21,6 @@ SCORES = "customer_id STRING, rows LONG"
 
 def waiting(rows: DataFrame, milliseconds: int) -> DataFrame:
     """Each row with an answer for which its task waited in the JVM."""
-    from pyspark.sql import functions as F
-
     return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"))
 
 
@@ -31,8 +28,6 @@ def scored(rows: DataFrame, milliseconds: float) -> DataFrame:
     """The number of rows of each customer so far: state by customer, in Python, where each row waits."""
 
     def score(key: tuple[str], parts: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-        import pandas as pd
-
         count = sum(map(len, parts))
         time.sleep(milliseconds / 1000 * count)
         total = count + (state.get[0] if state.exists else 0)
@@ -57,8 +52,6 @@ def one_task(faults: FaultControl, task: int) -> Callable[[Iterable[Any]], Itera
     """For `mapInArrow`: passes rows on after waiting in that task for `straggle` seconds of the control file."""
 
     def step(batches: Iterable[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
         context = TaskContext.get()
         if context is not None and context.partitionId() == task:
             time.sleep(float(faults("straggle", 0.0)))

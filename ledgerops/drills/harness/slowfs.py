@@ -5,17 +5,14 @@ brings along, in the driver's own JVM: no Java compiler is needed. What it does 
 is read from a control file at every call, so it can be changed from any process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from ledgerops.common.files import write_text
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CLASS = "ledgerops.drills.SlowFileSystem"
 

@@ -3,15 +3,16 @@
 `target.py` runs it, under `ledgerops exec`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 import ledgerops
 from ledgerops.common.kafka import KafkaClient
@@ -25,14 +26,10 @@ from ledgerops.ledger.sinks.batches import by_batch
 from ledgerops.ledger.sources import kafka
 from ledgerops.ledger.sources.tables import open_source
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
-
 TRIGGER_SECONDS = 2.0
 RESTART_SECONDS = 1.0  # from the failure of a supervised query to its restart
 
-Starter = Callable[[], "StreamingQuery"]
+Starter = Callable[[], StreamingQuery]
 
 
 class Outside:

@@ -1,11 +1,12 @@
 """Batches whose cost is not their rows': Python, planning, too many tasks, and another query."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from math import sqrt
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ledgerops.drills.harness import slow_udf
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
@@ -13,10 +14,6 @@ from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
 # A task without state takes about 1 ms to start and end. With a state store to load and commit, 200 would be enough.
 USUAL_PARTITIONS, TOO_MANY_PARTITIONS = 2, 500
@@ -42,8 +39,6 @@ TABLE_ROWS = 6_000_000  # some seconds to read and to join
 
 def start_table_scan(app: TargetApp) -> None:
     """While the control file says so, each batch is joined with a table that is read anew for it."""
-    from pyspark.sql import functions as F
-
     place = str(app.folder / "work" / "accounts")
     app.spark.range(TABLE_ROWS).select("id", F.hex("id").alias("account")).write.csv(place)
     accounts = app.spark.read.schema("id BIGINT, account STRING").csv(place)
@@ -76,8 +71,6 @@ def _distance(length: int) -> str:
 
 def start_small_batch_overhead(app: TargetApp) -> None:
     """The few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch."""
-    from pyspark.sql import functions as F
-
     rows = app.rows(steady(241, 5)).withColumn("folded", F.expr(costly_constant(app.spark)))
     app.query(rows, trigger=LONG_TRIGGER_SECONDS)
     deployed = [LONG_TRIGGER_SECONDS]

@@ -1,12 +1,11 @@
 """Checkpoint storage that is slow or full, and state that is saved too slowly or too rarely."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.bundle import Bundle
@@ -17,9 +16,6 @@ from ledgerops.drills.harness.slowfs import SlowFiles
 from ledgerops.drills.harness.target_app import TRIGGER_SECONDS, TargetApp
 from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 PLAN = steady(11, 200)
 SLOW_FILES = "files"  # folder of the slow file system

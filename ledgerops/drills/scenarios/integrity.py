@@ -1,11 +1,10 @@
 """Rows that contradict others, and rows that are lost on their way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 import ledgerops
 from ledgerops.drills.harness.bundle import Bundle
@@ -15,10 +14,6 @@ from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 # F20, conflicting duplicates. One row in 50 is sent twice throughout. That is not a fault, and nothing is slow.
 CONFLICTING_DUPLICATES_PLAN = steady(
@@ -49,13 +44,10 @@ def losing_rows(faults: FaultControl) -> object:
     """A step of the query that drops some rows while the control file says so."""
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import numpy as np
-        import pyarrow
-
         for batch in batches:
             if faults("lose"):
                 kept = np.arange(batch.num_rows) % ROWS_PER_LOSS != 0
-                yield batch.filter(pyarrow.array(kept))
+                yield batch.filter(pa.array(kept))
             else:
                 yield batch
 

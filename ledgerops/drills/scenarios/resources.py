@@ -1,12 +1,13 @@
 """Memory and CPU that the query lacks, and an observer that lacks its source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ledgerops.drills.harness.actions import cores_taken
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
@@ -16,9 +17,6 @@ from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady
 from ledgerops.servers.process import free_port
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
 FREE_HEAP_MIB = 60  # that the cache leaves
@@ -57,9 +55,6 @@ SLICES, ROWS_PER_SLICE = 20, 200_000
 
 
 def start_memory_spill(app: TargetApp) -> None:
-    from pyspark import StorageLevel
-    from pyspark.sql import functions as F
-
     in_memory = StorageLevel(useDisk=False, useMemory=True, useOffHeap=False, deserialized=True)
     held: list[DataFrame] = []
 

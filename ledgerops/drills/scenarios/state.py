@@ -1,16 +1,12 @@
 """State that grows without bound, is evicted at once, or is too much for its heap or its store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from ledgerops.drills.harness.case import FAULT_SECONDS, LATE_SYMPTOMS, ONSET_SECONDS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, new_keys
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady, stepped
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 SMALL_HEAP = {
     "spark.driver.memory": "480m",
@@ -23,16 +19,12 @@ FEW_KEYS = "keys: {customers: 300, accounts: 300}"
 
 def from_onset(app: TargetApp, seconds: float) -> Column:
     """Whether a row came within so many seconds from the onset on."""
-    from pyspark.sql import functions as F
-
     came = F.col("event_time").cast("double") - app.origin
     return came.between(ONSET_SECONDS, ONSET_SECONDS + seconds)
 
 
 def with_key(app: TargetApp, rows: DataFrame, seconds: float) -> DataFrame:
     """Adds the column `key`: the account's, and for `seconds` from the onset on each transaction's own."""
-    from pyspark.sql import functions as F
-
     new = from_onset(app, seconds)
     return rows.withColumn("key", F.when(new, F.col("transaction_id")).otherwise(F.col("account_id")))
 
@@ -49,8 +41,6 @@ VALUE_CHARACTERS = 12_400  # that each key keeps
 
 
 def start_growth_to_gc(app: TargetApp) -> None:
-    from pyspark.sql import functions as F
-
     rows = with_key(app, app.rows(steady(11, 400, FEW_KEYS)), GROWTH_TO_GC_SECONDS)
     kept = F.rpad("transaction_id", VALUE_CHARACTERS, "x")
     app.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
@@ -61,8 +51,6 @@ EVICTION_STORM_PLAN = stepped(11, (36_000, WINDOW_SECONDS), (200, None))
 
 
 def start_eviction_storm(app: TargetApp) -> None:
-    from pyspark.sql import functions as F
-
     since = round(app.origin * 1000) % (WINDOW_SECONDS * 1000)  # windows begin with the drill
     window = F.window("event_time", f"{WINDOW_SECONDS} seconds", startTime=f"{since} milliseconds")
     rows = app.rows(EVICTION_STORM_PLAN).withWatermark("event_time", "2 seconds")
@@ -75,8 +63,6 @@ LARGE_VALUE_BYTES = 40_000  # that each key keeps
 
 
 def start_rocksdb_stall(app: TargetApp) -> None:
-    from pyspark.sql import functions as F
-
     # encrypted, since what can be compressed fills no buffer
     noise = F.aes_encrypt(F.rpad("transaction_id", LARGE_VALUE_BYTES, "x").cast("binary"), F.lit("0000111122223333"))
     rows = app.rows(steady(11, 800)).withColumn("noise", F.when(from_onset(app, FAULT_SECONDS), noise))
@@ -90,8 +76,6 @@ GROWTH_SECONDS = 52.0  # brings 810,000 keys, which take more than half of the h
 
 
 def start_state_store_pressure(app: TargetApp) -> None:
-    from pyspark.sql import functions as F
-
     many = F.sequence(F.lit(1), F.lit(KEYS_PER_ROW))
     copies = F.when(from_onset(app, GROWTH_SECONDS), many).otherwise(F.array(F.lit(0)))
     rows = app.rows(steady(11, 600, FEW_KEYS)).withWatermark("event_time", "2 seconds")
