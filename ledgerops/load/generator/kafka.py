@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Producer
+
 from ledgerops.common.format import counted
 from ledgerops.common.kafka import KafkaClient, plain, without_secrets
 from ledgerops.common.kafka_offsets import read_heads
@@ -54,8 +56,6 @@ class KafkaTarget:
 
         Not `checked`: the topic is known to be there, to be empty and to have them.
         """
-        from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Producer
-
         if checked:
             _check(client, topic, partitions, say)
         self.acknowledged = 0
@@ -63,7 +63,6 @@ class KafkaTarget:
         self.problem: str | None = None
         self._client, self._topic, self._wait, self._say = client, topic, wait, say
         self._away, self._before = False, 0  # whether no broker answers, and what was acknowledged until then
-        self._fatal, self._append_time = KafkaException, TIMESTAMP_LOG_APPEND_TIME
         try:
             self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._on_error))
         except KafkaException as error:
@@ -104,7 +103,7 @@ class KafkaTarget:
                 place += 1
         except BufferError:
             pass
-        except self._fatal as error:
+        except KafkaException as error:
             self._refuse(error.args[0], 1)
         return place
 
@@ -134,7 +133,7 @@ class KafkaTarget:
             self._delivered(error, message)
             if error is None:
                 kind, at = message.timestamp()
-                sample.acknowledge(time.time(), at / 1000 if kind == self._append_time else None)
+                sample.acknowledge(time.time(), at / 1000 if kind == TIMESTAMP_LOG_APPEND_TIME else None)
 
         return on_delivery
 
@@ -149,8 +148,6 @@ class KafkaTarget:
 
     def _on_error(self, error: Any) -> None:
         """Handles an error of the connection. librdkafka repeats what it can."""
-        from confluent_kafka import KafkaError
-
         if error.code() == KafkaError._ALL_BROKERS_DOWN and not self._away:
             self._away, self._before = True, self.acknowledged
             self._say(f"no broker answers at {self._client.servers}; waiting for it")

@@ -12,16 +12,18 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ledgerops.common.files import write_json
+from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
-
-if TYPE_CHECKING:
-    from ledgerops.common.shutdown import Stop
-    from ledgerops.ledger.plan.plan import LoadPlan
-    from ledgerops.ledger.run.app import ActiveRun
+from ledgerops.ledger.jobs import choose_jobs
+from ledgerops.ledger.plan.plan import LoadPlan, parse_plan
+from ledgerops.ledger.run.app import ActiveRun, RunSetup, start_run
+from ledgerops.ledger.run.run_dir import RunDir
+from ledgerops.ledger.run.source import RunSource
+from ledgerops.ledger.run.spark_session import open_session, output_to
+from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, SESSION_CONF
 
 LEAD_SECONDS = 3.0  # from Spark's start to the plan's: queries start meanwhile
 REQUEST, ENDED = "request.json", "ended.json"
@@ -46,22 +48,12 @@ class TrialRequest:
     @classmethod
     def read(cls, folder: Path) -> TrialRequest:
         """The request in the folder of a trial."""
-        from ledgerops.ledger.plan.plan import parse_plan
-
         found = json.loads(read_text(folder / REQUEST))
         return cls(**{**found, "jobs": tuple(found["jobs"]), "plan": parse_plan(**found["plan"])})
 
 
 def run(wanted: TrialRequest, place: Path) -> int:
     """Runs the jobs to the end of the plan. Returns 0, or 1 if a query failed. Raises UserError if it cannot start."""
-    from ledgerops.common.shutdown import Stop
-    from ledgerops.ledger.jobs import choose_jobs
-    from ledgerops.ledger.run.app import RunSetup, start_run
-    from ledgerops.ledger.run.run_dir import RunDir
-    from ledgerops.ledger.run.source import RunSource
-    from ledgerops.ledger.run.spark_session import open_session, output_to
-    from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, SESSION_CONF
-
     assert wanted.trigger is not None and wanted.cores is not None
     jobs, plan = choose_jobs(wanted.jobs), wanted.plan
     source = RunSource("embedded", plan.name, plan.digest, plan=plan)
