@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 from prometheus_client.parser import text_string_to_metric_families
+from pyarrow import parquet
 
 from ledgerops.drills.harness.scraping import FILE
 from ledgerops.errors import UserError, cannot_read
@@ -61,9 +63,6 @@ def _json(labels: dict[str, str]) -> str:
 
 def write_parquet(found: list[Sample], file: Path) -> None:
     """Writes samples as Parquet: dictionaries for the repeated texts, in zstd."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     columns = list(zip(*found, strict=True)) or [(), (), (), ()]
     kinds = (pa.float64(), pa.string(), pa.string(), pa.float64())
     table = pa.table(

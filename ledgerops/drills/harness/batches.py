@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.case import Case
 
 OVER_RATIO = 1.04  # of a batch to its interval, which it then outlasts
@@ -30,8 +31,7 @@ class Harm(NamedTuple):
 
 def starts(checkpoint: Path) -> list[float]:
     """When each batch was planned, oldest first (seconds since the epoch)."""
-    files = [file for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdecimal()]
-    return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
+    return [batch.planned_at for batch in BatchLog(checkpoint).times()]
 
 
 def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyarrow import parquet
 
 from ledgerops.drills.benchmark.splits import TEST
 from ledgerops.errors import UserError
@@ -81,8 +82,6 @@ class BenchmarkCase:
 
     def rows(self) -> Iterator[tuple[float, str, str, float]]:
         """Every sample: time, metric, labels, value. Raises UserError when there are no metrics."""
-        import pyarrow.parquet as parquet
-
         try:
             table = parquet.read_table(self.folder / "metrics.parquet").to_pydict()
         except (OSError, ValueError) as error:
