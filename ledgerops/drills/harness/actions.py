@@ -14,11 +14,9 @@ EXECUTOR = "CoarseGrainedExecutorBackend"  # in the command line of an executor
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
 
 
-@contextmanager
-def slow_broker(injector: Injector, seconds: float) -> Iterator[None]:
+def slow_broker(injector: Injector, seconds: float) -> AbstractContextManager[None]:
     """Each answer of the broker takes longer, by a fifth more or less."""
-    with injector.broker.toxics(latency=seconds, jitter=seconds / 5):
-        yield
+    return injector.broker.proxy.with_toxics(latency=seconds, jitter=seconds / 5)
 
 
 @contextmanager

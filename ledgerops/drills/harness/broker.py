@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewTopic
@@ -95,13 +95,6 @@ class Broker:
         """Ends all loads."""
         while self.producers:
             self.producers.pop().stop()
-
-    @contextmanager
-    def toxics(self, **values: Any) -> Iterator[None]:
-        """Sets some of the proxy's `Toxics` for a while."""
-        self.proxy.set(**values)
-        yield
-        self.proxy.heal()
 
     def delete_read_and_unread(self, topic: str) -> dict[int, int]:
         """Deletes all that a topic holds now, as its retention would. Gives the first offset left, by partition."""

@@ -12,6 +12,7 @@ from ledgerops.drills.harness.broker import Broker
 from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.processes import command_line, descendants
+from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
 from ledgerops.servers.process import free_port
 
@@ -32,6 +33,7 @@ class Injector:
         self.process: psutil.Process  # the driver
         self.servers = ""  # where the application finds the broker; empty without one
         self.broker: Broker
+        self.ui: Proxy  # before that page
         self.table: DeltaTable  # that the application reads
 
     def open_broker(self, proxied: bool, seed: int) -> Broker:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,6 +63,13 @@ class Proxy:
     def heal(self) -> None:
         """Removes all toxics."""
         self._run(self._change(Toxics()))
+
+    @contextmanager
+    def with_toxics(self, **toxics: Any) -> Iterator[None]:
+        """Sets some toxics for a while."""
+        self.set(**toxics)
+        yield
+        self.heal()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)

@@ -93,7 +93,7 @@ DRILLS = (
     scripted(
         name="slow-broker", id="F15", text="each broker response takes 0.3 s longer", topics=TOPICS, loads=LOAD,
         start=lambda app: app.job("dedup_transactions", app.topic()),
-        breaks=lambda injector: injector.broker.toxics(latency=0.3, jitter=0.1), effect=batches_outlast(2.0),
+        breaks=lambda injector: injector.broker.proxy.with_toxics(latency=0.3, jitter=0.1), effect=batches_outlast(2.0),
         onset_seconds=LATE_ONSET_SECONDS, seconds=135.0,
         expected=("slow-source",), component=("source",), remedy="broker|network", may=LATE_SYMPTOMS,
     ),
@@ -137,7 +137,7 @@ DRILLS = (
         topics=TOPICS, loads=((TOPIC, steady(11, 150)),),
         prepare=lambda injector: injector.broker.produce(TOPIC, steady(12, 150), proxied=True),
         start=lambda app: app.job("dedup_transactions", app.topic(), lateness="5 seconds"),
-        breaks=lambda injector: injector.broker.toxics(latency=0.3, upload=UPLOAD_BYTES_PER_SECOND),
+        breaks=lambda injector: injector.broker.proxy.with_toxics(latency=0.3, upload=UPLOAD_BYTES_PER_SECOND),
         effect=batches_outlast(2.0), onset_seconds=LATE_ONSET_SECONDS, seconds=150.0,
         expected=("slow-source",), component=("source",), remedy="broker|network",
         may=(*LATE_SYMPTOMS, "late-data", "rows-dropped", "partition-time-spread", "query-stuck"),

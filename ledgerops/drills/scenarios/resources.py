@@ -1,7 +1,5 @@
 """Memory and CPU that the query lacks, and an observer that lacks its source."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psutil
@@ -16,7 +14,6 @@ from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady
-from ledgerops.servers.process import free_port
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
 FREE_HEAP_MIB = 60  # that the cache leaves
@@ -82,26 +79,12 @@ def start_memory_spill(app: TargetApp) -> None:
 PROCESSES_PER_CORE = 10  # of others: the driver, with two or three running threads, keeps a tenth
 
 
-class SparkUI:
-    """The Spark UI behind a proxy that can be closed."""
+def prepare_spark_ui(injector: Injector) -> None:
+    """Puts a proxy before the Spark UI, which reports tasks and executors."""
+    injector.ui = injector.opened.enter_context(Proxy(injector.ui_port))
+    injector.conf["spark.ui.port"] = str(injector.ui_port)
+    injector.environ["LEDGEROPS_UI_URL"] = f"http://127.0.0.1:{injector.ui.port}"
 
-    proxy: Proxy
-
-    def prepare(self, injector: Injector) -> None:
-        """Puts a proxy before the Spark UI, which reports tasks and executors."""
-        self.proxy = injector.opened.enter_context(Proxy(free_port()))
-        injector.conf["spark.ui.port"] = str(self.proxy.target)
-        injector.environ["LEDGEROPS_UI_URL"] = f"http://127.0.0.1:{self.proxy.port}"
-
-    @contextmanager
-    def down(self, _: Injector) -> Iterator[None]:
-        """Nobody reaches the UI."""
-        self.proxy.set(down=True)
-        yield
-        self.proxy.heal()
-
-
-SPARK_UI = SparkUI()
 
 DRILLS = (
     scripted(
@@ -134,8 +117,8 @@ DRILLS = (
     # the query is healthy; a collector that failed rests for a while before it is trusted again
     scripted(
         name="observer-degraded", id="F21b", text="the Spark UI stops responding while the query is healthy",
-        prepare=SPARK_UI.prepare, start=lambda app: app.job("dedup_transactions", steady(27, 200)),
-        breaks=SPARK_UI.down, effect=at_once, seconds=135.0,
+        prepare=prepare_spark_ui, start=lambda app: app.job("dedup_transactions", steady(27, 200)),
+        breaks=lambda injector: injector.ui.with_toxics(down=True), effect=at_once, seconds=135.0,
         expected=("observer-degraded",), component=("observer",), remedy="UI",
     ),
 )  # fmt: skip
