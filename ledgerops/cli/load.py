@@ -76,7 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET,
         help="INVALID if p99 lateness is above this (default 50ms)")  # fmt: skip
     add("--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)")
-    add("--sample-every", type=whole, metavar="N", help="sample every N-th record (default: about 100 a second)")
     add("--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)")
     add(
         "--metrics-port",

@@ -44,7 +44,6 @@ class LoadRequest:
     at_once: bool = False
     origin: float = 0.0  # when the schedule begins, seconds since the epoch
     samples: str | None = None
-    sample_every: int | None = None
 
     def stream(self) -> PlanStream | ReplayStream:
         """The records to send. Raises UserError if the plan or the replayed file cannot be read."""
@@ -85,7 +84,7 @@ class LoadRequest:
         file = Path(self.samples)
         if share != ALL:
             file = part_of(file, share.number)
-        return Sampler(self.sample_every or every(stream, self.records), file, self.at_once)
+        return Sampler(every(stream, self.records), file, self.at_once)
 
     def begins(self, after: float = 0.0) -> LoadRequest:
         """The same with a schedule that starts `after` seconds from now; with --at-once the start stays in the past."""
@@ -144,8 +143,6 @@ def read_request(options: Namespace) -> LoadRequest:
         raise UserError("no target; give either --bootstrap-servers HOST:PORT or --to FOLDER")
     if to is not None and (given("kafka_config") or given("topic_prefix")):
         raise UserError("--kafka-config and --topic-prefix are for Kafka, not for --to")
-    if given("sample_every") and not given("samples"):
-        raise UserError("--sample-every needs --samples FILE")
     request = LoadRequest(
         plan=options.plan,
         table=given("table", "transactions"),
@@ -155,7 +152,6 @@ def read_request(options: Namespace) -> LoadRequest:
         to=_text(to),
         at_once=given("at_once", False),
         samples=_text(given("samples")),
-        sample_every=given("sample_every"),
     )
     scale = given("rate_scale")
     if options.plan == REPLAY:
