@@ -2,9 +2,7 @@
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from ledgerops.metrics.model import Labels, Metric
 from ledgerops.runtime.exposition import render
@@ -13,81 +11,62 @@ from ledgerops.runtime.snapshot import Published
 from ledgerops.version import __version__
 
 SENDER = ("sender",)
+FAMILIES = {  # name without its prefix -> help, labels; in the order of the page
+    "build_info": ("The version, as a label; always 1.", ("version",)),
+    "accepted_total": ("Incidents that were accepted and are new.", ()),
+    "delivered_total": ("Deliveries that the sender has taken.", SENDER),
+    "failed_total": ("Attempts to deliver that failed.", SENDER),
+    "given_up_total": ("Deliveries that were given up as too old.", SENDER),
+    "waiting": ("Deliveries that wait.", SENDER),
+    "oldest_waiting_seconds": (
+        "Time since the oldest pending delivery was accepted; 0 if none is pending.",
+        SENDER,
+    ),
+    "last_delivery_timestamp_seconds": ("Time of the last delivery.", SENDER),
+    "without_diagnosis_total": ("Messages about a query that were sent without a diagnosis.", ()),
+    "refused_total": ("Requests that were refused, by reason.", ("reason",)),
+}
+METRICS: Mapping[str, Metric[None]] = {
+    name: Metric(f"ledgerops_notify_{name}", text, labels) for name, (text, labels) in FAMILIES.items()
+}
 
 
-@dataclass(slots=True)
 class Counts:
-    """Several threads write: use the methods."""
+    """The totals, by name of the family and value of its label. Safe for several threads."""
 
-    accepted: int = 0  # incidents that were new
-    delivered: Counter[str] = field(default_factory=Counter)  # by sender
-    failed: Counter[str] = field(default_factory=Counter)  # attempts by sender
-    given_up: Counter[str] = field(default_factory=Counter)  # deliveries by sender
-    refused: Counter[str] = field(default_factory=Counter)  # requests by reason
-    without_diagnosis: int = 0  # messages about a query
-    last_delivery: dict[str, float] = field(default_factory=dict)  # epoch seconds by sender
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[str, float]] = {name: {} for name in METRICS}
+
+    def add(self, name: str, label: str = "") -> None:
+        """Counts one more; `label` is the value of the family's label, if it has one."""
+        with self._lock:
+            self._values[name][label] = self.of(name, label) + 1
 
     def deliver(self, sender: str) -> None:
-        """Counts a delivery that a sender has taken."""
-        with self.lock:
-            self.delivered[sender] += 1
-            self.last_delivery[sender] = time.time()
+        """Counts a delivery that a sender has taken, and notes its time."""
+        self.add("delivered_total", sender)
+        with self._lock:
+            self._values["last_delivery_timestamp_seconds"][sender] = time.time()
 
-    def fail(self, sender: str, given_up: bool) -> None:
-        """Counts an attempt that failed, and the delivery if it is given up."""
-        with self.lock:
-            self.failed[sender] += 1
-            self.given_up[sender] += given_up
+    def of(self, name: str, label: str = "") -> float:
+        """A total."""
+        return self._values[name].get(label, 0)
 
-    def refuse(self, reason: str) -> None:
-        """Counts a refused request."""
-        with self.lock:
-            self.refused[reason] += 1
-
-    def accept(self) -> None:
-        """Counts an incident that was accepted and is new."""
-        with self.lock:
-            self.accepted += 1
-
-    def lack_diagnosis(self) -> None:
-        """Counts a message that had to be written without a diagnosis."""
-        with self.lock:
-            self.without_diagnosis += 1
+    def page(self, waiting: Mapping[str, tuple[int, float]], kind: str) -> bytes:
+        """/metrics; `waiting` has by sender how many deliveries wait, and the age of the oldest in seconds."""
+        with self._lock:
+            values = {name: {**of} for name, of in self._values.items()}
+        values["build_info"] = {__version__: 1}
+        values["waiting"] = {sender: count for sender, (count, _) in waiting.items()}
+        values["oldest_waiting_seconds"] = {sender: age for sender, (_, age) in waiting.items()}
+        for name in ("delivered_total", "failed_total", "given_up_total"):
+            values[name] = dict.fromkeys(waiting, 0.0) | values[name]
+        return render([_published(metric, values[name]) for name, metric in METRICS.items()], time.time(), kind)
 
 
-def page(counts: Counts, waiting: Mapping[str, tuple[int, float]], kind: str) -> bytes:
-    """/metrics; `waiting` has by sender how many deliveries wait, and the age of the oldest in seconds."""
-    with counts.lock:
-        families = list(_families(counts, waiting))
-    return render(families, time.time(), kind)
-
-
-def _families(counts: Counts, waiting: Mapping[str, tuple[int, float]]) -> Iterator[Published]:
-    def by_sender(values: Mapping[str, float]) -> Mapping[Labels, float]:
-        return {(sender,): values.get(sender, 0) for sender in waiting}
-
-    given_up, last = "Deliveries that were given up as too old.", "Time of the last delivery."
-    oldest = "Time since the oldest pending delivery was accepted; 0 if none is pending."
-    late = "Messages about a query that were sent without a diagnosis."
-    many = {sender: count for sender, (count, _) in waiting.items()}
-    ages = {sender: age for sender, (_, age) in waiting.items()}
-    yield _family("build_info", "The version, as a label; always 1.", {(__version__,): 1}, ("version",))
-    yield _family("accepted_total", "Incidents that were accepted and are new.", {(): counts.accepted})
-    yield _family("delivered_total", "Deliveries that the sender has taken.", by_sender(counts.delivered), SENDER)
-    yield _family("failed_total", "Attempts to deliver that failed.", by_sender(counts.failed), SENDER)
-    yield _family("given_up_total", given_up, by_sender(counts.given_up), SENDER)
-    yield _family("waiting", "Deliveries that wait.", by_sender(many), SENDER)
-    yield _family("oldest_waiting_seconds", oldest, by_sender(ages), SENDER)
-    yield _family("last_delivery_timestamp_seconds", last, _labelled(counts.last_delivery), SENDER)
-    yield _family("without_diagnosis_total", late, {(): counts.without_diagnosis})
-    yield _family("refused_total", "Requests that were refused, by reason.", _labelled(counts.refused), ("reason",))
-
-
-def _labelled(values: Mapping[str, float]) -> Mapping[Labels, float]:
-    return {(name,): value for name, value in values.items()}
-
-
-def _family(name: str, text: str, series: Mapping[Labels, float], labels: tuple[str, ...] = ()) -> Published:
-    metric: Metric[Counts] = Metric(f"ledgerops_notify_{name}", text, labels)
+def _published(metric: Metric[None], values: Mapping[str, float]) -> Published:
+    series: dict[Labels, float] = {(): values.get("", 0)}
+    if metric.labels:
+        series = {(label,): value for label, value in values.items()}
     return Published(metric, [((), Family(metric, series_of(metric, series)))])

@@ -22,7 +22,7 @@ from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Firing, Incident, parse_webhook, without_ended
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.message import MAX_SUBJECTS, Message, compose, compose_checked
-from ledgerops.notify.metrics import Counts, page
+from ledgerops.notify.metrics import Counts
 from ledgerops.notify.outcome import outcome
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
@@ -89,7 +89,7 @@ class Service:
                 (rules.host, port),
                 self.answer,
                 access,
-                self.counts.refuse,
+                lambda reason: self.counts.add("refused_total", reason),
                 secure,
                 max_body_bytes=MAX_BYTES,
                 max_requests=MAX_REQUESTS,
@@ -134,11 +134,11 @@ class Service:
                 return _text(*self.accept(request.body))
             return _text(HTTPStatus.NOT_FOUND, "POST to /alerts")
         if path == "/healthz":
-            given_up = sum(self.counts.given_up.values())
-            return _text(HTTPStatus.OK, f"{self.waiting()} incidents waiting, {given_up} deliveries given up")
+            given_up = sum(self.counts.of("given_up_total", each.name) for each in self._senders)
+            return _text(HTTPStatus.OK, f"{self.waiting()} incidents waiting, {given_up:g} deliveries given up")
         if path == "/metrics":
             kind = accepted(request.accept)
-            return Answer(page(self.counts, self._spool.backlog(self._clock()), kind), kind)
+            return Answer(self.counts.page(self._spool.backlog(self._clock()), kind), kind)
         return _text(HTTPStatus.NOT_FOUND, "GET /healthz or /metrics")
 
     def accept(self, body: bytes) -> tuple[HTTPStatus, str]:
@@ -149,7 +149,7 @@ class Service:
             for wake in self._wake.values():
                 wake.set()
         if incident is not None:
-            self.counts.accept()
+            self.counts.add("accepted_total")
             if incident.of_queries:
                 self._message(incident.identity, incident)  # the diagnoses of all incidents are looked up together
         return status, text
@@ -172,7 +172,7 @@ class Service:
                 return HTTPStatus.OK, "nothing new", None
             new = self._spool.put(incident.identity, incident.group, incident.worst.severity, payload, now, told)
         except (OverflowError, sqlite3.Error) as error:
-            self.counts.refuse("queue")
+            self.counts.add("refused_total", "queue")
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error), None
         return HTTPStatus.OK, "accepted" if new else "nothing new", incident if new else None
 
@@ -213,8 +213,9 @@ class Service:
             within(lambda: self._send(sender, message), SEND_SECONDS)
         except Exception as error:  # whatever a service raises: its queue goes on
             wait = self._spool.again(sender.name, waiting.number, self._clock())
-            self.counts.fail(sender.name, given_up=wait is None)
+            self.counts.add("failed_total", sender.name)
             if wait is None:
+                self.counts.add("given_up_total", sender.name)
                 log.error("%s gave up on incident %d: it is too old", sender.name, waiting.number)
             else:
                 log.warning(
@@ -237,7 +238,7 @@ class Service:
         try:
             return message.result(max(0.0, since + DIAGNOSIS_SECONDS - time.monotonic()))
         except TimeoutError:
-            self.counts.lack_diagnosis()
+            self.counts.add("without_diagnosis_total")
             return compose(incident, {}, time.time(), "its lookup did not end in time")
 
     def _message(self, identity: str, incident: Incident) -> tuple[float, Future[Message]]:
@@ -260,10 +261,10 @@ class Service:
         message, error = compose_checked(incident, diagnoses, time.time(), trouble, before, outcomes)
         if error is not None:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
-            self.counts.lack_diagnosis()
+            self.counts.add("without_diagnosis_total")
             return message
         if queries and not diagnoses:
-            self.counts.lack_diagnosis()
+            self.counts.add("without_diagnosis_total")
         if diagnoses and not over:
             try:
                 self._spool.remember(incident.group, diagnoses)

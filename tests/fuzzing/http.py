@@ -155,8 +155,8 @@ def servers(wrong: Any) -> Iterator[list[int]]:
             yield [exporter.port, service._server.server_port]
             if stats.collector_errors["exporter"]:
                 wrong(f"{stats.collector_errors['exporter']} pages could not be made")
-            if service.counts.failed:
-                wrong(f"{service.counts.failed['silent']} messages could not be written")
+            if failed := service.counts.of("failed_total", "silent"):
+                wrong(f"{failed:g} messages could not be written")
         finally:
             service.close()
             exporter.close()

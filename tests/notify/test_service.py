@@ -379,7 +379,11 @@ def test_its_own_metrics_tell_senders_that_deliver_from_those_that_do_not(notify
     driver.refuse = 1_000_000
     service = notify(open_senders([receiver.url, driver.url]))
     post(service)
-    until(lambda: driver.refused and service.counts.delivered, 60, "one delivery and one that failed")
+    until(
+        lambda: driver.refused and service.counts.of("delivered_total", "webhook 127.0.0.1 1"),
+        60,
+        "one delivery and one that failed",
+    )
 
     found = figures(service)
 
@@ -462,7 +466,7 @@ def test_a_sender_that_answers_without_end_is_a_failed_attempt(notify, receiver,
         post(service)
 
         sent(receiver)
-        until(lambda: service.counts.failed["webhook 127.0.0.1 1"], 60, "the end of the attempt")
+        until(lambda: service.counts.of("failed_total", "webhook 127.0.0.1 1"), 60, "the end of the attempt")
 
 
 def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(notify, receiver, monkeypatch):
@@ -480,7 +484,7 @@ def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(noti
     service = notify([Hung(), Webhook(receiver.url)])
     post(service)
 
-    until(lambda: service.counts.failed["hung"] > 2 * MAX_HUNG, 120, "many attempts")
+    until(lambda: service.counts.of("failed_total", "hung") > 2 * MAX_HUNG, 120, "many attempts")
     assert len(receiver.got) == 1
     assert len(hanging) == MAX_HUNG
     end.set()

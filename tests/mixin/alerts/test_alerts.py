@@ -12,12 +12,12 @@ from ledgerops.mixin.alerts import ALERTS, CAUSES, driver_lost
 from ledgerops.mixin.alerts.model import Behaviour
 from ledgerops.mixin.rule_files import FILES, MAX_RULES, first_step, groups, texts
 from ledgerops.mixin.site import Site
-from ledgerops.notify.metrics import Counts, page
+from ledgerops.notify.metrics import Counts
 from ledgerops.runtime.exposition import TEXT
 from tests.paths import ROOT
 
 SITE = Site()
-PAGE = page(Counts(), {"slack 1": (0, 0.0)}, TEXT).decode()
+PAGE = Counts().page({"slack 1": (0, 0.0)}, TEXT).decode()
 NOTIFY = set(re.findall(r"^# TYPE (\w+)", PAGE, re.MULTILINE))
 of_each = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 KNOWN = {metric.name for metric in METRICS} | NOTIFY | {"up", "ALERTS"}

@@ -13,7 +13,7 @@ from tests.paths import ROOT
 
 FAMILIES = {metric.name: metric for metric in METRICS}
 # ledgerops notify serves a page of its own
-NOTIFY = {each.metric.name: each.metric for each in notify_metrics._families(notify_metrics.Counts(), {})}
+NOTIFY = {metric.name: metric for metric in notify_metrics.METRICS.values()}
 KNOWN = {**FAMILIES, **NOTIFY}
 RULES = [rule for name in FILES for group in groups(name, Site()) for rule in group["rules"]]
 RECORDED = {rule["record"] for rule in RULES if "record" in rule}
