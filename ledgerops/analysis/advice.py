@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ledgerops.analysis.batch_samples import Sample
+from ledgerops.analysis.batch_samples import BatchSample
 from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.config import Config
 
@@ -24,7 +24,7 @@ def harms(place: str, at: float | None = None, config: Config = DEFAULTS) -> Cau
     return found
 
 
-def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[Sample]], ...]) -> dict[str, Any]:
+def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[BatchSample]], ...]) -> dict[str, Any]:
     """By query: what was wrong before the change, the step that was advised for it, and what became of the harm.
     Seconds are of the median batch with rows. A query has an entry where something that can be set was advised for its
     worst cause, and where it was seen after the change. `still` are the root causes after it."""
@@ -44,6 +44,6 @@ def advice(before: Causes, after: Causes, samples: tuple[Mapping[str, Sequence[S
     return found
 
 
-def _batch_seconds(samples: Sequence[Sample]) -> float | None:
+def _batch_seconds(samples: Sequence[BatchSample]) -> float | None:
     worked = [each.seconds for each in samples if each.rows > 0]
     return round(median(worked), 3) if worked else None

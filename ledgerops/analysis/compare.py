@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ledgerops.analysis.batch_samples import Sample
+from ledgerops.analysis.batch_samples import BatchSample
 from ledgerops.analysis.effect_size import Shift, independent, shift, slope
 from ledgerops.common import format
 
@@ -41,7 +41,7 @@ class Quantity(NamedTuple):
     name: str
     unit: str
     least: float
-    read: Callable[[Sample], float | None]
+    read: Callable[[BatchSample], float | None]
     by_rows: bool = False  # grows with the rows of a batch
 
 
@@ -95,7 +95,7 @@ class Comparison:
 
 
 def compare(
-    before: Mapping[str, Sequence[Sample]], after: Mapping[str, Sequence[Sample]], query: str | None = None
+    before: Mapping[str, Sequence[BatchSample]], after: Mapping[str, Sequence[BatchSample]], query: str | None = None
 ) -> list[Comparison]:
     """The queries that both sides have, by name; those of one side only are 'cannot tell'."""
     names = sorted(name for name in {*before, *after} if query in (None, name))
@@ -105,11 +105,11 @@ def compare(
     return [_compared(name, *pair, level) for name, pair in pairs.items()]
 
 
-def _has(quantity: Quantity, *sides: Sequence[Sample]) -> bool:
+def _has(quantity: Quantity, *sides: Sequence[BatchSample]) -> bool:
     return all(any(quantity.read(sample) is not None for sample in side) for side in sides)
 
 
-def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Comparison:
+def _compared(query: str, before: Sequence[BatchSample], after: Sequence[BatchSample], level: float) -> Comparison:
     sides = _side(before), _side(after)
     missing = [name for name, side in (("before", before), ("after", after)) if not side]
     if missing:
@@ -130,16 +130,16 @@ def _phase(name: str) -> Quantity:
     return Quantity(name, "seconds", DURATION.least, lambda sample: sample.phases.get(name, 0.0), by_rows=True)
 
 
-def _side(samples: Sequence[Sample]) -> Side:
+def _side(samples: Sequence[BatchSample]) -> Side:
     worked = [sample for sample in samples if sample.rows > 0]
     if not worked:
         return Side(0, None, None, None)
-    rates = [sample.rows_per_second for sample in samples if sample.rows_per_second is not None]
+    rates = [sample.read for sample in samples if sample.read is not None]
     processed = sum(sample.rows for sample in worked) / max(1e-9, sum(sample.seconds for sample in worked))
     return Side(len(worked), median(sample.rows for sample in worked), median(rates) if rates else None, processed)
 
 
-def _measured(quantity: Quantity, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Measure:
+def _measured(quantity: Quantity, before: Sequence[BatchSample], after: Sequence[BatchSample], level: float) -> Measure:
     if quantity.by_rows:
         values, because = _at_equal_rows(quantity, before, after)
     else:
@@ -158,12 +158,12 @@ def _measured(quantity: Quantity, before: Sequence[Sample], after: Sequence[Samp
     return _judged(quantity, shift(*values, level), level)
 
 
-def _known(quantity: Quantity, samples: Sequence[Sample]) -> list[float]:
+def _known(quantity: Quantity, samples: Sequence[BatchSample]) -> list[float]:
     return [value for sample in samples if (value := quantity.read(sample)) is not None]
 
 
 def _at_equal_rows(
-    quantity: Quantity, before: Sequence[Sample], after: Sequence[Sample]
+    quantity: Quantity, before: Sequence[BatchSample], after: Sequence[BatchSample]
 ) -> tuple[tuple[list[float], list[float]], str]:
     """The values of batches in the range of rows that both sides have, as they would be with its median of rows."""
     sides = [[sample for sample in side if sample.rows > 0] for side in (before, after)]

@@ -3,29 +3,13 @@
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
-from ledgerops.model.history import backlog
+from ledgerops.analysis.batch_samples import BatchSample, batch_sample
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rates import arrival_between
 
 MAX_PAUSE_SECONDS = 0.5  # between two batches that run back to back
 MAX_POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
 Each = TypeVar("Each")
-
-
-class Batch(NamedTuple):
-    """One batch. Seconds, rows, rows a second; None where Spark does not say."""
-
-    started: float
-    ended: float
-    seconds: float
-    rows: int
-    phases: Mapping[str, float]
-    arrival: float | None  # by the growth of the heads since the batch before
-    read: float | None  # rows over the time since the batch before began
-    processed: float | None  # rows over the batch duration
-    backlog: int | None
-    state_rows: int | None
 
 
 class Sample(NamedTuple):
@@ -39,7 +23,7 @@ class Track:
     """Takes a view after each verdict, oldest first."""
 
     def __init__(self) -> None:
-        self.batches: list[Batch] = []
+        self.batches: list[BatchSample] = []
         self.age: list[Sample] = []  # of the oldest row that no batch has finished yet, in seconds: at its highest
         self.skew: dict[str, list[Sample]] = {}  # max over median, by kind
         self.interval: float | None = None
@@ -55,7 +39,7 @@ class Track:
         self.interval = view.trigger.interval
         if self._last is None or (last.run_id, last.batch_id) != (self._last.run_id, self._last.batch_id):
             self._note_age(last, view)
-            self.batches.append(_batch(self._last, last, view))
+            self.batches.append(batch_sample(self._last, last, view))
             self._last = last
         elif self._fresh is not None and view.run.running_seconds is not None:
             age = view.now - self._fresh
@@ -91,17 +75,3 @@ class Track:
 def _pairs(points: list[Each]) -> list[list[Each]]:
     """Neighbours by two, of which the worse is kept: a plot must not lose a peak."""
     return [points[start : start + 2] for start in range(0, len(points), 2)]
-
-
-def _batch(before: Progress | None, last: Progress, view: QueryView) -> Batch:
-    gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
-    arrival = None
-    if before is not None and gap > 0:
-        by_source = arrival_between(before, last, view.rates.rows_per_offset)
-        arrival = sum(by_source.values()) if by_source else None
-    return Batch(
-        started=last.started, ended=last.ended, seconds=last.duration, rows=last.rows, phases=last.phases,
-        arrival=arrival, read=last.rows / gap if gap > 0 else None,
-        processed=last.rows / last.duration if last.duration > 0 else None, backlog=backlog(last),
-        state_rows=sum(operator.rows for operator in last.operators) if last.operators else None,
-    )  # fmt: skip

@@ -27,9 +27,9 @@ from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.spark_progress import format_instant
 
 if TYPE_CHECKING:
-    from ledgerops.analysis.batch_samples import Sample
+    from ledgerops.analysis.batch_samples import BatchSample
 
-    Sides = tuple[dict[str, list[Sample]], dict[str, list[Sample]]]
+    Sides = tuple[dict[str, list[BatchSample]], dict[str, list[BatchSample]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ledgerops.analysis.batch_samples import Sample
+from ledgerops.analysis.batch_samples import BatchSample
 from ledgerops.analysis.compare import compare
 from tests.build import T0
 
@@ -21,11 +21,10 @@ def made(random, count=60, rows=1000, spread=0.2, cost=0.0005, fixed=0.3, noise=
         many = max(1, int(rows * math.exp(spread * random.normal())))
         seconds = slower * (fixed + cost * many) * math.exp(noise * wander)
         found.append(
-            Sample(
+            BatchSample(
                 started=T0 + 2.0 * number, ended=T0 + 2.0 * number + seconds, rows=many, seconds=seconds,
                 phases={"add_batch": seconds - 0.1, "wal_commit": 0.05, "query_planning": 0.05},
-                rows_per_second=many / 2.0, lag=of.get("lag"), latency=None, state_bytes=of.get("state"),
-                commit_seconds=None,
+                read=many / 2.0, lag=of.get("lag"), state_bytes=of.get("state"),
             ),
         )  # fmt: skip
     return found

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from ledgerops.analysis.batch_samples import BatchSample
 from ledgerops.analysis.html.axes import utc_ticks
 from ledgerops.analysis.html.plot import Band, Bar, Figure, Line, Mark, Panel, svg, thinned_bars
-from ledgerops.analysis.plot_series import Batch, Track
+from ledgerops.analysis.plot_series import Track
 from ledgerops.common import format
 
 # in the order in which they run
@@ -53,7 +54,7 @@ def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
     yield Panel("skew: maximum / median", format.ratio, 2.0, [line for line in skew if line.points])
 
 
-def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None) -> Panel:
+def batch_panel(batches: Sequence[BatchSample], trigger_interval_seconds: float | None) -> Panel:
     """One bar a batch, from its start to its end, its phases stacked."""
     bars = thinned_bars([_bar(each) for each in batches])
     seconds = Counter[str]()
@@ -70,7 +71,7 @@ def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None
     )  # fmt: skip
 
 
-def _bar(batch: Batch) -> Bar:
+def _bar(batch: BatchSample) -> Bar:
     parts = [(f"p-{phase}", batch.phases[phase]) for phase in PHASES if batch.phases.get(phase, 0.0) > 0]
     rest = batch.seconds - sum(seconds for _, seconds in parts)
     if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
