@@ -1,28 +1,22 @@
 """How a view grew between two batches: rows added and removed, and the rows after each batch where they are known."""
 
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Any, Literal
 
-from ledgerops.checkpoint.state_rows import StateReader, spark_errors
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from ledgerops.checkpoint.state_rows import SPARK_ERRORS, StateReader
 from ledgerops.checkpoint.store_files import StoreFiles
 
-
-@dataclass(frozen=True)
-class Growth:
-    """From the end of batch `since` to the end of batch `until`."""
-
-    since: int
-    until: int
-    source: Literal["changes", "snapshots", "counts"]
-    rows: tuple[tuple[int, int], ...]  # (batch, rows after it), in order; at least the first and the last batch
-    added: int | None = None  # known from changes only
-    removed: int | None = None
+Source = Literal["changes", "snapshots", "counts"]
+BatchRows = Iterable[tuple[int, int]]  # (batch, rows after it), in order
 
 
-def growth(reader: StateReader, files: dict[tuple[int, str], StoreFiles], since: int, rows: int) -> Growth:
-    """The growth up to the reader's batch, at whose end there are `rows`.
+def growth(reader: StateReader, files: dict[tuple[int, str], StoreFiles], since: int, rows: int) -> dict[str, Any]:
+    """The growth, as the document of the state has it, up to the end of the reader's batch, where there are `rows`.
 
     By the change feed where every batch's changes are in the checkpoint and the view has one; else by the counts of
     keys in RocksDB's snapshots; else by counting the rows of both batches.
@@ -32,22 +26,26 @@ def growth(reader: StateReader, files: dict[tuple[int, str], StoreFiles], since:
     # the reader has no changes by side of a join; changes of a list are its elements', without their place in it
     if reader.view.kind not in ("list", "timers") and "joinSide" not in reader.view.options:
         if all(batch + 1 in store.changes for store in files.values() for batch in batches[1:]):
-            with suppress(*spark_errors()):  # it does not know the changes, as of a range that was removed at once
+            with suppress(*SPARK_ERRORS):  # it does not know the changes, as of a range that was removed at once
                 found = _by_changes(reader, since)
-                if found.rows[-1] == (until, rows):
+                if found["batches"][-1]["rows"] == rows:
                     return found
         if reader.view.kind in ("store", "side"):
             series = _by_snapshots(files, since, until)
             if series and series[0][0] == since and series[-1] == (until, rows):
-                return Growth(since, until, "snapshots", series)
-    return Growth(since, until, "counts", ((since, reader.total(since)), (until, rows)))
+                return _document("snapshots", series)
+    return _document("counts", [(since, reader.total(since)), (until, rows)])
 
 
-def _by_changes(reader: StateReader, since: int) -> Growth:
+def _document(source: Source, rows: BatchRows, added: int | None = None, removed: int | None = None) -> dict[str, Any]:
+    """`rows` are at least those after the first and the last batch."""
+    batches = [{"batch": batch, "rows": number} for batch, number in rows]
+    ends = {"since": batches[0]["batch"], "until": batches[-1]["batch"]}
+    return {**ends, "source": source, "added": added, "removed": removed, "batches": batches}
+
+
+def _by_changes(reader: StateReader, since: int) -> dict[str, Any]:
     """Replays the changes upon the rows of `since`: a write adds a row only where there was none."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     before = reader.frame(since).select(
         reader.identity().alias("row"), F.lit(since).alias("batch"), F.lit(True).alias("there"), F.lit(-1).alias("at")
     )
@@ -66,8 +64,7 @@ def _by_changes(reader: StateReader, since: int) -> Growth:
     batches = range(since, reader.batch + 1)
     came, went = zip(*(of.get(batch, (0, 0)) for batch in batches), strict=True)
     totals = accumulate(more - less for more, less in zip(came, went, strict=True))
-    rows = tuple(zip(batches, totals, strict=True))
-    return Growth(since, reader.batch, "changes", rows, added=sum(came[1:]), removed=sum(went[1:]))
+    return _document("changes", zip(batches, totals, strict=True), added=sum(came[1:]), removed=sum(went[1:]))
 
 
 def _by_snapshots(files: dict[tuple[int, str], StoreFiles], since: int, until: int) -> tuple[tuple[int, int], ...]:

@@ -1,4 +1,4 @@
-"""The checkpoints of a run at a glance, from their files and the run's recording alone: no Spark is started."""
+"""What the files of checkpoints and the run's recording tell of the state: no Spark is started, nor imported."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Any
 from ledgerops.checkpoint.batch_log import is_checkpoint
 from ledgerops.checkpoint.operators import Operator
 from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
-from ledgerops.checkpoint.summary import head, operator_document
 from ledgerops.errors import UserError
 from ledgerops.model import recording
 from ledgerops.model.records import Progress
@@ -47,6 +46,50 @@ def listing(path: Path, checkpoints: list[Path]) -> dict[str, Any]:
             operators.append({**described, "rows": rows, "rows_batch": batch, "stores": None})
         jobs.append({"job": folder.name, **head(checkpoint), "operators": operators, "error": None})
     return {"version": 1, "run": str(path), "jobs": jobs}
+
+
+def head(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What holds for the whole checkpoint."""
+    return {
+        "version": 1,
+        "checkpoint": str(checkpoint.path),
+        "query_id": checkpoint.query_id,
+        "provider": checkpoint.provider,
+        "batch": checkpoint.committed[-1],
+        "kept": {"first": checkpoint.kept[0], "last": checkpoint.kept[-1], "batches": len(checkpoint.kept)},
+        "operators": [],
+    }
+
+
+def operator_document(
+    checkpoint: Checkpoint, operator: Operator, batch: int, stores: list[dict[str, Any]], whole: bool
+) -> dict[str, Any]:
+    """An operator with its files; its rows are known when all its stores were read."""
+    counted = [store["keys"] if store["kind"] == "list" else store["rows"] for store in stores if store["counted"]]
+    files = []
+    for (partition, store), found in sorted(checkpoint.of(operator).items()):
+        snapshot = found.snapshot_for(batch + 1)
+        files.append(
+            {
+                "partition": partition,
+                "store": store,
+                "bytes": found.snapshot_bytes + found.change_bytes,
+                "snapshot_bytes": found.snapshot_bytes,
+                "change_bytes": found.change_bytes,
+                "snapshot_batch": None if snapshot is None else snapshot - 1,
+                "snapshot_age": None if snapshot is None else batch + 1 - snapshot,
+            }
+        )
+    return {
+        "operator": operator.id,
+        "name": operator.name,
+        "partitions": operator.partitions,
+        "format": operator.format_version(checkpoint.conf),
+        "rows": sum(counted) if whole else None,
+        "bytes": sum(file["bytes"] for file in files),
+        "files": files,
+        "stores": stores,
+    }
 
 
 def _rows(checkpoint: Checkpoint, operator: Operator, progress: Progress | None) -> tuple[int | None, int | None]:

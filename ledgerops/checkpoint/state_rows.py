@@ -1,42 +1,25 @@
 """A view of the state as a DataFrame, through Spark's statestore reader, and the figures that are taken of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ledgerops.checkpoint.columns import SparkType, masked, shown_key, time_like
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint
 from ledgerops.errors import UserError
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
+SPARK_ERRORS = (Py4JError, PySparkException)  # when Spark cannot read
 VALUES = {"list": "list_element", "map": "user_map_value", "timers": "expiration_timestamp_ms"}
 INSTANT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
-
-
-@dataclass(frozen=True)
-class TopKey:
-    """A key with much state: its columns (hashed, or in full), its rows, and its values' bytes as JSON text."""
-
-    key: Mapping[str, str | None]
-    rows: int
-    bytes: int
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark raises when it cannot read."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return Py4JError, PySparkException
 
 
 def reason(error: Exception) -> str:
@@ -70,8 +53,6 @@ class StateReader:
 
     def frame(self, batch: int | None = None) -> DataFrame:
         """The rows at a batch."""
-        from pyspark.sql import functions as F
-
         rows = self._source().option("batchId", self.batch if batch is None else batch).load()
         if "joinSide" not in self.view.options:
             return rows
@@ -90,7 +71,7 @@ class StateReader:
 
     @cached_property
     def rows(self) -> DataFrame:
-        """The rows at the reader's own batch, not collected. Raises `spark_errors()`."""
+        """The rows at the reader's own batch, not collected. Raises SPARK_ERRORS."""
         return self.frame()
 
     @cached_property
@@ -99,7 +80,7 @@ class StateReader:
 
     @cached_property
     def key_types(self) -> dict[str, Any]:
-        """Spark's data type of each column of the key, by its name. Raises `spark_errors()`."""
+        """Spark's data type of each column of the key, by its name. Raises SPARK_ERRORS."""
         return {field.name: field.dataType for field in self._fields["key"].fields}
 
     @property
@@ -121,8 +102,6 @@ class StateReader:
 
     def count(self) -> dict[int, tuple[int, int]]:
         """Rows and keys of each partition, the empty ones too. Only lists and maps have several rows a key."""
-        from pyspark.sql import functions as F
-
         rows = self.rows
         if self.view.kind in ("list", "map"):  # all rows of a key are in one partition
             counted = rows.groupBy("partition_id", "key").agg(F.count("*").alias("rows"))
@@ -133,7 +112,7 @@ class StateReader:
         return {partition: counts.get(partition, (0, 0)) for partition in range(self.operator.partitions)}
 
     def total(self, batch: int) -> int:
-        """The number of rows at a batch. Runs a Spark job; raises `spark_errors()`."""
+        """The number of rows at a batch. Runs a Spark job; raises SPARK_ERRORS."""
         return int(self.frame(batch).count())
 
     def key_columns(self, chosen: str | None) -> list[str]:
@@ -152,10 +131,9 @@ class StateReader:
         ]
         return plain or list(self.key_types)
 
-    def top(self, number: int, chosen: str | None, show: bool) -> list[TopKey]:
-        """The keys with the most rows, then the largest values."""
-        from pyspark.sql import functions as F
-
+    def top(self, number: int, chosen: str | None, show: bool) -> list[dict[str, Any]]:
+        """The keys with the most rows, then the largest values: `key` with its columns (hashed unless `show`), `rows`,
+        and `bytes` of the values as JSON text."""
         names = self.key_columns(chosen)
         columns = [self._text(F.col("key").getField(name), self.key_types[name]) for name in names]
         size = F.coalesce(F.octet_length(self._json(self.value)), F.lit(0))
@@ -167,18 +145,16 @@ class StateReader:
             .collect()
         )
         return [
-            TopKey(
-                {name: shown_key(row[place], self.key_types[name], show) for place, name in enumerate(names)},
-                row["rows"],
-                row["bytes"],
-            )
+            {
+                "key": {name: shown_key(row[place], self.key_types[name], show) for place, name in enumerate(names)},
+                "rows": row["rows"],
+                "bytes": row["bytes"],
+            }
             for row in found
         ]
 
     def sample(self, number: int, show: bool) -> list[Any]:
         """Some rows; without `show` texts and columns named like the key's are hashed, as they could reveal a key."""
-        from pyspark.sql import functions as F
-
         secret = frozenset(name for name, each in self.key_types.items() if not time_like(each))
         rows = self.rows.drop("partition_id")
         found = rows.select(F.to_json(F.struct(*rows.columns), INSTANT)).limit(number).collect()
@@ -187,8 +163,6 @@ class StateReader:
 
     def timers(self) -> tuple[int, int] | None:
         """The first and the last timer (milliseconds since the epoch); None without timers."""
-        from pyspark.sql import functions as F
-
         [row] = self.rows.agg(F.min(self.value), F.max(self.value)).collect()
         return None if row[0] is None else (row[0], row[1])
 
@@ -198,16 +172,10 @@ class StateReader:
 
     def identity(self) -> Column:
         """What distinguishes one row from another."""
-        from pyspark.sql import functions as F
-
         return F.struct("key", "user_map_key") if self._is_map else F.struct("key")
 
     def _json(self, name: str) -> Column:
-        from pyspark.sql import functions as F
-
         return F.to_json(F.struct(name)) if hasattr(self._fields[name], "fields") else F.col(name).cast("string")
 
     def _text(self, column: Column, data_type: SparkType) -> Column:
-        from pyspark.sql import functions as F
-
         return F.to_json(F.struct(column.alias("c")), INSTANT) if time_like(data_type) else column.cast("string")

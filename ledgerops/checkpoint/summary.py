@@ -11,25 +11,23 @@ The document (version 1) has `checkpoint`, `query_id`, `provider` (rocksdb, hdfs
 `rows`), `top` (`key`, `rows`, `bytes`) and `sample`. What was not asked for or cannot be had is null.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ledgerops.checkpoint.growth import Growth, growth
+from pyspark.sql import SparkSession
+
+from ledgerops.checkpoint.growth import growth
+from ledgerops.checkpoint.listing import head, operator_document
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
-from ledgerops.checkpoint.state_rows import StateReader, reason, spark_errors, temporary_conf
+from ledgerops.checkpoint.state_rows import SPARK_ERRORS, StateReader, reason, temporary_conf
 from ledgerops.errors import UserError
 from ledgerops.model.spark_progress import format_instant
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MAX_ATTEMPTS = 3  # to read what a query is removing
 MAX_SERIES_BATCHES = 100  # as many as Spark keeps by default
@@ -91,7 +89,7 @@ def summarize(path: Path, wanted: Selection, session: SparkSession) -> dict[str,
         try:
             with temporary_conf(session, checkpoint.conf):  # under which the state was written
                 return _document(checkpoint, choice, wanted, session)
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             now = open_checkpoint(path).kept
             if choice.batch in now and choice.since in (None, *now):
                 raise UserError(f"Spark cannot read the state in {path}: {reason(error)}") from None
@@ -109,50 +107,6 @@ def _document(checkpoint: Checkpoint, choice: Choice, wanted: Selection, session
         whole = len(views) == len(operator.views)
         operators.append(operator_document(checkpoint, operator, choice.batch, stores, whole=whole))
     return {**head(checkpoint), "batch": choice.batch, "operators": operators}
-
-
-def head(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What holds for the whole checkpoint."""
-    return {
-        "version": 1,
-        "checkpoint": str(checkpoint.path),
-        "query_id": checkpoint.query_id,
-        "provider": checkpoint.provider,
-        "batch": checkpoint.committed[-1],
-        "kept": {"first": checkpoint.kept[0], "last": checkpoint.kept[-1], "batches": len(checkpoint.kept)},
-        "operators": [],
-    }
-
-
-def operator_document(
-    checkpoint: Checkpoint, operator: Operator, batch: int, stores: list[dict[str, Any]], whole: bool
-) -> dict[str, Any]:
-    """An operator with its files; its rows are known when all its stores were read."""
-    counted = [store["keys"] if store["kind"] == "list" else store["rows"] for store in stores if store["counted"]]
-    files = []
-    for (partition, store), found in sorted(checkpoint.of(operator).items()):
-        snapshot = found.snapshot_for(batch + 1)
-        files.append(
-            {
-                "partition": partition,
-                "store": store,
-                "bytes": found.snapshot_bytes + found.change_bytes,
-                "snapshot_bytes": found.snapshot_bytes,
-                "change_bytes": found.change_bytes,
-                "snapshot_batch": None if snapshot is None else snapshot - 1,
-                "snapshot_age": None if snapshot is None else batch + 1 - snapshot,
-            }
-        )
-    return {
-        "operator": operator.id,
-        "name": operator.name,
-        "partitions": operator.partitions,
-        "format": operator.format_version(checkpoint.conf),
-        "rows": sum(counted) if whole else None,
-        "bytes": sum(file["bytes"] for file in files),
-        "files": files,
-        "stores": stores,
-    }
 
 
 def _store(reader: StateReader, choice: Choice, wanted: Selection) -> dict[str, Any]:
@@ -176,22 +130,9 @@ def _store(reader: StateReader, choice: Choice, wanted: Selection) -> dict[str, 
         "skew": skew([number for number, _ in counts.values()]),
         "partitions": [{"partition": partition, "rows": number} for partition, (number, _) in sorted(counts.items())],
         "timers": timers and {"first": format_instant(timers[0] / 1000), "last": format_instant(timers[1] / 1000)},
-        "growth": grown and _growth(grown),
-        "top": [asdict(key) for key in reader.top(wanted.top, wanted.key, wanted.show_keys)]
-        if wanted.top and rows and not plain
-        else None,
+        "growth": grown,
+        "top": reader.top(wanted.top, wanted.key, wanted.show_keys) if wanted.top and rows and not plain else None,
         "sample": reader.sample(wanted.rows, wanted.show_keys) if wanted.rows and not plain else None,
-    }
-
-
-def _growth(grown: Growth) -> dict[str, Any]:
-    return {
-        "since": grown.since,
-        "until": grown.until,
-        "source": grown.source,
-        "added": grown.added,
-        "removed": grown.removed,
-        "batches": [{"batch": batch, "rows": rows} for batch, rows in grown.rows],
     }
 
 

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.checkpoint.batch_log import is_checkpoint
-    from ledgerops.checkpoint.listing import checkpoints_in, listing
+    from ledgerops.checkpoint.listing import checkpoints_in, head, listing
     from ledgerops.checkpoint.reader import open_checkpoint
-    from ledgerops.checkpoint.summary import head
 
     path = args.checkpoint.absolute()
     if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):
@@ -124,10 +123,7 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
 
 
 def _check_version() -> None:
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
-        raise UserError("reading state needs pyspark 4; install it with: pip install 'ledgerops[ledger]'") from None
+    found = version("pyspark")
     if int(found.split(".", 1)[0]) < MIN_SPARK_VERSION:
         raise UserError(f"reading state needs pyspark {MIN_SPARK_VERSION}.0 or later, this is {found}")
 
