@@ -87,26 +87,14 @@ class Answers:
 
     def comparison(self, query: str | None = None, change_at: str | None = None) -> str:
         """Before and after a moment of the source, or the other source and this one."""
-        from ledgerops.analysis.advice import advice, harms
-        from ledgerops.analysis.batch_samples import samples, split
-        from ledgerops.analysis.compare import compare
-        from ledgerops.analysis.compare_report import document
+        from ledgerops.analysis.compare_report import comparison as compared
         from ledgerops.analysis.compare_report import text as compare_text
 
-        observed = samples(open_source(self._place).observations)
-        at = None if change_at is None else _instant(change_at)
-        if at is not None:
-            before, after = split(observed, at)
-        elif self._before is not None:
-            before, after = samples(open_source(self._before).observations), observed
-        else:
+        if change_at is None and self._before is None:
             raise UserError("give change_at, or start the server with --before and another source")
-        if query is not None and query not in before.keys() & after.keys():
-            raise UserError(f"no query {query!r} that ran for long enough on both sides")
-        first = self._place if self._before is None or at is not None else self._before
-        advised = advice(harms(first, at, self._config), harms(self._place, config=self._config), (before, after))
-        found = document(compare(before, after, query), "before", "after", change_at, advised)
-        return fit(compare_text(found).splitlines())
+        at = None if change_at is None else _instant(change_at)
+        before = self._place if at is not None or self._before is None else self._before
+        return fit(compare_text(compared(before, self._place, query, at, change_at, self._config)).splitlines())
 
     def rule(self, slug: str) -> str:
         """What a rule means, how bad it is, and how it belongs to other rules."""

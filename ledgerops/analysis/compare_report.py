@@ -1,36 +1,74 @@
-"""A comparison as a document (JSON) and as text."""
+"""A comparison of two places, or of one before and after a moment: as a document (JSON) and as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ledgerops.analysis.compare import Comparison
+from ledgerops.analysis.advice import advice, harms
+from ledgerops.analysis.batch_samples import Samples, samples, split
+from ledgerops.analysis.compare import compare
+from ledgerops.analysis.inputs import open_source
+from ledgerops.analysis.session import DEFAULTS
 from ledgerops.common import format
 from ledgerops.common.format import clean
+from ledgerops.config import Config
 from ledgerops.diagnosis.report import Line, painted
+from ledgerops.errors import UserError, did_you_mean
+from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
 STYLES = {"better": "healthy", "worse": "critical", "no effect": "", "cannot tell": "faint"}
 ORDER = ("worse", "better", "cannot tell", "no effect")
 
 
-def document(
-    found: Sequence[Comparison], before: str, after: str | None, change_at: str | None,
-    advised: Mapping[str, Mapping[str, Any]],
+def comparison(
+    before: str, after: str, query: str | None = None, at: float | None = None, change_at: str | None = None,
+    config: Config = DEFAULTS,
 ) -> dict[str, Any]:  # fmt: skip
-    """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`.
-    `advised` has, by query, what was advised before the change (see `ledgerops.analysis.advice`)."""
+    """The document (plain JSON types) of two places, or of one before and after the moment `at` (epoch seconds), which
+    the caller put as `change_at`. Differences and bounds are in the unit of the measure, and hold with its
+    `probability`; `advice` is that of `ledgerops.analysis.advice`. Raises UserError."""
+    sides = _sides(before, after) if at is None else _before_and_after(before, at, change_at)
+    known = sorted({*sides[0], *sides[1]})
+    if not known:
+        raise UserError(f"no query in {before} ran for long enough to compare")
+    if query is not None and query not in known:
+        every = f"there are {', '.join(known)}"
+        raise UserError(f"no query {query!r} to compare; {did_you_mean(query, known, every)}")
+    advised = advice(harms(before, at, config), harms(after, config=config), sides)
     return {
-        "version": VERSION, "before": before, "after": after or before, "change_at": change_at,
+        "version": VERSION, "before": before, "after": after, "change_at": change_at,
         "queries": [
             {
                 "query": each.query, "verdict": each.verdict, "because": each.because,
                 "advice": advised.get(each.query), "before": asdict(each.before), "after": asdict(each.after),
                 "measures": [asdict(one) for one in each.measures], "phases": [asdict(one) for one in each.phases],
             }
-            for each in found
+            for each in compare(*sides, query)
         ],
     }  # fmt: skip
+
+
+def _sides(before: str, after: str) -> tuple[Samples, Samples]:
+    sides = samples(open_source(before).observations), samples(open_source(after).observations)
+    if any(sides) and not sides[0].keys() & sides[1].keys():
+        of = (
+            f"{', '.join(sorted(side)) or 'none'} in {name}" for side, name in zip(sides, (before, after), strict=True)
+        )
+        raise UserError(f"no query ran long enough on both sides: {' and '.join(of)}")
+    return sides
+
+
+def _before_and_after(place: str, at: float, change_at: str | None) -> tuple[Samples, Samples]:
+    found = samples(open_source(place).observations)
+    first = min((each[0].started for each in found.values()), default=at)
+    last = max((each[-1].ended for each in found.values()), default=at)
+    if found and not first < at < last:
+        raise UserError(
+            f"change at {change_at}: not between the first batch ({format_instant(first)}) "
+            f"and the last ({format_instant(last)}) of {place}"
+        )
+    return split(found, at)
 
 
 def text(found: Mapping[str, Any], colour: bool = False) -> str:

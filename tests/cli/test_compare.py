@@ -90,7 +90,7 @@ CANNOT_LOOK = {
     "": "give two recordings to compare, or one and the time of the change with --change-at",
     "b.jsonl --change-at 2027-01-15": "give two recordings to compare, or one and the time",
     "--change-at noon": "--change-at noon: not a time; write it like 2026-11-21T08:30:00Z",
-    "--change-at 2020-01-01": "--change-at 2020-01-01: not between the first batch (2027-01-15T08:00:30",
+    "--change-at 2020-01-01": "change at 2020-01-01: not between the first batch (2027-01-15T08:00:30",
     "--change-at 2027-01-15T08:01:00Z --query nobody": "no query 'nobody' to compare; there are daily_",
     "absent.jsonl": "cannot read absent.jsonl: no such file or folder",
 }
