@@ -226,7 +226,11 @@ class Spool:
         if kept.fetchone()[0] >= self._most:
             return False
         self._db.execute(f"DELETE FROM queue WHERE {older}", which)
-        self._insert(sender, group, identity, severity, payload, now)
+        self._db.execute(
+            "INSERT OR IGNORE INTO queue (sender, grouped, identity, severity, payload, at, due, attempts) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            (sender, group, identity, severity, payload, now, now),
+        )
         return True
 
     def _forget_other_clock(self, now: float) -> None:
@@ -234,21 +238,14 @@ class Spool:
         self._db.execute("UPDATE queue SET due = min(due, ?), at = min(at, ?)", (now, now))
         self._db.execute("UPDATE delivered SET at = min(at, ?)", (now,))
 
-    def _insert(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> None:
-        self._db.execute(
-            "INSERT OR IGNORE INTO queue (sender, grouped, identity, severity, payload, at, due, attempts) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-            (sender, group, identity, severity, payload, now, now),
-        )
-
     def _adopt(self) -> None:
         """What waits for a sender that is no longer configured goes to those that are, unless they have had it."""
-        rows = self._db.execute("SELECT sender, grouped, identity, severity, payload, at, id FROM queue").fetchall()
-        for sender, group, identity, severity, payload, at, number in rows:
-            if sender in self._senders:
-                continue
-            for each in self._senders:
-                had = self._db.execute("SELECT 1 FROM delivered WHERE sender = ? AND identity = ?", (each, identity))
-                if had.fetchone() is None:
-                    self._insert(each, group, identity, severity, payload, at)
-            self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
+        gone = f"sender NOT IN ({', '.join('?' * len(self._senders))})"
+        for sender in self._senders:
+            self._db.execute(
+                "INSERT OR IGNORE INTO queue (sender, grouped, identity, severity, payload, at, due, attempts) "
+                f"SELECT ?, grouped, identity, severity, payload, at, at, 0 FROM queue WHERE {gone} "
+                "AND identity NOT IN (SELECT identity FROM delivered WHERE sender = ?) ORDER BY id",
+                (sender, *self._senders, sender),
+            )
+        self._db.execute(f"DELETE FROM queue WHERE {gone}", self._senders)
