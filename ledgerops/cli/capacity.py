@@ -18,7 +18,6 @@ import argparse
 import json
 import re
 import sys
-from dataclasses import dataclass
 
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import cores, seconds
@@ -27,16 +26,8 @@ from ledgerops.config import load as settings
 MAX_FACTOR, MAX_ROWS_PER_SECOND = 1_000, 1_000_000_000
 
 
-@dataclass(frozen=True)
-class Load:
-    """A factor of the present arrival, or rows a second."""
-
-    factor: float | None = None
-    rows: float | None = None
-
-
-def load(text: str) -> Load:
-    """The type of --load: 2x, or 5000 for rows a second. Raises ArgumentTypeError."""
+def load(text: str) -> dict[str, float]:
+    """The type of --load: 2x (`load` of a question), or 5000 for rows a second (`rows`). Raises ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(x?)", text.strip())
     if not found or float(found[1]) <= 0:
         raise argparse.ArgumentTypeError(f"not a load: {text!r}; write 2x, or rows a second such as 5000")
@@ -44,7 +35,7 @@ def load(text: str) -> Load:
         raise argparse.ArgumentTypeError(
             f"{text} is out of range: at most {MAX_FACTOR:,}x or {MAX_ROWS_PER_SECOND:,} rows a second"
         )
-    return Load(factor=float(found[1])) if found[2] else Load(rows=float(found[1]))
+    return {"load" if found[2] else "rows": float(found[1])}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,17 +71,16 @@ def run(args: argparse.Namespace) -> int:
         settings(),
     )
     asked = [
-        *(Question(load=each.factor, rows=each.rows) for each in args.load),
+        *(Question(**each) for each in args.load),
         *(Question(trigger=each) for each in args.trigger),
         *(Question(cores=each) for each in args.cores),
     ]
     if sum(map(bool, (args.load, args.trigger, args.cores))) > 1:
-        first = args.load[0] if args.load else Load()
-        asked.append(Question(first.factor, first.rows, next(iter(args.trigger), None), next(iter(args.cores), None)))
-    answered = []
-    for view in views:
-        known = situation(view)
-        answered.append((known, [answer(known, question) for question in (Question(), *asked)]))
+        firsts = {name: next(iter(getattr(args, name)), None) for name in ("trigger", "cores")}
+        asked.append(Question(**next(iter(args.load), {}), **firsts))
+    answered = [
+        (known, [answer(known, question) for question in (Question(), *asked)]) for known in map(situation, views)
+    ]
     if args.json:
         json.dump(document(answered, at, name), sys.stdout)
         print()

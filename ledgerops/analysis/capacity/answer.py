@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ledgerops.analysis.capacity.bottleneck import Limit, limit
+from ledgerops.analysis.capacity.bottleneck import limit
 from ledgerops.analysis.capacity.fit import Fit, Interval, Numbers
 from ledgerops.analysis.capacity.situation import Situation
-from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR
+from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR, Limit
 from ledgerops.common import format
 
 Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]

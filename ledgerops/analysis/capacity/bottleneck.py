@@ -7,10 +7,9 @@ stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the so
 of them, and so does what others take of the cores (`ledgerops.diagnosis.facts.contention`), where it is the most.
 """
 
-from typing import NamedTuple
-
 from ledgerops.analysis.capacity.fit import Fit
 from ledgerops.analysis.capacity.situation import Situation
+from ledgerops.analysis.capacity.stages import Limit
 from ledgerops.diagnosis.batch_parts import CONTENTION
 from ledgerops.diagnosis.proof import in_words
 
@@ -22,19 +21,6 @@ PIECES = {
     "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unattributed")),
 }  # fmt: skip
 MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place, which then names the limit
-
-
-class Limit(NamedTuple):
-    """`what` is one of: source_limit, other_queries, other_processes, cpu_limit, fixed_overhead, source, sink, driver,
-    cores, source_partitions, state_partitions, shuffle_partitions, hot_key, source_skew, straggler, unknown."""
-
-    what: str
-    detail: str
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        return self.what.replace("_", " ").replace("cpu", "CPU")
 
 
 def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | None) -> Limit:
@@ -77,8 +63,7 @@ def _in_tasks(known: Situation, cores: int | None) -> Limit:
     bound = known.stages.bound(cores)
     if bound is None:
         return Limit("unknown", "no stage ran")
-    detail = f"{bound.detail} (by {known.key})" if bound.what == "hot_key" and known.key else bound.detail
-    return Limit(bound.what, detail)
+    return Limit("hot_key", f"{bound.detail} (by {known.key})") if bound.what == "hot_key" and known.key else bound
 
 
 def _named(outside: dict[str, float], total: float) -> Limit:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledgerops.analysis.capacity.answer import UNBOUNDED, CapacityAnswer
-from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, Fit, Interval
 from ledgerops.analysis.capacity.plot import plot
 from ledgerops.analysis.capacity.situation import Situation
+from ledgerops.analysis.capacity.stages import Limit
 from ledgerops.common import format
 from ledgerops.common.format import clean
 from ledgerops.model.spark_progress import format_instant

@@ -21,11 +21,17 @@ MIN_BATCHES, NEWEST_BATCHES = 2, 10  # with tasks: needed for any statement, and
 MAX_CORES_FACTOR = 4.0  # times the current cores: beyond it contention for memory, disk and network is not known
 
 
-class Bound(NamedTuple):
-    """What holds a stage, or the tasks of a batch, up."""
+class Limit(NamedTuple):
+    """`what` is one of: source_limit, other_queries, other_processes, cpu_limit, fixed_overhead, source, sink, driver,
+    cores, source_partitions, state_partitions, shuffle_partitions, hot_key, source_skew, straggler, unknown."""
 
-    what: str  # source_partitions, state_partitions, shuffle_partitions, hot_key, source_skew, straggler or cores
+    what: str
     detail: str
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return self.what.replace("_", " ").replace("cpu", "CPU")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Stages:
                 ratios.append(sum(_seconds(stage, now, cores) for stage in each.stages) / wall)
         return median(ratios) if ratios else 1.0
 
-    def bound(self, cores: int) -> Bound | None:
+    def bound(self, cores: int) -> Limit | None:
         """What bounds the stage that takes longest with so many cores, in most of the batches."""
         now = self.cores or cores
         found = []
@@ -62,24 +68,24 @@ class Stages:
         usual = max(kinds, key=kinds.count)
         return next(bound for bound in found if bound.what == usual)
 
-    def _bound(self, stage: StageSummary, cores: int) -> Bound:
+    def _bound(self, stage: StageSummary, cores: int) -> Limit:
         even = stage.run_seconds / min(cores, stage.tasks)
         tasks = counted(stage.tasks, "task")
         if stage.tasks > 1 and stage.seconds_max >= MIN_UNEVEN_RATIO * even:
             share = stage.records_max / stage.records if stage.records else 0.0
             if share * min(cores, stage.tasks) >= MIN_UNEVEN_RATIO:
                 what = "hot_key" if stage.reads_shuffle else "source_skew"
-                return Bound(what, f"one of {tasks} reads {share:.0%} of the rows of its stage")
+                return Limit(what, f"one of {tasks} reads {share:.0%} of the rows of its stage")
             longest = f"{stage.seconds_max:.1f} s, an even share would be {even:.1f} s"
-            return Bound("straggler", f"the longest of {tasks} takes {longest}")
+            return Limit("straggler", f"the longest of {tasks} takes {longest}")
         if stage.tasks <= cores:
             if not stage.reads_shuffle:
-                return Bound("source_partitions", f"the source stage has {tasks}")
+                return Limit("source_partitions", f"the source stage has {tasks}")
             if self.stateful:
                 fixed = "fixed by the checkpoint (Spark 4.2 can change it)"
-                return Bound("state_partitions", f"the state stage has {tasks}, {fixed}")
-            return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
-        return Bound("cores", f"{tasks} share {counted(cores, 'core')}")
+                return Limit("state_partitions", f"the state stage has {tasks}, {fixed}")
+            return Limit("shuffle_partitions", f"the stage after the shuffle has {tasks}")
+        return Limit("cores", f"{tasks} share {counted(cores, 'core')}")
 
 
 def _seconds(stage: StageSummary, now: int, cores: int) -> float:
