@@ -13,7 +13,6 @@ Examples:
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,34 +56,26 @@ def run(args: argparse.Namespace) -> int:
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str], None]]:
     """Takes Ivy's lines: a bar on a terminal's stderr, else one line at the first of them."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    from ledgerops.cli.progress import bar
+
+    with bar(MofNCompleteColumn(), TimeElapsedColumn()) as shown:
+        tasks = {
+            start: shown.add_task(text, total=total, visible=False)
+            for start, text in (("found ", "resolving"), ("[SUCCESSFUL", "downloading"))
+        }
         began = False
 
-        def tell(line: str) -> None:
-            nonlocal began
-            if not began or line.startswith("waiting"):
-                print(
-                    line if line.startswith("waiting") else f"downloading {total} jars ...", file=sys.stderr, flush=True
-                )
-            began = True
-
-        yield tell
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        finding = bar.add_task("resolving", total=total, visible=False)
-        loading = bar.add_task("downloading", total=total, visible=False)
-
         def show(line: str) -> None:
+            nonlocal began
             if line.startswith("waiting"):
-                console.print(line)
-            elif line.startswith("found "):
-                bar.update(finding, advance=1, visible=True)
-            elif line.startswith("[SUCCESSFUL"):
-                bar.update(loading, advance=1, visible=True)
+                shown.console.print(line, markup=False, highlight=False)
+            elif shown.disable and not began:
+                shown.console.print(f"downloading {total} jars ...", highlight=False)
+            began = True
+            for start, task in tasks.items():
+                if line.startswith(start):
+                    shown.update(task, advance=1, visible=True)
 
         yield show

@@ -168,14 +168,13 @@ def _send_with_workers(
 @contextmanager
 def _progress(records: int | None) -> Iterator[tuple[Show, Say]]:
     """Two functions: one shows how far it is, one says a sentence; both on stderr, the first on a terminal only."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True, soft_wrap=True)
+    from ledgerops.cli.progress import bar
+
+    shown = bar(TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
     shown_at = 0.0
-    columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task("sending", total=records, rate="")
+    task = shown.add_task("sending", total=records, rate="")
     began = time.monotonic()
 
     def show(produced: int) -> None:
@@ -183,10 +182,10 @@ def _progress(records: int | None) -> Iterator[tuple[Show, Say]]:
         now = time.monotonic()
         if now - shown_at >= SHOW_SECONDS:
             shown_at = now
-            bar.update(task, completed=produced, rate=f"{produced / (now - began):,.0f}/s")
+            shown.update(task, completed=produced, rate=f"{produced / (now - began):,.0f}/s")
 
     def say(text: str) -> None:
-        console.print(f"ledgerops: {text}", markup=False, highlight=False)
+        shown.console.print(f"ledgerops: {text}", markup=False, highlight=False)
 
-    with bar:
+    with shown:
         yield show, say

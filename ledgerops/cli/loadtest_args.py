@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.arg_types import cores, seconds
@@ -19,8 +18,6 @@ from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from ledgerops.load.test.search import Rate
     from ledgerops.load.test.slo import Slo
 
@@ -82,35 +79,29 @@ class TrialProgress(AbstractContextManager["TrialProgress"]):
     """Trials as they run, on stderr: a bar on a terminal, else a line for each thing that begins."""
 
     def __init__(self) -> None:
-        from rich.console import Console
+        from rich.progress import TimeElapsedColumn
 
-        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
-        self.bar: Progress | None = None
+        from ledgerops.cli.progress import bar
+
+        self.bar = bar(TimeElapsedColumn())
+        self.console = self.bar.console
         self.task: Any = None
         self.what = self.doing = ""
         self.began = time.monotonic()
 
     def __enter__(self) -> TrialProgress:
-        if self.console.is_terminal:
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(30), TimeElapsedColumn())
-            self.bar = Progress(*columns, console=self.console, transient=True)
-            self.bar.start()
+        self.bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
 
     def begin(self, trial: int, of: int, what: str) -> None:
         """A trial begins, the `trial`-th of about `of`; `what` is its line or the text of its bar."""
         passed = clock(time.monotonic() - self.began)
         self.what, self.doing = f"trial {trial} of about {of}: {what}" if of > 1 else what, ""
-        if self.bar is None:
-            self.console.print(f"{passed}  {self.what}")
+        if self.bar.disable:
+            self.console.print(f"{passed}  {self.what}", highlight=False)
             return
         if self.task is not None:
             self.bar.remove_task(self.task)
@@ -118,7 +109,7 @@ class TrialProgress(AbstractContextManager["TrialProgress"]):
 
     def say(self, what: str, share: float) -> None:
         """The trial is at the step `what`, with `share` (0 to 1) of it done."""
-        if self.bar is not None and self.task is not None:
+        if self.task is not None:
             self.bar.update(self.task, description=f"{self.what}: {what}", completed=share)
         elif what != self.doing:
             print(f"      {what} ...", file=sys.stderr, flush=True)
@@ -130,4 +121,6 @@ class TrialProgress(AbstractContextManager["TrialProgress"]):
 
         why = broken(rate.judged[-1])
         outcome = f"failed: {why[0]}" if why else "held"
-        self.console.print(f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {outcome}", markup=False)
+        self.console.print(
+            f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {outcome}", markup=False, highlight=False
+        )

@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,31 +96,20 @@ def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
 
 
 def _load(client: KafkaClient, prefix: str, postgres: str | None, tables: dict[str, Any]) -> None:
+    from rich.progress import MofNCompleteColumn
+
+    from ledgerops.cli.progress import bar
     from ledgerops.ledger.postgres import describe_url
     from ledgerops.ledger.sources import reference_load
 
     what = " and ".join(f"{table.num_rows:,} {name}" for name, table in tables.items())
     total = sum(table.num_rows for table in tables.values())
-    with _progress("Kafka", total) as advance:
-        reference_load.to_kafka(client, prefix, tables, advance)
+    with bar(MofNCompleteColumn()) as shown:
+        task = shown.add_task("loading into Kafka", total=total)
+        reference_load.to_kafka(client, prefix, tables, lambda rows: shown.advance(task, rows))
     print(f"loaded {what} into {client.servers}")
     if postgres:
-        with _progress("Postgres", total) as advance:
-            reference_load.to_postgres(postgres, tables, advance)
+        with bar(MofNCompleteColumn()) as shown:
+            task = shown.add_task("loading into Postgres", total=total)
+            reference_load.to_postgres(postgres, tables, lambda rows: shown.advance(task, rows))
         print(f"loaded {what} into {describe_url(postgres)}")
-
-
-@contextmanager
-def _progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal's stderr, else nothing."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda rows: None
-        return
-    columns = (TextColumn("loading into {task.description}"), BarColumn(30), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(text, total=total)
-        yield lambda rows: bar.advance(task, rows)

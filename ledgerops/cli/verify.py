@@ -111,26 +111,25 @@ def _check(places: list[Found], case: VerifyInput) -> list[JobCheck]:
 @contextmanager
 def _progress(jobs: int) -> Iterator[Callable[[str], Callable[[int], None]]]:
     """Shows the job that is being checked and counts its rows, on stderr if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task("", total=jobs)
+    from ledgerops.cli.progress import bar
+
+    shown = bar(MofNCompleteColumn(), TimeElapsedColumn())
+    task = shown.add_task("", total=jobs)
     done, rows = -1, 0
 
     def begin(job: str) -> Callable[[int], None]:
         nonlocal done, rows
         done, rows = done + 1, 0
-        bar.update(task, completed=done, description=job)
+        shown.update(task, completed=done, description=job)
 
         def count(more: int) -> None:
             nonlocal rows
             rows += more
-            bar.update(task, description=f"{job} {rows:,} rows")
+            shown.update(task, description=f"{job} {rows:,} rows")
 
         return count
 
-    with bar:
+    with shown:
         yield begin
