@@ -3,7 +3,6 @@
 All drivers are asked at the same time, and the whole lookup has a deadline: the alert must go out on time.
 """
 
-import queue
 import re
 import threading
 import time
@@ -11,6 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -69,43 +69,29 @@ class Lookup:
         """
         end = time.monotonic() + self.seconds
         troubles: list[str] = []
-        answers: queue.Queue[tuple[str, Any]] = queue.Queue()
         given = [base.rstrip("/") for base in self.exporters]
-        asked = self._ask(given, query, app, end, answers, troubles)
+        asked = self._ask(given, query, app, end, troubles)
         named = self._instances(query, job, app, end, troubles)
-        asked |= self._ask([base for base in named if base not in given], query, app, end, answers, troubles)
-        ranked = [base for base in dict.fromkeys([*named, *given]) if base in asked]
-        got: dict[str, Any] = {}
-        while len(got) < len(ranked) and (best := _best(ranked, got)) is None:
-            try:
-                base, answer = answers.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
-                break
-            got[base] = answer
-            if isinstance(answer, Exception):
-                troubles.append(f"{base}: {_reason(answer)}")
-            elif answer is None:
+        asked |= self._ask([base for base in named if base not in given], query, app, end, troubles)
+        for base in (each for each in dict.fromkeys([*named, *given]) if each in asked):
+            wait([asked[base]], max(0.0, end - time.monotonic()))
+            if not asked[base].done():
+                self._silent[base] = time.monotonic() + DEAD_SECONDS
+                troubles.append(f"{base} did not answer within {self.seconds:g} s")
+            elif (error := asked[base].exception()) is not None:
+                troubles.append(f"{base}: {_reason(error)}")
+            elif (found := asked[base].result()) is not None:
+                return LookupResult(found, base)
+            else:
                 troubles.append(f"{base} does not know {query}" + (f" of {app}" if app else ""))
-        for base in asked - got.keys() if time.monotonic() >= end else ():
-            self._silent[base] = time.monotonic() + DEAD_SECONDS
-            troubles.append(f"{base} did not answer within {self.seconds:g} s")
-        best = _best([base for base in ranked if base in got], got)
-        if best is not None:
-            return LookupResult(got[best], best)
         return LookupResult(None, trouble="; ".join(troubles)[:MAX_TROUBLE_CHARACTERS] or "no exporter is configured")
 
     def _ask(
-        self,
-        bases: Sequence[str],
-        query: str,
-        app: str,
-        end: float,
-        answers: queue.Queue[tuple[str, Any]],
-        troubles: list[str],
-    ) -> set[str]:
-        """Asks each driver in a thread of its own; returns those that are asked."""
+        self, bases: Sequence[str], query: str, app: str, end: float, troubles: list[str]
+    ) -> dict[str, Future[Mapping[str, Any] | None]]:
+        """Asks each driver in a thread of its own: by driver its part of the diagnosis, None if it has none."""
 
-        def ask(base: str) -> None:
+        def ask(base: str, answer: Future[Mapping[str, Any] | None]) -> None:
             try:
                 url = f"{base}/diagnosis?{urllib.parse.urlencode({'query': query})}"
                 headers = self.secrets.headers() if self._trusted(base) else {}
@@ -114,18 +100,18 @@ class Lookup:
                 self._silent.pop(base, None)
                 ours = not app or document.get("app", app) == app
                 queries = document["queries"] if ours else ()
-                answers.put((base, next((each for each in queries if each["query"] == query), None)))
+                answer.set_result(next((each for each in queries if each["query"] == query), None))
             except Exception as error:  # whatever listens there: the alert goes out without it
                 self._note_silence(base, error)
-                answers.put((base, error))
+                answer.set_exception(error)
 
-        asked = set()
+        asked = {}
         for base in dict.fromkeys(bases):
             if time.monotonic() < self._silent.get(base, 0.0):
                 troubles.append(f"{base} did not answer a moment ago")
                 continue
-            asked.add(base)
-            threading.Thread(target=ask, args=(base,), name="notify-lookup", daemon=True).start()
+            asked[base] = Future[Mapping[str, Any] | None]()
+            threading.Thread(target=ask, args=(base, asked[base]), name="notify-lookup", daemon=True).start()
         return asked
 
     def _note_silence(self, base: str, error: Exception) -> None:
@@ -196,17 +182,7 @@ class Lookup:
         return load_json(body)
 
 
-def _best(ranked: Sequence[str], got: Mapping[str, Any]) -> str | None:
-    """The first driver that knows the query, once all drivers before it have answered."""
-    for base in ranked:
-        if base not in got:
-            return None
-        if isinstance(got[base], Mapping):
-            return base
-    return None
-
-
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code}"
     if isinstance(error, urllib.error.URLError):
