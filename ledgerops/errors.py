@@ -29,3 +29,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 def os_reason(error: OSError) -> str:
     """Why the system refused, in its words: `no space left on device`."""
     return (error.strerror or str(error)).lower()
+
+
+def server_reason(error: OSError | ValueError) -> str:
+    """Why a request failed, without urllib's wrapping: `connection refused`, `invalid ipv6 url`."""
+    reason = getattr(error, "reason", None) or error
+    return os_reason(reason) if isinstance(reason, OSError) else str(reason).lower()

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ledgerops.analysis.event_log_files import is_event_log
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, server_reason
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
@@ -68,10 +68,8 @@ def _exporter(url: str, seconds: float | None) -> Source:
         body, headers = ask(address)
         lines, date = body.splitlines(keepends=True), headers.get("Date")
     except (OSError, ValueError) as error:
-        refused = getattr(error, "reason", None) or error
-        reason = os_reason(refused) if isinstance(refused, OSError) else str(refused).lower()
         raise UserError(
-            f"cannot reach an exporter at {url}: {reason}; start the application, or give a recording"
+            f"cannot reach an exporter at {url}: {server_reason(error)}; start the application, or give a recording"
         ) from None
     mute = tuple(unquote(entry) for entry in headers.get(MUTE_HEADER, "").split(",") if entry)
     freshness = _positive(headers.get(FRESHNESS_HEADER))

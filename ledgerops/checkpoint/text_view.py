@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from ledgerops.common.format import UNKNOWN, clean, count, counted, ratio, size
+from ledgerops.common.format import UNKNOWN, clean, count, counted, ratio, short_path, size
 from ledgerops.common.terminal import BLUE, ORANGE, SKY, sparkline
 
 Document = Mapping[str, Any]
@@ -37,7 +37,7 @@ class StateText:
     def _lines(self, width: int) -> Iterator[Text]:
         document, kept = self.document, self.document["kept"]
         store = PROVIDERS.get(document["provider"], document["provider"])
-        yield Text(clean(_short(Path(document["checkpoint"]))), style="bold")
+        yield Text(clean(short_path(Path(document["checkpoint"]))), style="bold")
         yield Text(f"batch {document['batch']}; keeps batches {kept['first']} to {kept['last']}; {store}")
         for operator in document["operators"]:
             yield Text()
@@ -195,9 +195,3 @@ def _folded(head: str, text: str, width: int, style: str = "") -> Iterator[Text]
     lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
     for number, line in enumerate(lines):
         yield Text(f"    {'' if number else head:7}{line}", style=style)
-
-
-def _short(path: Path) -> str:
-    """A path as it is shortest to type from here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.common.format import clock, counted, duration
+from ledgerops.common.format import clock, counted, duration, short_path
 from ledgerops.config import load
 
 if TYPE_CHECKING:
@@ -37,9 +36,9 @@ def announce(running: ActiveRun, took: float, start: str | None) -> None:
     if rejected:
         print(
             f"skipped {counted(rejected, 'unreadable row')} of the data files: "
-            f"see {_short(setup.folder.work / 'rejects.jsonl')}"
+            f"see {short_path(setup.folder.work / 'rejects.jsonl')}"
         )
-    print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)
+    print(f"writing to {short_path(setup.folder.path)}; stop with Ctrl-C", flush=True)
 
 
 def sum_up(
@@ -63,19 +62,11 @@ def sum_up(
     if cut:
         print(f"stopped during a batch, which the next run repeats: {', '.join(cut)}")
     folder = setup.folder
-    print(f"\noutput      {setup.sink.describe(_short(folder.outputs))}")
-    print(f"checkpoints {_short(folder.checkpoints)}/JOB")
+    print(f"\noutput      {setup.sink.describe(short_path(folder.outputs))}")
+    print(f"checkpoints {short_path(folder.checkpoints)}/JOB")
     if setup.record:
-        print(f"recording   {_short(folder.recording)}")
-    print(f"Spark's log {_short(folder.log)}")
-    follow = f"ledgerops diagnose {_short(folder.recording)}" if setup.record else "ledgerops run"
+        print(f"recording   {short_path(folder.recording)}")
+    print(f"Spark's log {short_path(folder.log)}")
+    follow = f"ledgerops diagnose {short_path(folder.recording)}" if setup.record else "ledgerops run"
     print(f"\nnext: {follow}")
     return 1 if failures else 0
-
-
-def _short(path: Path) -> str:
-    """A path as it is shortest to type from here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

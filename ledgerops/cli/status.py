@@ -20,7 +20,7 @@ from ledgerops.analysis.inputs import is_exporter
 from ledgerops.cli.input_args import add_source, place
 from ledgerops.common.http import ask
 from ledgerops.common.shutdown import Stop
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, server_reason
 from ledgerops.model.recording import load_json
 
 TIMEOUT_SECONDS = 5.0
@@ -81,8 +81,7 @@ def fetch(url: str) -> dict[str, Any]:
     try:
         document = load_json(ask(f"{url}/status", TIMEOUT_SECONDS)[0])
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        said = os_reason(reason) if isinstance(reason, OSError) else str(reason).lower()
+        said = server_reason(error)
         raise UserError(f"cannot reach an exporter at {url}: {said}; is the application running?") from None
     if not isinstance(document, dict) or not isinstance(document.get("queries"), list):
         raise _no_exporter(url)

@@ -1,4 +1,6 @@
-"""Figures as people read them: short, with their unit, and an en dash where nothing is known."""
+"""Figures and paths as people read them: short, with their unit, and an en dash where nothing is known."""
+
+from pathlib import Path
 
 UNKNOWN = "–"
 
@@ -70,3 +72,9 @@ def clock(seconds: float) -> str:
 def clean(text: object) -> str:
     """Without control characters: names and messages come from other people's code."""
     return "".join(sign if sign.isprintable() else "?" for sign in str(text))
+
+
+def short_path(path: Path) -> str:
+    """A path as it is shortest to type from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
