@@ -1,6 +1,6 @@
 """Plots as SVG: panels one above the other over one horizontal axis, with bands, numbered marks and spans.
 
-A caller describes a `Figure` in its own units. `svg` lays it out, and the template `plot.svg` writes the shapes.
+A caller describes a `Figure` in its own units. `svg` lays it out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ledgerops.analysis.html.axes import Scale, Tick, axis_top, value_ticks
 from ledgerops.analysis.html.render import render
@@ -115,15 +115,6 @@ class Figure(NamedTuple):
     panel_height: float = 104.0
 
 
-class Shape(NamedTuple):
-    """An SVG element."""
-
-    element: str
-    attributes: dict[str, str]
-    text: str = ""
-    children: Sequence[Shape] = ()
-
-
 def svg(figure: Figure, standalone: bool = False) -> Markup:
     """The figure as an element of a page, or as a file of its own; empty markup when it has no panel."""
     if not figure.panels:
@@ -138,7 +129,7 @@ def svg(figure: Figure, standalone: bool = False) -> Markup:
         shapes += _panel(panel, x, TOP_MARGIN + number * (figure.panel_height + TITLE_HEIGHT), figure.panel_height)
     shapes += [*_spans(figure, x, spans_top), *_axis(figure, x, bottom), *_marks(figure.marks, x, bottom)]
     size = {"width": f"{WIDTH:.0f}", "height": f"{bottom + 40:.0f}"}
-    return render("plot.svg", shapes=shapes, label=figure.label, standalone=standalone, **size)
+    return render("plot.svg", shapes=Markup("").join(shapes), label=figure.label, standalone=standalone, **size)
 
 
 def thinned_bars(bars: Sequence[Bar]) -> Sequence[Bar]:
@@ -147,16 +138,17 @@ def thinned_bars(bars: Sequence[Bar]) -> Sequence[Bar]:
     return [max(bars[start : start + size], key=lambda bar: bar.height) for start in range(0, len(bars), size)]
 
 
-def _shape(element: str, *, text: str = "", children: Sequence[Shape] = (), **attributes: float | str) -> Shape:
-    """`class_` is class; coordinates get one digit, more is not seen and makes the file large."""
-    shown = {
-        name.rstrip("_"): f"{value:.1f}".removesuffix(".0") if isinstance(value, float | int) else clean(value)
-        for name, value in attributes.items()
-    }
-    return Shape(element, shown, text, children)
+def _shape(element: str, *, text: str = "", children: Sequence[Markup] = (), **attributes: float | str) -> Markup:
+    """An SVG element. `class_` is class; coordinates get one digit, more is not seen and makes the file large."""
+    given = ""
+    for name, value in attributes.items():
+        shown = f"{value:.1f}".removesuffix(".0") if isinstance(value, float | int) else escape(clean(value))
+        given += f' {name.rstrip("_")}="{shown}"'
+    inner = f"{escape(clean(text))}{''.join(children)}"
+    return Markup(f"<{element}{given}>{inner}</{element}>" if inner else f"<{element}{given}/>")
 
 
-def _panel(panel: Panel, x: Scale, top: float, height: float) -> list[Shape]:
+def _panel(panel: Panel, x: Scale, top: float, height: float) -> list[Markup]:
     highest = axis_top(panel.values, max(panel.least, panel.limit[0] if panel.limit else 0.0))
     y = Scale(0.0, highest, top + height, top)
     shapes = [_shape("text", text=panel.title, x=LEFT, y=top - 10, class_="title")]
@@ -173,7 +165,7 @@ def _panel(panel: Panel, x: Scale, top: float, height: float) -> list[Shape]:
     return shapes + _legend(legend + ([(panel.limit[1], "limit", False)] if panel.limit else []), top - 10)
 
 
-def _line(line: Line, x: Scale, y: Scale) -> Iterator[Shape]:
+def _line(line: Line, x: Scale, y: Scale) -> Iterator[Markup]:
     """A path with gaps where nothing is known; a single point is a dot."""
     for known, points in groupby(line.points, key=lambda point: point[1] is not None):
         if not known:
@@ -197,7 +189,7 @@ def _thinned_line(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float
             yield from (column[0], low, high, column[-1])
 
 
-def _bar(bar: Bar, x: Scale, y: Scale) -> Shape:
+def _bar(bar: Bar, x: Scale, y: Scale) -> Markup:
     left = x(bar.start)
     width = max(1.5, x(bar.end) - left - 0.5)
     children, base = [_shape("title", text=bar.text)], 0.0
@@ -209,7 +201,7 @@ def _bar(bar: Bar, x: Scale, y: Scale) -> Shape:
     return _shape("g", children=children)
 
 
-def _point(point: Point, x: Scale, y: Scale, top: float) -> Shape:
+def _point(point: Point, x: Scale, y: Scale, top: float) -> Markup:
     """A circle, a cross, or a triangle at the top where there is no value: not by its colour alone."""
     across, r = x(point.x), POINT_RADIUS
     if point.y is None:
@@ -221,7 +213,7 @@ def _point(point: Point, x: Scale, y: Scale, top: float) -> Shape:
     return _shape("path", d=corner, class_="point failed")
 
 
-def _legend(entries: Sequence[tuple[str, str, bool]], baseline: float) -> list[Shape]:
+def _legend(entries: Sequence[tuple[str, str, bool]], baseline: float) -> list[Markup]:
     """(name, class, whether it is a box), from right to left so that it never runs into the title."""
     shapes, right = [], RIGHT - 6
     for name, style, is_box in reversed(entries):
@@ -236,7 +228,7 @@ def _legend(entries: Sequence[tuple[str, str, bool]], baseline: float) -> list[S
     return shapes
 
 
-def _band(band: Band, x: Scale, bottom: float) -> Iterator[Shape]:
+def _band(band: Band, x: Scale, bottom: float) -> Iterator[Markup]:
     left, right = x(band.start), x(band.end)
     top = TOP_MARGIN - 28  # with the title of the first panel
     yield _shape("rect", x=left, y=top, width=max(1.5, right - left), height=bottom - top, class_=band.style)
@@ -244,7 +236,7 @@ def _band(band: Band, x: Scale, bottom: float) -> Iterator[Shape]:
         yield _shape("text", text=band.label, x=right, y=top - 6, class_="tick end")
 
 
-def _spans(figure: Figure, x: Scale, top: float) -> Iterator[Shape]:
+def _spans(figure: Figure, x: Scale, top: float) -> Iterator[Markup]:
     if figure.spans:
         yield _shape("text", text=figure.spans_title, x=LEFT, y=top - 10, class_="title")
     for number, span in enumerate(figure.spans):
@@ -257,7 +249,7 @@ def _spans(figure: Figure, x: Scale, top: float) -> Iterator[Shape]:
         yield _shape("text", text=span.label, x=place, y=y + SPAN_HEIGHT - 6, class_=style)
 
 
-def _axis(figure: Figure, x: Scale, bottom: float) -> Iterator[Shape]:
+def _axis(figure: Figure, x: Scale, bottom: float) -> Iterator[Markup]:
     yield _shape("line", x1=LEFT, x2=RIGHT, y1=bottom, y2=bottom, class_="axis")
     free = 0.0
     for at, label in figure.ticks:
@@ -269,7 +261,7 @@ def _axis(figure: Figure, x: Scale, bottom: float) -> Iterator[Shape]:
     yield _shape("text", text=figure.axis_title, x=(LEFT + RIGHT) / 2, y=bottom + 34, class_="tick middle")
 
 
-def _marks(marks: Sequence[Mark], x: Scale, bottom: float) -> Iterator[Shape]:
+def _marks(marks: Sequence[Mark], x: Scale, bottom: float) -> Iterator[Markup]:
     """Numbers in a row above the panels; those that would touch stand side by side, their lines stay at the instant."""
     free, row = 0.0, TOP_MARGIN - 38
     for mark in sorted(marks):
