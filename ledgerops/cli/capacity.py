@@ -82,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
         (known, [answer(known, question) for question in (Question(), *asked)]) for known in map(situation, views)
     ]
     if args.json:
-        json.dump(document(answered, at, name), sys.stdout)
-        print()
+        print(json.dumps(document(answered, at, name)))
     else:
         sys.stdout.write(text(answered, at))
     return 0

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     at = instant("--change-at", args.change_at)
     found = comparison(args.before, args.after or args.before, args.query, at, args.change_at, load())
     if args.json:
-        sys.stdout.write(json.dumps(found) + "\n")
+        print(json.dumps(found))
     else:
         sys.stdout.write(text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
     verdicts = {query["verdict"] for query in found["queries"]}

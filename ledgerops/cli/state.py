@@ -130,8 +130,7 @@ def _check_version() -> None:
 
 def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> None:
     if as_json:
-        json.dump(document, sys.stdout)
-        print()
+        print(json.dumps(document))
         return
     from rich.console import Console
 

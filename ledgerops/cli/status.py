@@ -10,7 +10,6 @@ Examples:
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,8 +36,7 @@ def run(args: argparse.Namespace) -> int:
     url = place(args).rstrip("/")
     document = fetch(url)
     if args.json:
-        json.dump(document, sys.stdout)
-        print()
+        print(json.dumps(document))
         return 0
     from rich.console import Console
 

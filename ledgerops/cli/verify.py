@@ -17,9 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,8 +58,7 @@ def run(args: argparse.Namespace) -> int:
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
         document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}
-        json.dump(document, sys.stdout)
-        print()
+        print(json.dumps(document))
     else:
         print("\n".join(lines(results)))
     if not checked:
@@ -98,38 +94,21 @@ def _places(args: argparse.Namespace) -> list[Found]:
 
 
 def _check(places: list[Found], case: VerifyInput) -> list[JobCheck]:
-    from ledgerops.ledger.verify.check import check
-
-    results = []
-    with _progress(len(places)) as begin:
-        for job, open_output in places:
-            count = begin(job)
-            results.append(check(job, open_output(), case, count))
-    return results
-
-
-@contextmanager
-def _progress(jobs: int) -> Iterator[Callable[[str], Callable[[int], None]]]:
-    """Shows the job that is being checked and counts its rows, on stderr if that is a terminal."""
-    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
+    """Shows the job that is being checked and how many of its rows are, on stderr if that is a terminal."""
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     from ledgerops.cli.progress import bar
+    from ledgerops.ledger.verify.check import check
 
-    shown = bar(MofNCompleteColumn(), TimeElapsedColumn())
-    task = shown.add_task("", total=jobs)
-    done, rows = -1, 0
+    shown = bar(TextColumn("{task.fields[rows]:,} rows"), MofNCompleteColumn(), TimeElapsedColumn())
+    task = shown.add_task("", total=len(places), rows=0)
 
-    def begin(job: str) -> Callable[[int], None]:
-        nonlocal done, rows
-        done, rows = done + 1, 0
-        shown.update(task, completed=done, description=job)
+    def count(rows: int) -> None:
+        shown.update(task, rows=shown.tasks[0].fields["rows"] + rows)
 
-        def count(more: int) -> None:
-            nonlocal rows
-            rows += more
-            shown.update(task, description=f"{job} {rows:,} rows")
-
-        return count
-
+    results = []
     with shown:
-        yield begin
+        for done, (job, open_output) in enumerate(places):
+            shown.update(task, completed=done, description=job, rows=0)
+            results.append(check(job, open_output(), case, count))
+    return results
