@@ -11,22 +11,17 @@ up; longer, and the query fails with the database's name, having lost nothing.
 Upgrade: TTL_SECONDS and the columns of the table may change at any restart; rows already written stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from ledgerops.ledger.jobs.databases import Table
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.jobs.lookup import TTL_SECONDS, open_lookup
 from ledgerops.ledger.plan.schemas import ACCOUNTS, TRANSACTIONS
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 COLUMNS = {"district_id": pa.int32(), "frequency": pa.string(), "opened_on": pa.date32()}
 TABLE = Table("accounts", "account_id", tuple(COLUMNS), dates=("opened_on",))

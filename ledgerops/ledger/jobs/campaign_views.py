@@ -16,17 +16,11 @@ Upgrade: the lateness and the campaigns may change at a restart; the window, the
 with a new checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.sources.ads import campaigns
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WINDOW = "10 seconds"
 

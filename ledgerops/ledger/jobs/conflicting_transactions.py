@@ -20,26 +20,23 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+    ValueState,
+)
 
 import ledgerops
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.jobs.json_state import JSON, STATE_KEYS
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.stateful_processor import (
-        ExpiredTimerInfo,
-        StatefulProcessorHandle,
-        TimerValues,
-        ValueState,
-    )
 
 OUTPUT = "transaction STRING"
 

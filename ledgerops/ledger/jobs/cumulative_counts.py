@@ -15,16 +15,10 @@ Upgrade: the lateness may change at a restart; the day, the step, the key and th
 checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 DAY = "1 day"
 STEP = "2 hours"  # goes into a day without remainder

@@ -11,16 +11,10 @@ Upgrade: MIN_TRANSACTIONS may change at a restart: a customer is written with th
 written stays; the key and the aggregates may not.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # More than any of the bank's customers makes in its fifteen months (131): who is above it is a machine or a merchant.
 # The generator's customers come to it in minutes with few keys, a whale in seconds.

@@ -8,16 +8,10 @@ Upgrade: the lateness may change at a restart. A new gap holds for rows from the
 end; the key and the aggregates may not change.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 GAP = "5 minutes"
 

@@ -11,16 +11,10 @@ Restart: both sides come back with the checkpoint; a match is written once.
 Upgrade: neither the condition nor the columns may change (begin with a new checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def transform(transactions: DataFrame, customers: DataFrame) -> DataFrame:

@@ -8,16 +8,10 @@ Upgrade: the lateness may change at a restart; the window, the key and the aggre
 checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WINDOW = "1 day"
 

@@ -9,16 +9,10 @@ Restart: goes on with the first record that was not committed. Upgrade: rules an
 what was written before stays as it was judged then.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 MAX_VALUE_BYTES = 1024  # enough to recognise a record by, and no flood of large ones
 

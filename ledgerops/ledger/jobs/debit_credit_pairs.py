@@ -8,16 +8,10 @@ Restart: both sides come back with the checkpoint; a pair is written once.
 Upgrade: the lateness may change at a restart; the condition and the columns may not.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WITHIN = "1 hour"
 # Pairs grow with the square of a customer's rows: without a limit the default plan makes 13 million in its first

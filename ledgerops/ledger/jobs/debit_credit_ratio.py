@@ -13,16 +13,10 @@ twice.
 Upgrade: the ratios may change at a restart; the totals and the key may not (begin with a new checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 MONEY = "DECIMAL(28,2)"  # what Spark makes of the sum of 18 digits: room for 10^10 of the largest amounts
 

@@ -10,14 +10,9 @@ Upgrade: the lateness may change at a restart and holds for ids seen from then o
 keeps the state store that it began with.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pyspark.sql import DataFrame
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:

@@ -13,28 +13,23 @@ the one it had, so its rows are the same.
 Upgrade: MAX_WAIT_SECONDS and columns may change at a restart; the names of the states and STATE_KEYS may not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Set
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.jobs.json_state import CUSTOMER_COLUMNS, JSON, STATE_KEYS
 from ledgerops.ledger.plan.schemas import CUSTOMERS, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.stateful_processor import (
-        ExpiredTimerInfo,
-        MapState,
-        StatefulProcessorHandle,
-        TimerValues,
-    )
 
 MAX_WAIT_SECONDS = 60.0  # the generator sends a customer within seconds of its first transaction
 # Spark sends a page of pairs in about the time of so many single answers: so asking for all is cheaper up to here.

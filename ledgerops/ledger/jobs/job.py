@@ -1,13 +1,10 @@
 """What a streaming job is: a name, the inputs it reads and a function from their rows to its output rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
 
 LATENESS = "1 minute"  # generated rows are late by 10 s at most
 # The bank's file is in order of date but not of time: a row may stand up to 23 h 59 min behind one it should precede.

@@ -6,14 +6,9 @@ State: none. Watermark: none, so no row is ever too late.
 Restart: goes on with the first row that was not committed. Upgrade: nothing is kept that could change.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pyspark.sql import DataFrame
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def transform(transactions: DataFrame) -> DataFrame:

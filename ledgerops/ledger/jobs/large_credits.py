@@ -5,16 +5,10 @@ Restart: goes on with the first row that was not committed. Upgrade: the thresho
 already written stay.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # 3.1 % of the bank's 22,994 credits (1.5 % of all rows) are above it, most of them from another bank. The
 # streaming-ledger book filters at 180,000, more than any amount here: it had read the balance in place of the amount.

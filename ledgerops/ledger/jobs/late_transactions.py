@@ -10,16 +10,10 @@ Restart: the watermark comes back with the checkpoint, so a repeated batch divid
 Upgrade: the lateness may change at a restart; the watermark does not go back.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 LATE, ON_TIME = "transactions.late", "transactions.on_time"
 

@@ -9,20 +9,14 @@ already written stay.
 Money is conserved: rows and their amount are booked where they enter and where they leave.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ledgerops
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 SHOWN_CHARACTERS = 4  # as on a card's receipt
 MASKED = ("account_id", "customer_id")

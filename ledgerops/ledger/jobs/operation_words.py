@@ -10,18 +10,13 @@ The table function is a Python one, row by row, joined laterally: Spark 4.2 refu
 (LATERAL_JOIN_WITH_ARROW_UDTF_UNSUPPORTED), on streams as on tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Words:

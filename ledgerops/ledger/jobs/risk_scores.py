@@ -14,20 +14,16 @@ then fall into the other output; a sink that knows its batches holds it once all
 Upgrade: all limits may change at any restart; rows already written stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from ledgerops.ledger.jobs.calls import CallFailed, Calls, Failure, Limits, open_calls
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 SCORED, FAILED = "risk_scores", "risk_scores.failed"
 CALL_TRANSACTIONS = 50  # in each call: the service takes 1000, but all of a call fail together

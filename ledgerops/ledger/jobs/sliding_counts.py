@@ -13,15 +13,10 @@ Upgrade: the lateness may change at a restart; the windows, the key and the aggr
 checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pyspark.sql import DataFrame
 
 from ledgerops.ledger.jobs.daily_counts import WINDOW, count_in_windows
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 SLIDE = "2 hours"
 

@@ -17,22 +17,16 @@ support group aggregate pandas UDF", 4.2). So Spark collects, in the window that
 makes the profile of each list once, when it is whole.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WINDOW = "1 day"
 CASH = "Withdrawal in Cash"

@@ -8,17 +8,11 @@ Upgrade: the outputs may be renamed at any restart; rows already written stay wh
 Money is conserved: rows and their amount are booked where they enter and where they leave.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ledgerops
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 DEBITS, CREDITS = "transactions.debits", "transactions.credits"
 

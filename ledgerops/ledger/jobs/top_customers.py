@@ -13,16 +13,10 @@ Upgrade: the lateness and the number of ranks may change at a restart; the windo
 may not (begin with a new checkpoint and output).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WINDOW = "7 days"
 MAX_RANKS = 3

@@ -11,17 +11,11 @@ Upgrade: the lateness may change at a restart; a third input may not be added wi
 Money is conserved: rows and their amount are booked where they enter, on either side, and where they leave.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ledgerops
 from ledgerops.ledger.jobs.job import LATENESS, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def transform(debits: DataFrame, credits: DataFrame, lateness: str = LATENESS) -> DataFrame:

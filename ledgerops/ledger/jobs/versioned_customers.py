@@ -20,22 +20,16 @@ Upgrade: the lateness may change at a restart, and the columns of customers; WAI
 names of the states may not (begin with a new checkpoint and output).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues, ValueState
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.jobs.json_state import CUSTOMER_COLUMNS, JSON
 from ledgerops.ledger.plan.schemas import CUSTOMERS, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
 
 WAIT = "10 seconds"  # of event time: short beside the lateness, long enough for a list to be worth a row
 FIRST_MICROS = -(2**63)  # a version without a time holds from the beginning

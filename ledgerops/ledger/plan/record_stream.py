@@ -23,6 +23,9 @@ from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.poison import kinds_after
+from ledgerops.ledger.sources import replay
+from ledgerops.ledger.sources.ads import ad_events
+from ledgerops.ledger.sources.csv_file import content_hash
 
 Table = Literal["transactions", "debits", "credits", "ad_events"]
 _TYPES = {"debits": "Debit", "credits": "Credit"}
@@ -107,9 +110,6 @@ class ReplayStream:
     """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
 
     def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
-        from ledgerops.ledger.sources import replay
-        from ledgerops.ledger.sources.csv_file import content_hash
-
         rows, partitions, rejects = replay.good_rows(file)
         if rows.num_rows == 0:
             raise UserError(f"no usable row in {file}: {len(rejects)} rejected")
@@ -175,7 +175,5 @@ def _of_table(rows: Rows, table: Table) -> Rows:
         kept = pc.equal(rows.batch.column("type"), _TYPES[table])
         return rows.where(kept.to_numpy(zero_copy_only=False))
     if table == "ad_events":
-        from ledgerops.ledger.sources.ads import ad_events
-
         return replace(rows, batch=ad_events(rows.batch))
     return rows

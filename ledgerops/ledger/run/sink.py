@@ -1,18 +1,14 @@
 """Where a run writes: Parquet or Delta tables in its own folder, Kafka's topics, or the tables of a Postgres."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from ledgerops.common.kafka import reach
-
-if TYPE_CHECKING:
-    from ledgerops.common.kafka import KafkaClient
-    from ledgerops.ledger.jobs.job import Job
-    from ledgerops.ledger.run.run_dir import RunDir
-    from ledgerops.ledger.sinks import Sink
+from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.run.run_dir import RunDir
+from ledgerops.ledger.sinks import DeltaSink, KafkaSink, ParquetSink, PostgresSink, Sink, delta
+from ledgerops.ledger.sinks.delta import check_appends
 
 SinkKind = Literal["parquet", "delta", "kafka", "postgres"]
 ANSWER_SECONDS = 10.0
@@ -36,15 +32,11 @@ class RunSink:
             assert self.client is not None
             return " ".join(filter(None, (self.client.servers, self.prefix)))
         if self.kind == "postgres":
-            from ledgerops.ledger.sinks import PostgresSink
-
             return str(PostgresSink(self.url))
         return ""
 
     def for_job(self, job: Job, folder: RunDir) -> Sink:
         """The sink for one job. Files and tables go to the job's own folder under `folder.outputs`."""
-        from ledgerops.ledger.sinks import DeltaSink, KafkaSink, ParquetSink, PostgresSink
-
         if self.kind == "kafka":
             assert self.client is not None
             return KafkaSink(self.client, self.prefix)
@@ -61,16 +53,12 @@ class RunSink:
             for job in jobs[:1]:
                 self.for_job(job, folder).last_batch(job, folder.checkpoints / job.name)
         elif self.kind == "delta":
-            from ledgerops.ledger.sinks.delta import check_appends
-
             for job in jobs:
                 check_appends(job)
 
     @property
     def conf(self) -> dict[str, str]:
         """What it needs of the session."""
-        from ledgerops.ledger.sinks import delta
-
         return delta.CONF if self.kind == "delta" else {}
 
     def upstream(self, jobs: Sequence[Job]) -> dict[str, str]:

@@ -4,12 +4,13 @@ A sink writes each row exactly once if it knows which batches it has: one that i
 That holds only while output and checkpoint belong together, which is checked before anything starts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.checkpoint.state_rows import temporary_conf
@@ -18,10 +19,6 @@ from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
 # receives events only of the queries of its own session.

@@ -1,17 +1,13 @@
 """Batch by batch: for sinks and jobs that need a function on the driver for each batch (Spark's foreachBatch)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamWriter
 
 from ledgerops.checkpoint.batch_log import parse_batch
 from ledgerops.ledger.jobs.job import Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
 
 Write = Callable[["DataFrame", int], None]  # the rows of a batch and its number
 

@@ -1,19 +1,16 @@
 """A Delta table in a folder of this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamWriter
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import delta_files
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
 
 CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -1,20 +1,18 @@
 """Kafka topics, through Spark's Kafka sink."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ledgerops.common.kafka import reach
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import NewTopic
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamWriter
+
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks.batches import by_batch
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
-
-    from ledgerops.common.kafka import KafkaClient
 
 TOPIC_PARTITIONS = 5  # of a topic that the sink makes, as many as the ledger's input topics have
 ANSWER_SECONDS = 15.0  # a broker that has just answered does so in milliseconds
@@ -57,8 +55,6 @@ class KafkaSink:
         return by_batch(job, rows, checkpoint, send)
 
     def _records(self, job: Job, rows: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as F
-
         key = next((name for name in (*job.upsert[:1], job.key) if name in rows.columns), None)
         topic = F.lit(job.name) if job.route is None else F.coalesce(F.col(job.route), F.lit(job.name))
         return rows.select(
@@ -68,9 +64,6 @@ class KafkaSink:
         )
 
     def _make_topics(self, job: Job) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import NewTopic
-
         admin = reach(self.client)
         wanted = {self.prefix + name for name in (job.routes if job.route else (job.name,))}
         missing = sorted(wanted - set(admin.list_topics(timeout=ANSWER_SECONDS).topics))

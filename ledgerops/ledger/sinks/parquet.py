@@ -1,19 +1,16 @@
 """Parquet files in a folder of this machine."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamWriter
 
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks.batches import by_batch, pass_over
 from ledgerops.ledger.sinks.committed import batch_folder, last_batch
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,16 @@
 """Postgres tables, written once by the number of the batch."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import psycopg
+from psycopg import Connection
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamWriter
 
 from ledgerops.checkpoint.batch_log import parse_query_id
 from ledgerops.errors import UserError
@@ -18,11 +19,6 @@ from ledgerops.ledger.postgres import NO_URL, describe_url, error_line
 from ledgerops.ledger.sinks.batches import by_batch, pass_over
 from ledgerops.ledger.sinks.staging import Unstaged, check_driver, discard, stage
 from ledgerops.ledger.sinks.tables import Target, column_types, create, repeated_rows, routes_of
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
 
 BATCHES = "ledgerops_batches"
 CONNECT_SECONDS = 10

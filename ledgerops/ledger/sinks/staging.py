@@ -1,22 +1,21 @@
 """Staging tables: a batch in Postgres as Spark's tasks wrote it, before it counts."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import psycopg
+from psycopg import Connection
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks.tables import JSON, ROW, column_types, create_staging, drop, tables_like
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-    from pyspark.sql import DataFrame, SparkSession
 
 PREFIX = "ledgerops_staging"
 DRIVER = "org.postgresql.Driver"
@@ -33,8 +32,6 @@ class Unstaged(Exception):
 
 def check_driver(session: SparkSession) -> None:
     """Raises UserError if Spark has no Postgres driver."""
-    from py4j.protocol import Py4JJavaError
-
     try:
         session._jvm.org.apache.spark.util.Utils.classForName(DRIVER, True, False)
     except Py4JJavaError:
@@ -48,9 +45,6 @@ def stage(connect: Connect, job: Job, rows: DataFrame, query: str) -> str:
 
     The name holds the id of the query: what a driver that was killed left behind goes with the next batch.
     """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     columns = column_types(rows.schema)
     mine = f"{PREFIX}_{query.replace('-', '')}_"
     name = f"{mine}{uuid.uuid4().hex[:8]}"
@@ -80,8 +74,6 @@ def discard(connect: Connect, name: str) -> None:
 
 
 def _as_staged(job: Job, rows: DataFrame, columns: dict[str, str]) -> DataFrame:
-    from pyspark.sql import functions as F
-
     def column(name: str, kind: str) -> Any:
         if name == job.route:
             return F.coalesce(F.col(name), F.lit(job.name)).alias(name)

@@ -1,18 +1,13 @@
 """Postgres tables as the sink needs them: their types, whether they fit, and the statements that fill them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from psycopg import sql
+from psycopg import Connection, sql
+from pyspark.sql.types import DataType, StructType
 
 from ledgerops.errors import UserError
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-    from pyspark.sql.types import DataType, StructType
 
 SIMPLE = {
     "string": "text",

@@ -4,16 +4,13 @@ All fields are there in their order, without blanks, escapes, commas in a text o
 recognises such a record, and no other: what matches is a row by the rules of `decoding`. Then it is cut at its commas.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 NULLABLE = frozenset({"operation"})
 QUOTED = ("STRING", "TIMESTAMP")
@@ -38,15 +35,11 @@ PLAIN = {
 
 def is_short() -> Column:
     """Whether a value is read at all; null without one."""
-    from pyspark.sql import functions as F
-
     return F.octet_length("value") <= MAX_VALUE_BYTES
 
 
 def is_plain(columns: Mapping[str, str], keyed: bool) -> Column:
     """Whether a record is a row, as our own writers make it, so that it need not be parsed; null without a value."""
-    from pyspark.sql import functions as F
-
     plain = is_short() & F.col("value").cast("string").rlike(form(columns))
     return F.col("key").isNotNull() & plain if keyed else plain
 
@@ -73,8 +66,6 @@ def frames(columns: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 def values(columns: Mapping[str, str], pieces: Column) -> list[Column]:
     """The columns of a row, from the pieces of its record. Spark computes only those that a job reads."""
-    from pyspark.sql import functions as F
-
     found = []
     for place, (name, lead, end) in enumerate(frames(columns)):
         piece = F.get(pieces, F.lit(place))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import psycopg
 import pyarrow as pa
+from confluent_kafka import KafkaException, Producer
 
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
@@ -18,9 +20,6 @@ from ledgerops.ledger.plan.generate import account_ids, customer_ids
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.postgres import describe_url, error_line
 from ledgerops.ledger.sources.customers import generate_accounts, generate_customers, read_accounts, read_customers
-
-if TYPE_CHECKING:
-    import psycopg
 
 Advance = Callable[[int], None]
 DELIVERY_SECONDS = 60.0  # until the last record must be taken; 10,000 take one
@@ -52,8 +51,6 @@ def to_kafka(
 
     A record is given up after half of `seconds`, and with it the load.
     """
-    from confluent_kafka import KafkaException, Producer
-
     failures: list[str] = []
 
     def done(error: Any, message: Any) -> None:
@@ -95,8 +92,6 @@ def _records(prefix: str, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str,
 
 def to_postgres(url: str, tables: Mapping[str, pa.Table], advance: Advance) -> None:
     """Upserts each table, made if it is missing, in one transaction. UserError, which never shows a password."""
-    import psycopg
-
     where = describe_url(url)
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:

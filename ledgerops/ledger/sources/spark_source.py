@@ -26,9 +26,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -37,13 +38,9 @@ from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.schemas import TABLES
 from ledgerops.ledger.sources.ads import ad_events
+from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.input_partitions import WORTH_A_TASK, Slice, Split, splits
 from ledgerops.ledger.sources.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from ledgerops.ledger.sources.arrow_file import FileRows
 
 TOPIC, CUSTOMERS = "transactions", "customers"
 
@@ -107,8 +104,6 @@ def plan_rows(plan: str, origin: float) -> PlanRows:
 @lru_cache(maxsize=8)
 def file_rows(path: str, rate: float) -> FileRows:
     """Kept for the life of a Python worker, too."""
-    from ledgerops.ledger.sources.arrow_file import FileRows
-
     return FileRows(Path(path), rate)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import ConfigResource, NewTopic
+
 from ledgerops.common.format import counted
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
@@ -56,8 +59,6 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
     `replication` is the number of replicas, -1 the broker's default. Raises UserError when the broker does not answer
     or refuses, and for the first topic that is not as it must be.
     """
-    from confluent_kafka.admin import NewTopic
-
     wanted = named(prefix)
     admin = reach(client)
     found = _found(admin, client, wanted)
@@ -87,8 +88,6 @@ def inspect_topics(client: KafkaClient, prefix: str = "") -> TopicCheck:
 
 
 def _made(name: str, done: Any, client: KafkaClient) -> None:
-    from confluent_kafka import KafkaError, KafkaException
-
     try:
         done.result(ANSWER_SECONDS)
     except KafkaException as error:
@@ -112,8 +111,6 @@ def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> 
 
 
 def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
-    from confluent_kafka import KafkaException
-
     try:
         listed = admin.list_topics(timeout=ANSWER_SECONDS).topics
         present = [name for name in wanted if name in listed and listed[name].error is None]
@@ -129,8 +126,6 @@ def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Topi
 
 
 def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
-    from confluent_kafka.admin import ConfigResource
-
     if not names:
         return {}
     asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]

@@ -1,17 +1,12 @@
 """Lets Spark's Python processes import ledgerops, and answer Spark in time."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import ledgerops
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 STARTUP = str(Path(__file__).parent / "startup")  # see its sitecustomize
 

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import pyarrow.compute as pc
+
+from ledgerops.ledger.jobs.large_credits import MIN_AMOUNT
 from ledgerops.ledger.plan.record_stream import Rows
 
 LATENESS_SECONDS = 60.0  # that the jobs wait by default; a row later than that may be missing where one waits
@@ -87,10 +90,6 @@ EXPECTATIONS: Mapping[str, Expectation] = {
 
 def large_credits(rows: Rows) -> Rows:
     """What the job large_credits lets through."""
-    import pyarrow.compute as pc
-
-    from ledgerops.ledger.jobs.large_credits import MIN_AMOUNT
-
     kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), MIN_AMOUNT))
     return rows.where(kept.to_numpy(zero_copy_only=False))
 

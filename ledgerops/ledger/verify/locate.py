@@ -1,19 +1,17 @@
 """Where the outputs of a run are, and the manifest to compare them with."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
+from ledgerops.ledger.jobs import JOBS
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
+from ledgerops.ledger.plan.record_stream import ReplayStream
+from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.ledger.verify.outputs import KafkaOutput, Output, ParquetOutput, PostgresOutput, postgres
-
-if TYPE_CHECKING:
-    from ledgerops.common.kafka import KafkaClient
 
 Found = tuple[str, Callable[[], Output]]  # the job's name, and its output when it is wanted
 
@@ -44,8 +42,6 @@ def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
     if source in ("kafka", "files") and (run.parent / "manifest.json").is_file():
         return read_manifest(run.parent / "manifest.json")
     if source == "replay" and data is not None:
-        from ledgerops.ledger.plan.record_stream import ReplayStream
-
         return replay_manifest(ReplayStream(data / "transactions.csv", 1.0))
     wanted = "set LEDGEROPS_DATA or give --data FOLDER" if source == "replay" else "give --manifest FILE"
     raise UserError(f"no manifest in {run}, so there is nothing to compare with; {wanted}")
@@ -73,8 +69,6 @@ def in_folder(run: Path) -> list[Found]:
 
 def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[Found]:
     """The jobs whose topics exist. Raises UserError if there are none."""
-    from ledgerops.common.kafka import reach
-
     there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
     found: list[Found] = []
     for job, names in _names(wanted):
@@ -103,9 +97,6 @@ def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
 
 def _names(wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each job with the names of its outputs. Its routes may be topics of the input, too: then it must be asked for."""
-    from ledgerops.ledger.jobs import JOBS
-    from ledgerops.ledger.sources.kafka import TOPICS
-
     for job in JOBS:
         names = job.routes if job.route else (job.name,)
         if job.name in wanted or (not wanted and not set(names) & set(TOPICS.values())):

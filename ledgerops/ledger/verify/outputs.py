@@ -1,21 +1,23 @@
 """What a job wrote, batch by batch: committed Parquet files, Kafka topics or Postgres tables."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import orjson
+import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Consumer, TopicPartition
+from psycopg import sql
 
+from ledgerops.common.kafka import KafkaClient
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.postgres import describe_url, error_line
-
-if TYPE_CHECKING:
-    from ledgerops.common.kafka import KafkaClient
+from ledgerops.ledger.sinks.committed import committed_files
 
 BATCH_ROWS = 65_536
 ANSWER_SECONDS = 10.0
@@ -32,10 +34,6 @@ class ParquetOutput:
 
     def __init__(self, folder: Path) -> None:
         """Raises UserError when a file cannot be read."""
-        import pyarrow.parquet as pq
-
-        from ledgerops.ledger.sinks.committed import committed_files
-
         self._files = committed_files(folder)
         self.rows = 0
         names: dict[str, None] = {}
@@ -50,8 +48,6 @@ class ParquetOutput:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns of `columns` that each file has, in that order, in batches of at most BATCH_ROWS rows."""
-        import pyarrow.parquet as pq
-
         for file in self._files:
             with pq.ParquetFile(file) as opened:
                 wanted = [name for name in columns if name in opened.schema_arrow.names]
@@ -92,8 +88,6 @@ class KafkaOutput:
             raise UserError(f"cannot read topic {self._topics}: the values of {name} have different types") from None
 
     def _values(self) -> Iterator[list[dict[str, Any]]]:
-        from confluent_kafka import Consumer, TopicPartition
-
         settings = {"group.id": "ledgerops-verify", "enable.auto.commit": False, "log_level": 0}
         # what is deleted after the beginnings were asked for is passed over, and not everything
         settings |= {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
@@ -131,8 +125,6 @@ class KafkaOutput:
 
 
 def _object(message: Any) -> dict[str, Any]:
-    import orjson
-
     try:
         found = orjson.loads(message.value())
     except orjson.JSONDecodeError:
@@ -160,8 +152,6 @@ class PostgresOutput:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns of `columns` that the tables have, in that order, in batches of at most BATCH_ROWS rows."""
-        from psycopg import sql
-
         wanted = [name for name in columns if name in self.columns]
         names = sql.SQL(", ").join(map(sql.Identifier, wanted))
         for table in self._tables:
@@ -177,8 +167,6 @@ Output = ParquetOutput | KafkaOutput | PostgresOutput  # each may be read severa
 
 def postgres(url: str) -> Any:
     """A connection in UTC. Raises UserError without the URL's password."""
-    import psycopg
-
     describe_url(url)  # the driver would quote an invalid URL in its error, with the password
     try:
         return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
@@ -189,8 +177,6 @@ def postgres(url: str) -> Any:
 @contextmanager
 def _reading(url: str, table: str) -> Iterator[Any]:
     """A connection for one table. Raises UserError when it may not be read, or the server goes away meanwhile."""
-    import psycopg
-
     try:
         with postgres(url) as connection:
             yield connection
@@ -199,6 +185,4 @@ def _reading(url: str, table: str) -> Iterator[Any]:
 
 
 def _select(table: str, what: str, end: str = "") -> Any:
-    from psycopg import sql
-
     return sql.SQL("SELECT {} FROM {} {}").format(sql.SQL(what), sql.Identifier(table), sql.SQL(end))

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
 from ledgerops.ledger.plan.digest import whole_numbers
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import money
@@ -59,8 +60,6 @@ def check_dead_letters(result: JobCheck, output: Output, manifest: Manifest) -> 
 
 
 def _wanted(kind: str, sent: SentRecords) -> dict[str, Figures]:
-    from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
-
     found: dict[str, Figures] = {}
     for side, customer, figures in _sums(sent):
         more = figures
