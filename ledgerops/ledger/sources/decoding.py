@@ -24,18 +24,15 @@ further fields. These are recognised and cut by `plain_records`. Only the others
 field, which takes far longer.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
-from ledgerops.ledger.plan.schemas import REJECTS, TABLES
+from ledgerops.ledger.plan.schemas import REJECTS, REJECTS_TABLE, TABLES
 from ledgerops.ledger.sources.plain_records import NULLABLE, frames, is_plain, is_short, values
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 OBSERVED = "rejected_"  # column of the observation: how many records of a batch were refused, by reason
 OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -54,8 +51,6 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
 
     `records` has the columns `value` (binary), and `key` (binary) when `keyed`.
     """
-    from pyspark.sql import functions as F
-
     columns, reason = _columns(table), F.col(f"{JUDGED}.reason")
     counts = [F.count(F.when(reason == each, 1)).alias(f"{OBSERVED}{each}") for each in REASONS]
     # the observation also keeps filters from being pushed below it, where every record would be judged twice
@@ -63,13 +58,23 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
     return judged.where(reason.isNull()).select(*values(columns, F.col(f"{JUDGED}.pieces")))
 
 
+def open_table(
+    read: Callable[[str], DataFrame], table: str, tables: Iterable[str], keyed: bool, observation: str
+) -> DataFrame:
+    """The good rows of `table`, as `rows`; of the table `rejects` what is a row of none of `tables`.
+
+    `read` gives the records of a table.
+    """
+    if table != REJECTS_TABLE:
+        return rows(read(table), table, keyed, observation)
+    return reduce(lambda some, more: some.unionByName(more), [rejects(read(each), each, keyed) for each in tables])
+
+
 def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
     """The records that cannot be read as rows of `table`, in the columns of schemas.REJECTS.
 
     `records` has the columns `value`, `key`, `topic`, `partition`, `offset` and `timestamp`.
     """
-    from pyspark.sql import functions as F
-
     judged = records.withColumn(JUDGED, _judged(_columns(table), keyed, detailed=True))
     judged = judged.select("*", f"{JUDGED}.reason", f"{JUDGED}.detail")
     read = judged.observe(f"records_of_{table}", F.count(F.lit(1)).alias("records"))  # as in `rows`
@@ -86,8 +91,6 @@ def _judged(columns: Mapping[str, str], keyed: bool, detailed: bool = False) -> 
 
     When `detailed` it has `reason` and `detail` instead. One column, because Spark would judge a record once for each.
     """
-    from pyspark.sql import functions as F
-
     value, text = F.col("value"), F.col("value").cast("string")
     parsed = _parsed(F.when(is_short() & F.is_valid_utf8(value), text), columns, keyed, detailed)
     if detailed:
@@ -98,8 +101,6 @@ def _judged(columns: Mapping[str, str], keyed: bool, detailed: bool = False) -> 
 
 def _parsed(text: Column, columns: Mapping[str, str], keyed: bool, detailed: bool) -> Column:
     """As `_judged`, from the type of each field. `text` is null where it is not to be parsed."""
-    from pyspark.sql import functions as F
-
     shape = f"ARRAY<STRUCT<{', '.join(f'{name}: VARIANT' for name in columns)}>>"
 
     def judged(fields: Column, types: Column, row: Column) -> Column:
@@ -122,7 +123,6 @@ def _parsed(text: Column, columns: Mapping[str, str], keyed: bool, detailed: boo
 
 def _pieces(fields: Column, row: Column, columns: Mapping[str, str]) -> Column:
     """The values in the pieces of a plain record, whatever a text holds; null where there is no value."""
-    from pyspark.sql import functions as F
 
     def text(name: str) -> Column:  # of an instant as it came: Spark would write it without a zone
         return (fields[name] if columns[name] == "TIMESTAMP" else row[name]).try_cast("string")
@@ -132,14 +132,10 @@ def _pieces(fields: Column, row: Column, columns: Mapping[str, str]) -> Column:
 
 def _let(value: Column, use: Callable[[Column], Column]) -> Column:
     """`use` of a value that is computed once. Columns on the way would be computed for every record, plain or not."""
-    from pyspark.sql import functions as F
-
     return F.transform(F.array(value), use)[0]
 
 
 def _reason(fields: Column, types: Column, row: Column, columns: Mapping[str, str], keyed: bool) -> Column:
-    from pyspark.sql import functions as F
-
     value = F.col("value")
     whole = [
         row[name].isNotNull() | _absent(types[name]) if name in NULLABLE else row[name].isNotNull() for name in columns
@@ -159,8 +155,6 @@ def _reason(fields: Column, types: Column, row: Column, columns: Mapping[str, st
 
 def _instant(text: Column) -> Column:
     """The instant that a text is; null where it has no time or no zone."""
-    from pyspark.sql import functions as F
-
     timed = (F.length(text) >= MIN_INSTANT_CHARACTERS) & (F.substring(text, 11, 1) == "T")
     zoned = text.endswith("Z") | F.substring(text, -6, 1).isin("+", "-")
     return F.when(timed & zoned, text.try_cast("timestamp"))
@@ -172,8 +166,6 @@ def _absent(found: Column) -> Column:
 
 def _value(field: Column, found: Column, kind: str) -> Column:
     """The field as the column's type; null when it is of another."""
-    from pyspark.sql import functions as F
-
     if kind == "STRING":
         return F.when(found == "STRING", field.cast("string"))
     if kind == "TIMESTAMP":
@@ -188,8 +180,6 @@ def _value(field: Column, found: Column, kind: str) -> Column:
 
 def _detail(reason: Column, types: Column, row: Column, columns: Mapping[str, str]) -> Column:
     """What is wrong, in words: the first field that is."""
-    from pyspark.sql import functions as F
-
     size = F.octet_length("value").cast("string")
     missing = F.coalesce(
         *(F.when(_absent(types[name]), F.lit(f"no {name}")) for name in columns if name not in NULLABLE)

@@ -21,13 +21,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
-from ledgerops.ledger.sources import decoding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,10 +136,15 @@ def open_table(
 
     Of the table `rejects` it gives what is a row of no table, from all topics.
     """
-    if table != REJECTS_TABLE:
-        return decoding.rows(_records(spark, topics, table, max_rows_per_trigger), table, True, observation)
-    found = [decoding.rejects(_records(spark, topics, each, max_rows_per_trigger), each, True) for each in TOPICS]
-    return reduce(lambda some, more: some.unionByName(more), found)
+    from ledgerops.ledger.sources import decoding  # PySpark, which a sender of records does without
+
+    return decoding.open_table(
+        lambda each: _records(spark, topics, each, max_rows_per_trigger),
+        table,
+        TOPICS,
+        keyed=True,
+        observation=observation,
+    )
 
 
 def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigger: int | None) -> DataFrame:

@@ -4,19 +4,15 @@ A file is taken once, when its name appears: write it under another name (or in 
 cannot know how many rows a file has before it reads it, so what a batch reads is bounded in files.
 """
 
-from __future__ import annotations
-
 import re
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.sources import decoding
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FOLDERS = ("transactions", "customers", "ad_events")
 PATTERN = "*.jsonl"
@@ -42,15 +38,16 @@ def open_table(
 
     Of the table `rejects` it gives what is a row of no table, from all folders. Its `topic` is folder and file.
     """
-    if table != REJECTS_TABLE:
-        return decoding.rows(_lines(spark, folder, table, max_files_per_trigger), table, False, observation)
-    found = [decoding.rejects(_lines(spark, folder, each, max_files_per_trigger), each, False) for each in FOLDERS]
-    return reduce(lambda some, more: some.unionByName(more), found)
+    return decoding.open_table(
+        lambda each: _lines(spark, folder, each, max_files_per_trigger),
+        table,
+        FOLDERS,
+        keyed=False,
+        observation=observation,
+    )
 
 
 def _lines(spark: SparkSession, folder: Path, table: str, max_files_per_trigger: int | None) -> DataFrame:
-    from pyspark.sql import functions as F
-
     options = {"lineSep": "\n", "pathGlobFilter": PATTERN, "maxFileAge": MAX_FILE_AGE}
     if max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(max_files_per_trigger)
