@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import ledgerops
-from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.format import counted
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
@@ -23,16 +25,13 @@ from ledgerops.ledger.run.completion import CatchUpCheck
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from ledgerops.ledger.run.services import open_services
 from ledgerops.ledger.run.sink import RunSink
-from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads, total_rows
+from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads
 from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
 from ledgerops.ledger.run.start import SESSION_CONF, provider_of, start
 from ledgerops.ledger.sinks import DeltaSink
 from ledgerops.ledger.sources.csv_file import rejected
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
-
     from ledgerops import Watch
 
 
@@ -123,8 +122,6 @@ class ActiveRun:
     ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
         self._opened = opened
-        self._totals = total_rows(setup.source, setup.inputs, setup.folder.work)
-        self._done: set[str] = set()
         self._catch_up = catch_up
 
     def status(self) -> dict[str, Any]:
@@ -138,16 +135,7 @@ class ActiveRun:
 
     def caught_up(self) -> bool:
         """Whether every query has processed all rows of a bounded source, or all that were there at the start."""
-        if self._catch_up is not None:
-            return self._catch_up.done()
-        if not self._totals:
-            return False
-        for query in self.queries:
-            if str(query.name) not in self._done and not query.status["isTriggerActive"]:
-                progress = query.lastProgress
-                if progress is not None and _read_all(progress["sources"], self._totals):
-                    self._done.add(str(query.name))
-        return len(self._done) == len(self.queries)
+        return self._catch_up is not None and self._catch_up.done()
 
     def rejected_rows(self) -> int:
         """How many rows of the data files could not be read; they are in the work folder's rejects.jsonl."""
@@ -216,11 +204,11 @@ def start_run(setup: RunSetup) -> ActiveRun:
         opened.callback(watch.close)
         _check_watch(watch, setup.port)
         inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
-        ends = read_source_heads(setup.source) if setup.until_caught_up else {}
+        bounded = setup.until_caught_up or setup.source.kind == "replay"
+        ends = read_source_heads(setup.source, setup.inputs, folder.work) if bounded else {}
         _prepare_tables(setup, inputs)
         queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
         kept = opened.pop_all()
-    bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
     tables = {name: folder.outputs / table for name, table in setup.upstream.items()}
     catch_up = CatchUpCheck(queries, folder.checkpoints, ends, tables) if bounded else None
     return ActiveRun(setup, spark, watch, queries, kept, catch_up)
@@ -260,17 +248,6 @@ def _start_one(
         services=services,
         provider=provider_of(job, setup.conf),
     )
-
-
-def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -> bool:
-    """Whether every source is read to its end."""
-    for source in sources:
-        read: dict[str, int] = {}
-        for (topic, _), offset in parse_source_offset(source["endOffset"]).items():
-            read[topic] = read.get(topic, 0) + offset
-        if not read or any(offset < totals.get(topic, 0) for topic, offset in read.items()):
-            return False
-    return True
 
 
 def _check_watch(watch: Watch, wanted: int | None) -> None:

@@ -1,24 +1,20 @@
 """Whether a run has read all that there was when it began, according to its checkpoints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming import StreamingQuery
 
 from ledgerops.checkpoint.batch_log import BatchLog, Place
 from ledgerops.ledger.sinks.delta_files import newest_version
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
 
 NOTHING_NEW = "Waiting for data to arrive"  # what a query's status says when a trigger has found nothing to read
 
 
 class CatchUpCheck:
-    """`heads` are where the topics ended at the start; empty for a landing folder, where no file may be left.
+    """`heads` are where the topics or files ended at the start; empty for a landing folder, where no file may be left.
 
     A query has caught up when a batch has reached the heads, and another one or a trigger without input has followed: a
     watermark that the last rows moved closes its windows only then. `tables` are, by query, the Delta tables that some

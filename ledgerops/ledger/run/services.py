@@ -1,19 +1,18 @@
 """What the jobs of a run ask besides Spark, opened before they start: given by URL, or a local one of our own."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError, os_reason
-
-if TYPE_CHECKING:
-    from ledgerops.ledger.run.source import RunSource
-    from ledgerops.servers.risk import RiskService
+from ledgerops.ledger.jobs.account_lookup import TABLE
+from ledgerops.ledger.jobs.databases import SQLITE, check_table, sqlite_path
+from ledgerops.ledger.run.source import RunSource
+from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
+from ledgerops.ledger.sources.csv_file import DATA, data_folder
+from ledgerops.servers.risk import RiskService
 
 CONNECT_SECONDS = 5.0
 
@@ -48,18 +47,12 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
         _check_risk(given["risk"])
         urls["risk"] = given["risk"]
     elif "risk" in wanted:
-        from ledgerops.servers.risk import RiskService
-
         risk = RiskService()
         urls["risk"] = risk.url
     return Services(urls, risk)
 
 
 def _given_accounts(url: str) -> str:
-    from ledgerops.ledger.jobs.account_lookup import TABLE
-    from ledgerops.ledger.jobs.databases import SQLITE, check_table, sqlite_path
-    from ledgerops.ledger.sources.accounts import url_of
-
     if url.startswith(f"{SQLITE}:///"):
         url = url_of(Path(sqlite_path(url)))  # workers have a working directory of their own
     check_table(url, TABLE)
@@ -67,9 +60,6 @@ def _given_accounts(url: str) -> str:
 
 
 def _local_accounts(work_dir: Path, source: RunSource) -> str:
-    from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
-    from ledgerops.ledger.sources.csv_file import DATA, data_folder
-
     data = source.data or (data_folder() if source.plan is None else None)
     if data is not None:
         return url_of(accounts_of_csv(data, work_dir))

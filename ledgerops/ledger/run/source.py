@@ -1,14 +1,14 @@
 """What a run reads: the embedded source with a load plan, a replay of a file, Kafka's topics or a landing folder."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
+
+from pyspark.sql import DataFrame, SparkSession
 
 import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
@@ -17,13 +17,11 @@ from ledgerops.input_files import open_regular
 from ledgerops.ledger.plan.plan import LoadPlan, load_plan
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
+from ledgerops.ledger.sources import kafka, landing
 from ledgerops.ledger.sources.csv_file import DATA, data_folder
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from ledgerops.ledger.sources.kafka import Topics
-    from ledgerops.ledger.sources.tables import Table
+from ledgerops.ledger.sources.kafka import Topics, describe_cluster
+from ledgerops.ledger.sources.landing import tables_in
+from ledgerops.ledger.sources.tables import Table, open_source, prepare
 
 SourceKind = Literal["embedded", "replay", "kafka", "files"]
 PLAN = "default"
@@ -68,8 +66,6 @@ class RunSource:
     def offered(self) -> frozenset[str]:
         """The tables that jobs may read."""
         if self.landing is not None:
-            from ledgerops.ledger.sources.landing import tables_in
-
             found = tables_in(self.landing)
             return found | (set(SIDES) if "transactions" in found else set())
         return ROWS | {REJECTS_TABLE} if self.kind == "kafka" else ROWS
@@ -126,8 +122,6 @@ def _replay(data: Path | None, rate: float | None) -> RunSource:
 
 
 def _landing(folder: Path | None) -> RunSource:
-    from ledgerops.ledger.sources.landing import tables_in
-
     if folder is None:
         raise UserError("--source files needs --landing FOLDER")
     tables_in(folder)  # raises UserError for a folder without tables
@@ -141,18 +135,26 @@ def describe_topics(source: RunSource, names: Collection[str]) -> RunSource:
     """
     if source.kafka is None:
         return source
-    from ledgerops.ledger.sources.kafka import describe_cluster
-
     cluster = describe_cluster(source.kafka.client, {topic for name in names for topic in source.kafka.of(name)})
     digest = _digest(f"{cluster.id} {source.kafka.prefix}".encode())
     return replace(source, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
 
 
-def read_source_heads(source: RunSource) -> dict[tuple[str, str], int]:
-    """Where the topics that are read end now, by topic and partition; empty for other sources. Raises UserError."""
-    if source.kafka is None or source.partitions is None:
+def read_source_heads(source: RunSource, names: Collection[str], work_dir: Path) -> dict[tuple[str, str], int]:
+    """Where the topics, or the files of a replay, that these tables are read from end now, by topic and partition.
+
+    Empty for other sources. Raises UserError.
+    """
+    if source.kafka is not None and source.partitions is not None:
+        return read_heads(source.kafka.client, source.partitions)
+    if source.kind != "replay":
         return {}
-    return read_heads(source.kafka.client, source.partitions)
+    read: set[Table] = {"customers" if name == "customers" else "transactions" for name in names}
+    return {
+        (table, str(partition)): count
+        for table in read
+        for partition, count in enumerate(prepare(table, "replay", PLAN, source.data, work_dir).counts)
+    }
 
 
 def open_tables(
@@ -182,15 +184,9 @@ def _open(
 ) -> DataFrame:
     observation = f"ledgerops_rejects_{name}"
     if source.kafka is not None:
-        from ledgerops.ledger.sources import kafka
-
         return kafka.open_table(spark, source.kafka, name, max_rows, observation)
     if source.landing is not None:
-        from ledgerops.ledger.sources import landing
-
         return landing.open_table(spark, source.landing, name, max_rows, observation)
-    from ledgerops.ledger.sources.tables import open_source
-
     return open_source(
         spark,
         cast("Table", name),
@@ -202,18 +198,6 @@ def _open(
         rate=None if name == "customers" else source.rate,
         max_rows_per_trigger=max_rows,
     )
-
-
-def total_rows(source: RunSource, names: Collection[str], work_dir: Path) -> dict[str, int]:
-    """How many rows a replay gives in all, by table; empty for a source that has no end."""
-    if source.kind != "replay":
-        return {}
-    from ledgerops.ledger.sources import tables
-
-    return {
-        name: tables.replayed_rows(cast("Table", name), source.data, work_dir)
-        for name in {"transactions" if name in SIDES else name for name in names}
-    }
 
 
 def _digest(content: bytes) -> str:

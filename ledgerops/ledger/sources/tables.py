@@ -1,18 +1,16 @@
 """The ledger's streams as Spark DataFrames: what the jobs read."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.generate import customer_ids
 from ledgerops.ledger.plan.plan import LoadPlan, load_plan
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from ledgerops.ledger.sources.arrow_file import Prepared
+from ledgerops.ledger.sources import customers, replay
+from ledgerops.ledger.sources.arrow_file import Prepared
+from ledgerops.ledger.sources.spark_source import register
 
 StreamKind = Literal["embedded", "replay"]
 Table = Literal["transactions", "customers", "ad_events"]
@@ -42,8 +40,6 @@ def open_source(
     prepared; refused rows of a CSV are in its rejects.jsonl. Raises UserError for a bad plan or a missing file, before
     any query starts.
     """
-    from ledgerops.ledger.sources.spark_source import register
-
     options = {"origin": repr(float(origin)), "table": table}
     for name, value in (("maxRowsPerTrigger", max_rows_per_trigger), ("limit", limit)):
         if value is not None:
@@ -63,8 +59,6 @@ def prepare(
     table: Table, kind: StreamKind, plan: str | Path | LoadPlan, data_dir: str | Path | None, work_dir: Path | None
 ) -> Prepared:
     """The file in `work_dir` from which customers, or a replay, are read. Raises UserError for a missing file."""
-    from ledgerops.ledger.sources import customers, replay
-
     if work_dir is None:
         raise UserError(f"no folder to prepare the {table} in: give work_dir")
     if kind == "embedded":
@@ -75,8 +69,3 @@ def prepare(
     if table == "customers":
         return customers.prepare_customers(Path(data_dir) / "customers.csv", work_dir)
     return replay.prepare(Path(data_dir) / "transactions.csv", work_dir)
-
-
-def replayed_rows(table: Table, data_dir: Path | None, work_dir: Path) -> int:
-    """How many rows a replay gives in all. Raises UserError for a missing file."""
-    return prepare(table, "replay", "default", data_dir, work_dir).rows

@@ -25,11 +25,6 @@ def bank(tmp_path):
     return folder
 
 
-def test_a_replay_tells_how_many_rows_it_gives(bank, tmp_path):
-    for table, expected in (("transactions", 30), ("ad_events", 30), ("customers", 3)):
-        assert tables.replayed_rows(table, bank, tmp_path / "work") == expected
-
-
 def test_embedded_customers_are_those_of_the_plan(tmp_path):
     plan = load_plan("default")
     assert tables.prepare("customers", "embedded", plan, None, tmp_path).rows == plan.keys.customers
@@ -46,7 +41,7 @@ def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank
 
 def test_a_replay_without_a_folder_is_one_line(tmp_path):
     with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
-        tables.replayed_rows("transactions", None, tmp_path)
+        tables.prepare("transactions", "replay", "default", None, tmp_path)
 
 
 @pytest.fixture
