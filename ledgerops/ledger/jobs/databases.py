@@ -12,9 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.postgres import describe_url, error_line
 
 if TYPE_CHECKING:
     import psycopg
@@ -23,7 +24,6 @@ Values = tuple[Any, ...]  # the columns of a row, without its key
 
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30
-SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
 
 
 class Unreachable(Exception):
@@ -48,7 +48,8 @@ class Sqlite:
     """A table in an SQLite file, opened anew for each question: one that was put in its place is seen, too."""
 
     def __init__(self, url: str, table: Table) -> None:
-        self._path, self._table = sqlite_path(url), table
+        self._path = sqlite_path(url)
+        self.label = f"{table.name} in {self._path}"  # for messages
         wanted = ", ".join((table.key, *table.columns))
         self._question = f"SELECT {wanted} FROM {table.name} WHERE {table.key} IN (SELECT value FROM json_each(?))"
         self._dates = [place for place, column in enumerate(table.columns, start=1) if column in table.dates]
@@ -61,7 +62,7 @@ class Sqlite:
         except sqlite3.Error as problem:
             if "locked" in str(problem):
                 raise Unreachable(str(problem)) from None
-            raise LookupFailed(f"cannot look up {self._table.name} in {self._path}: {problem}") from None
+            raise LookupFailed(f"cannot look up {self.label}: {problem}") from None
         for row in rows:
             for place in self._dates:
                 row[place] = row[place] and date.fromisoformat(row[place])
@@ -75,7 +76,9 @@ class Postgres:
     """A table of a PostgreSQL database. A connection that broke is opened anew by the next question."""
 
     def __init__(self, url: str, table: Table) -> None:
-        self._url, self._table = url, table
+        """Raises UserError when `url` is not one of Postgres."""
+        self._url = url
+        self.label = f"{table.name} in {describe_url(url)}"  # for messages
         wanted = ", ".join((table.key, *table.columns))
         self._question = f"SELECT {wanted} FROM {table.name} WHERE {table.key} = ANY(%s)"
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -93,11 +96,10 @@ class Postgres:
             rows = self._connection.execute(self._question, [list(keys)]).fetchall()
         except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
             self.close()
-            raise Unreachable(_one_line(problem, self._url)) from None
+            raise Unreachable(error_line(problem)) from None
         except psycopg.Error as problem:
             self.close()
-            reason = _one_line(problem, self._url)
-            raise LookupFailed(f"cannot look up {self._table.name} in {safe_url(self._url)}: {reason}") from None
+            raise LookupFailed(f"cannot look up {self.label}: {error_line(problem)}") from None
         return {row[0]: tuple(row[1:]) for row in rows}
 
     def close(self) -> None:
@@ -130,21 +132,9 @@ def check_table(url: str, table: Table) -> None:
         with closing(open_database(url, table)) as database:
             database.fetch([""])
     except Unreachable as problem:
-        raise UserError(f"cannot look up {table.name} in {safe_url(url)}: {problem}") from None
+        raise UserError(f"cannot look up {database.label}: {problem}") from None
     except LookupFailed as problem:
         raise UserError(str(problem)) from None
-
-
-def safe_url(url: str) -> str:
-    """The URL without password and options, for messages."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return f"{url.partition(':')[0]}://..."
-    user = f"{parts.username}@" if parts.username else ""
-    return f"{parts.scheme}://{user}{host}{port}{parts.path}"
 
 
 def sqlite_path(url: str) -> str:
@@ -154,24 +144,10 @@ def sqlite_path(url: str) -> str:
 
 def open_database(url: str, table: Table) -> Database:
     """Where `table` is asked for; nothing is connected yet. UserError for another kind of URL."""
-    scheme = url.partition(":")[0]
-    if scheme == SQLITE and sqlite_path(url):
-        return Sqlite(url, table)
-    if scheme in POSTGRES:
-        return Postgres(url, table)
-    raise UserError(
-        f"cannot look up {table.name} in {safe_url(url)}: expected postgresql://user@host:port/database "
-        "or sqlite:///path"
-    )
-
-
-def _one_line(problem: Exception, url: str) -> str:
-    """The driver's message without line breaks and without the password, of which some errors quote the whole URL."""
-    text = " ".join(str(problem).split()) or type(problem).__name__
     try:
-        password = urlsplit(url).password
-    except ValueError:
-        password = None
-    for secret in {password, unquote(password or "")} - {None, ""}:
-        text = text.replace(str(secret), "***")
-    return text.replace(url, safe_url(url))
+        return Sqlite(url, table) if sqlite_path(url) else Postgres(url, table)
+    except UserError:
+        raise UserError(
+            f"cannot look up {table.name} in this database: expected postgresql://user@host:port/database "
+            "or sqlite:///path"
+        ) from None

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from ledgerops.ledger.jobs.databases import Database, LookupFailed, Table, Unreachable, Values, open_database, safe_url
+from ledgerops.ledger.jobs.databases import Database, LookupFailed, Table, Unreachable, Values, open_database
 
 TTL_SECONDS = 10.0
 MAX_ENTRIES = 100_000  # of a worker; some 300 bytes each
@@ -90,4 +90,5 @@ class Lookup:
 @lru_cache(maxsize=8)
 def open_lookup(url: str, table: Table, ttl: float = TTL_SECONDS) -> Lookup:
     """This process's lookup of `table`; nothing is connected before the first question. UserError for another URL."""
-    return Lookup(open_database(url, table), f"{table.name} in {safe_url(url)}", ttl=ttl)
+    database = open_database(url, table)
+    return Lookup(database, database.label, ttl=ttl)

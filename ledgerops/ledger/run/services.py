@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.jobs.account_lookup import TABLE
-from ledgerops.ledger.jobs.databases import SQLITE, check_table, sqlite_path
+from ledgerops.ledger.jobs.databases import check_table, sqlite_path
 from ledgerops.ledger.run.source import RunSource
 from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
 from ledgerops.ledger.sources.csv_file import DATA, data_folder
@@ -53,8 +53,8 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
 
 
 def _given_accounts(url: str) -> str:
-    if url.startswith(f"{SQLITE}:///"):
-        url = url_of(Path(sqlite_path(url)))  # workers have a working directory of their own
+    if path := sqlite_path(url):
+        url = url_of(Path(path))  # workers have a working directory of their own
     check_table(url, TABLE)
     return url
 

@@ -14,7 +14,6 @@ from ledgerops.ledger.jobs.databases import (
     Unreachable,
     check_table,
     open_database,
-    safe_url,
     sqlite_path,
 )
 from ledgerops.ledger.jobs.lookup import Lookup
@@ -76,19 +75,6 @@ def test_another_url_is_refused_without_its_password(url):
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://me:secret@db:5433/bank?sslpassword=secret", "postgresql://me@db:5433/bank"),
-        ("postgresql://db/bank", "postgresql://db/bank"),
-        ("postgresql://me:secret@db:port/bank", "postgresql://..."),
-        ("sqlite:////folder/accounts.sqlite", "sqlite:////folder/accounts.sqlite"),
-    ],
-)
-def test_a_shown_url_has_neither_password_nor_options(url, shown):
-    assert safe_url(url) == shown
-
-
-@pytest.mark.parametrize(
     "url",
     [
         pytest.param("me:secret@127.0.0.1:1/bank", id="nobody listens"),
@@ -99,7 +85,7 @@ def test_a_shown_url_has_neither_password_nor_options(url, shown):
 )
 def test_an_unreachable_postgres_is_one_line_without_the_password(url):
     told = refusal_of(check_table, f"postgresql://{url}", TABLE)
-    assert told.startswith("cannot look up accounts in postgresql://")
+    assert told.startswith("cannot look up accounts")
     assert not {"secret", "sec%72et", "\n"} & set(told.replace('"', " ").split(" "))
     assert ":secret@" not in told
 
@@ -131,7 +117,7 @@ def own(postgres, tmp_path_factory):
 
 def test_a_missing_table_in_postgres_is_not_waited_for(postgres):
     assert refusal_of(check_table, postgres.url, Table("nowhere", "account_id", ("district_id",))).startswith(
-        f"cannot look up nowhere in {safe_url(postgres.url)}: relation"
+        f"cannot look up nowhere in {postgres.url}: relation"
     )
 
 
