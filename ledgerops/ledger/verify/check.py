@@ -22,7 +22,7 @@ from ledgerops.ledger.verify.expectations import (
 )
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import JobCheck, judge
-from ledgerops.ledger.verify.rows import ExpectedRows, SentRecords
+from ledgerops.ledger.verify.rows import SentRecords
 
 Show = Callable[[int], None]  # called with the number of rows read
 
@@ -129,8 +129,7 @@ def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: Veri
         result.verdict = "broken"
         return False
     late_after = case.in_time_seconds if expected.waits and case.has_late_rows else None
-    difference = rows.compare(output, sent, ExpectedRows(wanted, expected.once), columns, late_after)
-    rows.record_difference(result, difference, rows.texts(difference, sent, output))
+    rows.compare(result, output, sent, wanted, expected.once, columns, late_after)
     if expected.once and summary.conflicting:
         result.notes.append(
             f"{summary.conflicting:,} copies were sent with another amount; the job may keep any of them"

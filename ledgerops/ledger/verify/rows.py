@@ -5,10 +5,9 @@ The first pass reads the output once and keeps nothing of a row. Only when it do
 as keep that below PASS_ROWS rows.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,31 +21,6 @@ from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
 
 Hashes = NDArray[np.uint64]
 PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
-
-
-@dataclass(frozen=True)
-class ExpectedRows:
-    """What the output must hold: each of the stream's rows as often as it was sent, or `once`."""
-
-    tally: Tally
-    once: bool
-
-
-@dataclass
-class Difference:
-    """How many rows of an output are wrong, and in which way."""
-
-    lost: int = 0
-    late: int = 0  # of the lost: those that may be missing
-    repeated: int = 0
-    changed: int = 0
-    unknown: int = 0  # rows of an id that was never sent
-    ids: dict[str, list[int]] = field(default_factory=dict)  # hashes of some ids, by what is wrong with them
-
-    def note(self, what: str, ids: Hashes) -> None:
-        """Keeps hashes of ids as examples of the problem `what`, at most MAX_EXAMPLES for each problem."""
-        known = self.ids.setdefault(what, [])
-        known += [int(each) for each in ids[: MAX_EXAMPLES - len(known)]]
 
 
 def read(output: Output, columns: Sequence[str], show: Callable[[int], None] = lambda rows: None) -> Tally:
@@ -79,18 +53,6 @@ def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
     return ", ".join(sums) or "equal"
 
 
-def compare(
-    output: Output, sent_records: SentRecords, wanted: ExpectedRows, columns: Sequence[str], late_after: float | None
-) -> Difference:
-    """Compares row by row. Rows that came more than `late_after` seconds late may be missing; None: none may."""
-    total = output.rows + wanted.tally.rows
-    passes = max(1, -(-total // PASS_ROWS))
-    difference = Difference()
-    for part in range(passes):
-        _compare_part(difference, output, sent_records, wanted.once, columns, late_after, (part, passes))
-    return difference
-
-
 @dataclass(frozen=True)
 class SentRecords:
     """The stream's first `records` records, those that `keep` lets through."""
@@ -105,15 +67,48 @@ class SentRecords:
             yield self.keep(rows)
 
 
-def _compare_part(
-    difference: Difference,
+def compare(
+    result: JobCheck,
+    output: Output,
+    sent: SentRecords,
+    wanted: Tally,
+    once: bool,
+    columns: Sequence[str],
+    late_after: float | None,
+) -> None:
+    """Compares row by row with what was sent, or `once` was, and fills the result; `wanted` is the tally of that.
+
+    Rows that came more than `late_after` seconds late may be missing; None: none may. An id that was never sent counts
+    as changed.
+    """
+    passes = max(1, -(-(output.rows + wanted.rows) // PASS_ROWS))
+    counts: Counter[str] = Counter()
+    ids: dict[str, list[int]] = {}
+    for part in range(passes):
+        for what, count, some in _differences(output, sent, once, columns, late_after, (part, passes)):
+            counts[what] += count
+            ids[what] = [*ids.get(what, ()), *some[:MAX_EXAMPLES].tolist()][:MAX_EXAMPLES]
+    result.lost, result.repeated = counts["lost"], counts["repeated"]
+    result.changed = counts["changed"] + counts["unknown"]
+    if counts["late"]:
+        result.notes.append(f"missing because they arrived after the watermark: {counts['late']:,}")
+    if counts["unknown"]:
+        result.notes.append(f"rows with an id that was never sent: {counts['unknown']:,}")
+    names = _texts({each for some in ids.values() for each in some}, sent, output)
+    named = {what: sorted(names.get(each, "?") for each in some) for what, some in ids.items()}
+    changed = [*named["changed"], *named["unknown"]][:MAX_EXAMPLES]
+    result.examples = {"lost": named["lost"], "repeated": named["repeated"], "changed": changed}
+
+
+def _differences(
     output: Output,
     sent_records: SentRecords,
     once: bool,
     columns: Sequence[str],
     late_after: float | None,
     part: tuple[int, int],
-) -> None:
+) -> Iterator[tuple[str, int, Hashes]]:
+    """What is wrong, with how many rows, and the hashes of their ids."""
     sent, pairs, late = _hashes_sent(sent_records, once, columns, late_after, part)
     got, got_rows = _hashes_written(output, columns, part)
     ids, first, sent_count = np.unique(sent, return_index=True, return_counts=True)
@@ -121,21 +116,17 @@ def _compare_part(
     places = np.searchsorted(ids, got)
     places[places == len(ids)] = 0
     known = ids[places] == got if len(ids) else np.zeros(len(got), np.bool_)
-    difference.unknown += int(np.count_nonzero(~known))
-    difference.note("unknown", np.unique(got[~known]))
+    yield "unknown", int(np.count_nonzero(~known)), np.unique(got[~known])
     places = places[known]
     # copies may have been sent with different values, and each of them is right
     other = ~np.isin(_paired(got[known], got_rows[known]), pairs)
-    difference.changed += int(np.count_nonzero(other))
-    difference.note("changed", np.unique(ids[places[other]]) if len(ids) else got[:0])
+    yield "changed", int(np.count_nonzero(other)), np.unique(ids[places[other]]) if len(ids) else got[:0]
     got_count = np.bincount(places, minlength=len(ids))
     missing, more = np.maximum(sent_count - got_count, 0), np.maximum(got_count - sent_count, 0)
-    difference.late += int(missing[may_miss].sum())
+    yield "late", int(missing[may_miss].sum()), ids[:0]
     missing[may_miss] = 0
-    difference.lost += int(missing.sum())
-    difference.repeated += int(more.sum())
-    difference.note("lost", ids[missing > 0])
-    difference.note("repeated", ids[more > 0])
+    yield "lost", int(missing.sum()), ids[missing > 0]
+    yield "repeated", int(more.sum()), ids[more > 0]
 
 
 def _hashes_sent(
@@ -177,9 +168,8 @@ def _hashed(rows: pa.RecordBatch) -> tuple[Hashes, Hashes]:
     return hashes[ID], np.broadcast_to(whole, len(hashes[ID]))
 
 
-def texts(difference: Difference, sent_records: SentRecords, output: Output) -> Mapping[str, Sequence[str]]:
-    """The ids of which the difference keeps the hashes, as text, by what is wrong with them."""
-    wanted = {each for ids in difference.ids.values() for each in ids}
+def _texts(wanted: Set[int], sent_records: SentRecords, output: Output) -> dict[int, str]:
+    """The ids that have these hashes, as text."""
     found: dict[int, str] = {}
     batches = (rows.batch.select([ID]) for rows in sent_records.rows())
     for part in (batches, output.batches([ID])):
@@ -189,16 +179,4 @@ def texts(difference: Difference, sent_records: SentRecords, output: Output) -> 
             hashes = row_hashes(batch)[ID]
             for place in np.flatnonzero(np.isin(hashes, np.array(list(wanted), np.uint64))).tolist():
                 found[int(hashes[place])] = str(batch.column(0)[place].as_py())
-    return {what: sorted(found.get(each, "?") for each in ids) for what, ids in difference.ids.items() if ids}
-
-
-def record_difference(result: JobCheck, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:
-    """Puts the difference into the result; an id that was never sent counts as changed."""
-    result.lost, result.repeated = difference.lost, difference.repeated
-    result.changed = difference.changed + difference.unknown
-    if difference.late:
-        result.notes.append(f"missing because they arrived after the watermark: {difference.late:,}")
-    if difference.unknown:
-        result.notes.append(f"rows with an id that was never sent: {difference.unknown:,}")
-    result.examples = {what: names.get(what, ()) for what in ("lost", "repeated")}
-    result.examples["changed"] = [*names.get("changed", ()), *names.get("unknown", ())][:MAX_EXAMPLES]
+    return found
