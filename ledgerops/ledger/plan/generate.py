@@ -46,7 +46,7 @@ class Generator:
     """The transactions of a plan whose clock stood at zero at `origin` (seconds since the epoch)."""
 
     def __init__(self, plan: LoadPlan, origin: float) -> None:
-        self.plan = plan
+        self.plan, self.origin = plan, origin
         self._first_micros = round((origin if plan.start is None else plan.start) * 1e6)
         self._schedule = plan.schedule
         layouts = Spans.of(plan, plan.partitions, [(each, each.partitions) for each in plan.changes])
@@ -65,44 +65,31 @@ class Generator:
         """How many records are due so many seconds after the origin."""
         return self._schedule.due(seconds)
 
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        """Seconds after the origin at which each record is due; shape of `records`."""
+        return self._schedule.due_time(records)
+
+    def heads(self, count: int) -> list[int]:
+        """How many of the first `count` records each partition has, of the partitions that there are by then."""
+        return self.layout.heads(count)[: self.layout.known(count)]
+
     def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """The rows of offsets [start, end) of a partition, in order."""
         for low in range(start, end, CHUNK_ROWS):
             records = self.layout.records(partition, np.arange(low, min(low + CHUNK_ROWS, end), dtype=np.int64))
-            yield self.rows(records, self.carried(records))
+            yield self.made(records, self.carried(records))
 
-    def rows(self, records: Ints, carried: Ints) -> pa.RecordBatch:
+    def made(self, records: Ints, carried: Ints) -> pa.RecordBatch:
         """The rows of these records: the transactions they carry, conflicting copies with another amount."""
-        kind, cents, balance = self.figures(carried)
-        return self._made(carried, kind, self.cents(records, carried, cents), balance)
-
-    def figures(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
-        """Kind, amount and balance (cents) of each transaction."""
-        bits = hashes(self.plan.seed, _BODY, numbers)
-        kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
-        cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
-        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MAX_BALANCE_CENTS / HALF_RANGE)).astype(np.int64)
-        return kind, cents, balance
-
-    def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:
-        """The amounts in these records, given those in the first records of their transactions."""
-        other = self.conflicting(records, carried)
-        if not other.any():
-            return cents
-        bits = self._disorder.conflict_bits(records[other])
-        drawn = _amount_table(self.plan.amounts)[(bits & np.uint64(0xFFFF)).astype(np.intp)]
-        amounts = cents.copy()
-        amounts[other] = np.where(drawn == cents[other], drawn + 1, drawn)
-        return amounts
-
-    def _made(self, numbers: Ints, kind: Ints, cents: Ints, balance: Ints) -> pa.RecordBatch:
-        due = self._schedule.due_time(numbers)
-        micros = np.rint((due - self.delays(numbers)) * 1e6).astype(np.int64)
-        accounts, customers = self._drawn(numbers, due)
+        kind, cents, balance = self._figures(carried)
+        cents = self._cents(records, carried, cents)
+        due = self._schedule.due_time(carried)
+        micros = np.rint((due - self.delays(carried)) * 1e6).astype(np.int64)
+        accounts, customers = self._drawn(carried, due)
         kinds = arrow.integers(kind)
         return pa.RecordBatch.from_arrays(
             [
-                arrow.strings(arrow.identifiers("T", numbers, 10)),
+                arrow.strings(arrow.identifiers("T", carried, 10)),
                 arrow.strings(accounts),
                 arrow.strings(customers),
                 arrow.timestamps(micros + self._first_micros),
@@ -113,6 +100,25 @@ class Generator:
             ],
             schema=arrow.TRANSACTIONS,
         )
+
+    def _figures(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
+        """Kind, amount and balance (cents) of each transaction."""
+        bits = hashes(self.plan.seed, _BODY, numbers)
+        kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
+        cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
+        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MAX_BALANCE_CENTS / HALF_RANGE)).astype(np.int64)
+        return kind, cents, balance
+
+    def _cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:
+        """The amounts in these records, given those in the first records of their transactions."""
+        other = self.conflicting(records, carried)
+        if not other.any():
+            return cents
+        bits = self._disorder.conflict_bits(records[other])
+        drawn = _amount_table(self.plan.amounts)[(bits & np.uint64(0xFFFF)).astype(np.intp)]
+        amounts = cents.copy()
+        amounts[other] = np.where(drawn == cents[other], drawn + 1, drawn)
+        return amounts
 
     def _drawn(self, numbers: Ints, due: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Account and customer ids."""

@@ -60,19 +60,13 @@ class Rows:
         return self.where(self.numbers < number)
 
 
-class PlanStream:
+class PlanStream(Generator):
     """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""
 
     def __init__(self, plan: LoadPlan, origin: float, table: Table = "transactions") -> None:
-        self.plan, self.origin, self.table = plan, origin, table
-        self._generator = Generator(plan, origin)
-        self.partitions = self._generator.layout.count
+        super().__init__(plan, origin)
+        self.table, self.partitions = table, self.layout.count
         self._poison = Spans.of(plan, plan.poison, [(each, each.poison) for each in plan.changes])
-
-    @property
-    def total(self) -> int | None:
-        """Number of records in the plan; None if the plan repeats without end."""
-        return self._generator.total
 
     def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
         """Index in REASONS of the poison after each record, -1 for none; shape of `records`. Only `kinds` are used."""
@@ -81,27 +75,19 @@ class PlanStream:
             found[mine] = kinds_after(self._poison.values[i], self.plan.seed, records[mine], kinds)
         return found
 
-    def due(self, seconds: float) -> int:
-        """Number of records due within `seconds` of the start of the plan."""
-        return self._generator.due(seconds)
-
-    def due_time(self, records: Ints) -> NDArray[np.float64]:
-        """Seconds from the start of the plan at which each record is due; shape of `records`."""
-        return self.plan.schedule.due_time(records)
-
     def rows(self, start: int, end: int, step: int = 1) -> Rows:
         """Rows of records `start` to `end` (excluded), in steps of `step`, without the rows of other tables."""
         numbers = np.arange(start, end, step, dtype=np.int64)
-        carried = self._generator.carried(numbers)
-        partitions, _ = self._generator.layout.places(numbers)
+        carried = self.carried(numbers)
+        partitions, _ = self.layout.places(numbers)
         # a record carries its own transaction or that of an earlier record, which is in the stream, too
         found = Rows(
             numbers,
-            self._generator.rows(numbers, carried),
+            self.made(numbers, carried),
             partitions,
             carried == numbers,
-            self._generator.delays(carried),
-            self._generator.conflicting(numbers, carried),
+            self.delays(carried),
+            self.conflicting(numbers, carried),
         )
         return _of_table(found, self.table)
 

@@ -42,7 +42,6 @@ class FileRows:
     A file that has only grown at its end still knows the offsets that it had.
     """
 
-    name = "file"
     total: int
 
     def __init__(self, path: Path, rate: float = 0.0) -> None:

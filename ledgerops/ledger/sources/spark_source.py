@@ -47,17 +47,6 @@ TOPIC, CUSTOMERS = "transactions", "customers"
 Offsets = Mapping[str, Mapping[str, int]]  # topic, partition, next offset: as Kafka's source writes them
 
 
-class PlanRows(Generator):
-    """The rows of a plan."""
-
-    name = "plan"
-
-    def heads(self, count: int) -> list[int]:
-        """How many of the first `count` rows each partition has, of the partitions that there are by then."""
-        heads = self.layout.heads(count)
-        return [heads[partition] for partition in range(self.layout.known(count))]
-
-
 @dataclass(frozen=True)
 class Options:
     """The options of a source, checked; they travel to the workers."""
@@ -96,9 +85,9 @@ class Options:
 
 
 @lru_cache(maxsize=16)
-def plan_rows(plan: str, origin: float) -> PlanRows:
+def plan_rows(plan: str, origin: float) -> Generator:
     """Kept for the life of a Python worker: a plan is parsed and its tables are made once, not once a batch."""
-    return PlanRows(parse_plan(plan), origin)
+    return Generator(parse_plan(plan), origin)
 
 
 @lru_cache(maxsize=8)
@@ -131,7 +120,7 @@ class _Rows:
         self.options = options
 
     @property
-    def rows(self) -> PlanRows | FileRows:
+    def rows(self) -> Generator | FileRows:
         options = self.options
         if options.path is not None:
             return file_rows(options.path, options.rate)
@@ -150,7 +139,7 @@ class _Rows:
         """How many first rows the offsets stand for. Raises UserError when they are not of these rows."""
         count = sum(offsets.get(self.options.topic, {}).values())
         if self.offsets_at(count) != offsets:
-            name = self.rows.name
+            name = "plan" if self.options.path is None else "file"
             raise UserError(
                 f"the offsets {json.dumps(offsets)} do not belong to this {name}: the checkpoint was written with "
                 f"another {name}; use that {name}, or start over"

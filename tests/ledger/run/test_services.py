@@ -91,8 +91,7 @@ REFUSED = {
     "not a port": ({"risk": "http://127.0.0.1:port"}, NO_URL),
     "another database": (
         {"accounts": "mysql://me:secret@db/bank"},
-        "cannot look up accounts in this database: expected postgresql://user@host:port/database "
-        "or sqlite:///path",
+        "cannot look up accounts in this database: expected postgresql://user@host:port/database or sqlite:///path",
     ),
 }
 
