@@ -1,6 +1,6 @@
 """The Spark data source `ledger`: rows of a plan or of a prepared file, as a stream or as a bounded table.
 
-Options (all text, as Spark has it):
+Options (all text, as Spark has it, and not checked: `tables.open_source` gives them):
     plan                the plan's YAML text itself, which so reaches every executor; or
     path                an Arrow file that `arrow_file.keep` made, on storage that all executors share
     table               transactions (default); ad_events: one for each transaction, at the same offsets; or, of a
@@ -11,6 +11,7 @@ Options (all text, as Spark has it):
     rate                of a file: rows a second; 0 (default): all at once
     limit               rows in all, after which the source is dry
     maxRowsPerTrigger   rows in a batch; default: all that are due
+    rowsPerTask         rows for which a task of their own is worth its start
 
 Offsets are per partition. Rows are handed out in the order of their due time over all partitions: every offset stands
 for some first n rows, so a cap takes from each partition what is due there first, and no partition's event time runs
@@ -20,7 +21,6 @@ ahead of the others'.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -49,12 +49,12 @@ Offsets = Mapping[str, Mapping[str, int]]  # topic, partition, next offset: as K
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a source, checked; they travel to the workers."""
+    """The options of a source; they travel to the workers."""
 
-    plan: str | None
+    plan: str
     path: str | None
     table: str
-    origin: float | None
+    origin: float
     rate: float
     limit: int | None
     max_rows: int | None
@@ -62,20 +62,17 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
-        """Raises UserError that names the option."""
-        by_name = {name.lower(): value for name, value in given.items()}
-        plan, path = by_name.get("plan") or None, by_name.get("path") or None
-        if plan is None and path is None:
-            raise UserError("the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)")
+        """The options as Spark hands them on, whose names may have lost their case."""
+        texts = {name.lower(): value for name, value in given.items()}
         return cls(
-            plan=plan,
-            path=path,
-            table=_table(by_name.get("table", TOPIC), (TOPIC, "ad_events", *([CUSTOMERS] if path else []))),
-            origin=_number(by_name, "origin"),
-            rate=_number(by_name, "rate") or 0.0,
-            limit=_whole(by_name, "limit", 0),
-            max_rows=_whole(by_name, "maxRowsPerTrigger", 1),
-            rows_per_task=_whole(by_name, "rowsPerTask", 1) or WORTH_A_TASK,
+            plan=texts.get("plan", ""),
+            path=texts.get("path"),
+            table=texts.get("table", TOPIC),
+            origin=float(texts.get("origin", 0.0)),
+            rate=float(texts.get("rate", 0.0)),
+            limit=int(texts["limit"]) if "limit" in texts else None,
+            max_rows=int(texts["maxrowspertrigger"]) if "maxrowspertrigger" in texts else None,
+            rows_per_task=int(texts.get("rowspertask", WORTH_A_TASK)),
         )
 
     @property
@@ -124,7 +121,7 @@ class _Rows:
         options = self.options
         if options.path is not None:
             return file_rows(options.path, options.rate)
-        return plan_rows(options.plan or "", options.origin or 0.0)
+        return plan_rows(options.plan, options.origin)
 
     @property
     def total(self) -> int | None:
@@ -202,12 +199,7 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
         return self.between(start, end)
 
     def _due(self) -> int:
-        if self.options.origin is None and self.options.plan is not None:
-            raise UserError(
-                "a stream of the source ledger needs the option origin: the time at which its clock starts, in seconds "
-                "since the epoch"
-            )
-        due = self.rows.due(time.time() - (self.options.origin or 0.0))
+        due = self.rows.due(time.time() - self.options.origin)
         return due if self.total is None else min(due, self.total)
 
 
@@ -215,31 +207,3 @@ def register(spark: SparkSession) -> None:
     """Makes the format `ledger` known to a session, and ledgerops to its workers. Any number of times."""
     make_importable(spark)
     spark.dataSource.register(LedgerSource)
-
-
-def _table(name: str, known: tuple[str, ...]) -> str:
-    if name not in known:
-        raise UserError(f"option table of the source ledger: expected {' or '.join(known)}, got {name!r}")
-    return name
-
-
-def _number(given: Mapping[str, str], name: str) -> float | None:
-    text = given.get(name.lower())
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise UserError(f"option {name} of the source ledger: expected a number >= 0, got {text!r}")
-    return value
-
-
-def _whole(given: Mapping[str, str], name: str, least: int) -> int | None:
-    text = given.get(name.lower())
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
-        raise UserError(f"option {name} of the source ledger: expected a whole number >= {least}, got {text!r}")
-    return int(text)

@@ -124,28 +124,11 @@ def test_offsets_of_another_plan_are_refused(start):
     )
 
 
-def test_a_source_of_nothing_says_what_it_needs_and_a_bad_plan_is_told_as_in_a_file():
-    needed = "the source ledger needs the option plan (the plan's YAML text) or path (a prepared file)"
-    assert refusal_of(initial_offset, plan="") == needed
+def test_a_bad_plan_is_told_as_in_a_file():
     assert refusal_of(initial_offset, plan="phases: 1") == "plan.yaml:1: phases: expected a list, got 1"
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "expected"),
-    [
-        ("origin", "now", "a number >= 0"),
-        ("limit", "-1", "a whole number >= 0"),
-        ("table", "customers", "transactions or ad_events"),
-        ("maxRowsPerTrigger", "0", "a whole number >= 1"),
-    ],
-)
-def test_a_bad_option_is_named(option, value, expected):
-    told = refusal_of(initial_offset, **{option: value})
-    assert told == f"option {option} of the source ledger: expected {expected}, got '{value}'"
-
-
-def test_a_stream_needs_an_origin_and_a_bounded_read_an_end():
-    assert "needs the option origin" in refusal_of(reader().latestOffset, START, ReadAllAvailable())
+def test_a_bounded_read_needs_an_end():
     endless = LedgerReader(Options.of({"plan": TEXT}))
     assert "needs the option limit: this plan never ends" in refusal_of(endless.partitions)
 
