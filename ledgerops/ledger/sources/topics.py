@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,15 +37,6 @@ TOPICS = (
 )
 
 
-@dataclass(frozen=True)
-class TopicCheck:
-    """What a broker has of the wanted topics; names with their prefix."""
-
-    missing: tuple[str, ...]
-    present: tuple[str, ...]
-    problems: tuple[str, ...]  # one line each
-
-
 def named(prefix: str = "") -> dict[str, Topic]:
     """The topics by their name on the broker. UserError for a prefix that no topic may begin with."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{0,200}", prefix):
@@ -61,9 +52,7 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
     """
     wanted = named(prefix)
     admin = reach(client)
-    found = _found(admin, client, wanted)
-    if found.problems:
-        raise UserError(found.problems[0])
+    missing = _missing(admin, client, wanted)
     new = [
         NewTopic(
             name,
@@ -71,20 +60,21 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
             replication,
             config={"cleanup.policy": "compact" if wanted[name].compacted else "delete"},
         )
-        for name in found.missing
+        for name in missing
     ]
     if new:
         for name, done in admin.create_topics(new, request_timeout=ANSWER_SECONDS).items():
             _made(name, done, client)
-        found = _found_all(admin, client, wanted)
-        if found.problems:
-            raise UserError(found.problems[0])
-    return tuple(topic.topic for topic in new)
+        _wait_until_listed(admin, client, wanted)
+    return missing
 
 
-def inspect_topics(client: KafkaClient, prefix: str = "") -> TopicCheck:
-    """Compares the broker's topics with what the ledger needs; changes nothing. Raises UserError without an answer."""
-    return _found(reach(client), client, named(prefix))
+def missing_topics(client: KafkaClient, prefix: str = "") -> tuple[str, ...]:
+    """The names of the ledger's topics that the broker does not have; changes nothing.
+
+    Raises UserError without an answer, and for the first topic that is not as it must be.
+    """
+    return _missing(reach(client), client, named(prefix))
 
 
 def _made(name: str, done: Any, client: KafkaClient) -> None:
@@ -96,33 +86,25 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
             raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
 
 
-def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
-    """As `_found`, once every topic has come to light: a broker may learn a moment later what the controller made."""
+def _wait_until_listed(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> None:
+    """Returns once every topic has come to light: a broker may learn a moment later what the controller made."""
     end = time.monotonic() + ANSWER_SECONDS
-    while True:
-        found = _found(admin, client, wanted)
-        if not found.missing:
-            return found
+    while missing := _missing(admin, client, wanted):
         if time.monotonic() > end:
-            raise UserError(
-                f"{client.servers} created topic {found.missing[0]} but does not list it; is the broker healthy?"
-            )
+            raise UserError(f"{client.servers} created topic {missing[0]} but does not list it; is the broker healthy?")
         time.sleep(0.1)
 
 
-def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
+def _missing(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> tuple[str, ...]:
     try:
         listed = admin.list_topics(timeout=ANSWER_SECONDS).topics
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
         raise UserError(f"cannot describe the topics of {client.servers}: {error_text(error)}") from None
-    problems = (
-        problem
-        for name in present
-        for problem in _wrong(name, wanted[name], len(listed[name].partitions), policies[name])
-    )
-    return TopicCheck(tuple(name for name in wanted if name not in present), tuple(present), tuple(problems))
+    for name in present:
+        _check(name, wanted[name], len(listed[name].partitions), policies[name])
+    return tuple(name for name in wanted if name not in present)
 
 
 def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
@@ -136,15 +118,15 @@ def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
     }
 
 
-def _wrong(name: str, topic: Topic, partitions: int, policy: set[str]) -> Iterable[str]:
+def _check(name: str, topic: Topic, partitions: int, policy: set[str]) -> None:
     if partitions != topic.partitions:
-        yield (
+        raise UserError(
             f"topic {name} has {counted(partitions, 'partition')}, expected {topic.partitions}; delete it and run "
             "ledgerops topics, or use another --prefix"
         )
     if ("compact" in policy) != topic.compacted:
         expected = "compact" if topic.compacted else "delete"
-        yield (
+        raise UserError(
             f"topic {name} has cleanup.policy {','.join(sorted(policy))}, expected {expected}; "
             f"set it (kafka-configs --alter --topic {name} --add-config cleanup.policy={expected}), "
             "or use another --prefix"
