@@ -12,13 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.errors import UserError, cannot_read
-from ledgerops.input_files import open_regular
+from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import LoadPlan, load_plan
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 from ledgerops.ledger.run.run_dir import RunNote
 from ledgerops.ledger.sources import kafka, landing
-from ledgerops.ledger.sources.csv_file import DATA, data_folder
+from ledgerops.ledger.sources.csv_file import DATA, content_hash, data_folder
 from ledgerops.ledger.sources.kafka import Topics, describe_cluster
 from ledgerops.ledger.sources.landing import tables_in
 from ledgerops.ledger.sources.tables import Table, open_source, prepare
@@ -114,11 +113,7 @@ def _replay(data: Path | None, rate: float | None) -> RunSource:
     if data is None:
         raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
     file = data / "transactions.csv"
-    try:
-        with open_regular(file) as rows:
-            return RunSource("replay", str(file), _digest(rows.read()), data=data, rate=rate)
-    except OSError as error:
-        raise cannot_read(file, error, f"{DATA} names the folder that holds it") from None
+    return RunSource("replay", str(file), content_hash(file), data=data, rate=rate)
 
 
 def _landing(folder: Path | None) -> RunSource:

@@ -94,7 +94,7 @@ def test_a_missing_data_file_is_refused_with_its_path(refused, tmp_path, monkeyp
     monkeypatch.setenv("LEDGEROPS_DATA", str(tmp_path))
     assert refused() == (
         f"cannot read {tmp_path}/transactions.csv: no such file or directory; "
-        "LEDGEROPS_DATA names the folder that holds it"
+        "LEDGEROPS_DATA must name the folder that holds transactions.csv"
     )
 
 
