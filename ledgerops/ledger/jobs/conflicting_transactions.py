@@ -93,9 +93,6 @@ class Contents(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped h
             self.handle.registerTimer(min(staying[2::3]))
         return iter(())
 
-    def close(self) -> None:
-        """Nothing is held besides the state."""
-
     def _known(self) -> array[int]:
         found = self.first.get()
         return array("q", bytes(found[0]) if found else b"")

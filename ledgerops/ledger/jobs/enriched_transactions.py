@@ -98,9 +98,6 @@ class Enrichment(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped
         if times:  # its own timer may have expired: `wait` may have been shorter before a restart
             self.handle.registerTimer(min(times) + self.wait)
 
-    def close(self) -> None:
-        """Nothing is held besides the state."""
-
     def _known(self, customer_ids: Set[str]) -> dict[str, tuple[str, int]]:
         """The newest version of each of these customers that has one, and perhaps of others."""
         most = MAX_PAIRS_PER_CUSTOMER * len(customer_ids)

@@ -66,9 +66,6 @@ class Versions(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped h
             self.versions.update((since[needless:], customers[needless:]))
         return iter(made)
 
-    def close(self) -> None:
-        """Nothing is held besides the state."""
-
 
 def _needless(since: list[int], ends: int) -> int:
     """How many of the first versions no transaction at or after `ends` can need."""
