@@ -24,7 +24,7 @@ further fields. These are recognised and cut by `plain_records`. Only the others
 field, which takes far longer.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -104,10 +104,18 @@ def _parsed(text: Column, columns: Mapping[str, str], keyed: bool, detailed: boo
     shape = f"ARRAY<STRUCT<{', '.join(f'{name}: VARIANT' for name in columns)}>>"
 
     def judged(fields: Column, types: Column, row: Column) -> Column:
-        reason = _reason(fields, types, row, columns, keyed)
+        whole = [
+            row[name].isNotNull() | _absent(types[name]) if name in NULLABLE else row[name].isNotNull()
+            for name in columns
+        ]
+        good = reduce(lambda a, b: a & b, [*whole, *([F.col("key").isNotNull()] if keyed else [])])
+        verdict = F.when(good, F.lit(None))
+        for holds, reason, detail in _reasons(fields, types, row, columns, keyed):
+            why = F.struct(F.lit(reason).alias("reason"), detail.alias("detail")) if detailed else F.lit(reason)
+            verdict = verdict.when(holds, why)
         if detailed:
-            return F.struct(reason.alias("reason"), _detail(reason, types, row, columns).alias("detail"))
-        return F.struct(_pieces(fields, row, columns).alias("pieces"), reason.alias("reason"))
+            return verdict
+        return F.struct(_pieces(fields, row, columns).alias("pieces"), verdict.alias("reason"))
 
     def with_types(fields: Column) -> Column:
         types = F.struct(*(F.schema_of_variant(fields[name]).alias(name) for name in columns))
@@ -135,22 +143,28 @@ def _let(value: Column, use: Callable[[Column], Column]) -> Column:
     return F.transform(F.array(value), use)[0]
 
 
-def _reason(fields: Column, types: Column, row: Column, columns: Mapping[str, str], keyed: bool) -> Column:
-    value = F.col("value")
-    whole = [
-        row[name].isNotNull() | _absent(types[name]) if name in NULLABLE else row[name].isNotNull() for name in columns
-    ]
-    good = reduce(lambda a, b: a & b, [*whole, *([F.col("key").isNotNull()] if keyed else [])])
-    missing = reduce(lambda a, b: a | b, [_absent(types[name]) for name in columns if name not in NULLABLE])
-    reason = F.when(good, F.lit(None).cast("string")).when(value.isNull(), "tombstone")
+def _reasons(
+    fields: Column, types: Column, row: Column, columns: Mapping[str, str], keyed: bool
+) -> Iterator[tuple[Column, str, Column]]:
+    """When a record that is no row has which reason, and what is wrong in words; of several the first."""
+    value, size = F.col("value"), F.octet_length("value")
+    yield value.isNull(), "tombstone", F.lit("no value")
     if keyed:
-        reason = reason.when(F.col("key").isNull(), "null_key")
-    return (
-        reason.when(F.octet_length(value) > MAX_VALUE_BYTES, "oversized")
-        .when(fields.isNull(), "invalid_json")
-        .when(missing, "missing_field")
-        .otherwise("wrong_type")
+        yield F.col("key").isNull(), "null_key", F.lit("no key")
+    too_long = F.concat(size.cast("string"), F.lit(f" bytes, of at most {MAX_VALUE_BYTES}"))
+    yield size > MAX_VALUE_BYTES, "oversized", too_long
+    yield fields.isNull(), "invalid_json", F.lit("not one JSON object in UTF-8")
+    needed = [name for name in columns if name not in NULLABLE]
+    missing = F.coalesce(*(F.when(_absent(types[name]), F.lit(f"no {name}")) for name in needed))
+    yield reduce(lambda a, b: a | b, [_absent(types[name]) for name in needed]), "missing_field", missing
+    wrong = (
+        F.when(
+            row[name].isNull() & ~_absent(types[name]),
+            F.concat(F.lit(f"{name} is no {WORDS[kind]}: "), F.lower(types[name])),
+        )
+        for name, kind in columns.items()
     )
+    yield F.lit(True), "wrong_type", F.coalesce(*wrong)
 
 
 def _instant(text: Column) -> Column:
@@ -176,28 +190,3 @@ def _value(field: Column, found: Column, kind: str) -> Column:
     # Spark's type of a JSON number has as many decimals as the number, without trailing zeros
     exact = (found == "BIGINT") | (found.startswith("DECIMAL") & F.substring(found, -3, 3).isin(",0)", ",1)", ",2)"))
     return F.when(exact, field.try_cast("decimal(18,2)"))
-
-
-def _detail(reason: Column, types: Column, row: Column, columns: Mapping[str, str]) -> Column:
-    """What is wrong, in words: the first field that is."""
-    size = F.octet_length("value").cast("string")
-    missing = F.coalesce(
-        *(F.when(_absent(types[name]), F.lit(f"no {name}")) for name in columns if name not in NULLABLE)
-    )
-    wrong = F.coalesce(
-        *(
-            F.when(
-                row[name].isNull() & ~_absent(types[name]),
-                F.concat(F.lit(f"{name} is no {WORDS[kind]}: "), F.lower(types[name])),
-            )
-            for name, kind in columns.items()
-        )
-    )
-    return (
-        F.when(reason == "tombstone", "no value")
-        .when(reason == "null_key", "no key")
-        .when(reason == "oversized", F.concat(size, F.lit(f" bytes, of at most {MAX_VALUE_BYTES}")))
-        .when(reason == "invalid_json", "not one JSON object in UTF-8")
-        .when(reason == "missing_field", missing)
-        .otherwise(wrong)
-    )
