@@ -4,8 +4,6 @@ Executors write output and state themselves. On a folder that they do not share 
 and commits the checkpoint of rows that nobody will find.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import sys
@@ -14,15 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
 
 from ledgerops.errors import UserError, cannot_read, os_reason
 from ledgerops.input_files import read_text
 from ledgerops.ledger.run.failures import first_line
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CONNECT_SECONDS = 5.0  # for each address of a master
 TASK_SECONDS = 120.0  # in which an executor must have taken the tasks of the check: a cluster may have to start one

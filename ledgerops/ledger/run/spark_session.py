@@ -1,21 +1,16 @@
 """The Spark session of `ledgerops run`: one driver on this machine, or on the cluster that `master` names."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.run import cluster
 from ledgerops.servers.java import SHORT_LIVED, java_home
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 JVM_OPTION_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
@@ -88,8 +83,6 @@ def open_session(
         cluster.check_master(master)
     else:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
     builder = SparkSession.builder.master(master or f"local[{cores}]")
     for key, value in {**session_conf(cores, folder), **(extra or {})}.items():
         builder = builder.config(key, value)
