@@ -71,10 +71,9 @@ def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[
     """The jobs whose topics exist. Raises UserError if there are none."""
     there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
     found: list[Found] = []
-    for job, names in _names(wanted):
-        topics = {prefix + name: there[prefix + name] for name in names if prefix + name in there}
-        if topics:
-            found.append((job, lambda topics=topics: KafkaOutput(client, topics)))  # type: ignore[misc]
+    for job, topics in _names(wanted, there, prefix):
+        partitions = {name: there[name] for name in topics}
+        found.append((job, lambda partitions=partitions: KafkaOutput(client, partitions)))  # type: ignore[misc]
     if not found:
         raise UserError(f"no output topic of a job at {client.servers}; check --topic-prefix")
     return found
@@ -86,18 +85,18 @@ def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
     there = {name for (name,) in rows}
     found: list[Found] = []
-    for job, names in _names(wanted):
-        tables = [name for name in names if name in there]
-        if tables:
-            found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
+    for job, tables in _names(wanted, there):
+        found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
     if not found:
         raise UserError("no output table of a job in the database of --postgres")
     return found
 
 
-def _names(wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each job with the names of its outputs. Its routes may be topics of the input, too: then it must be asked for."""
+def _names(wanted: Collection[str], there: Collection[str], prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    """The jobs with outputs among the names `there`, and these. Routes may be topics of the input, too: then the job
+    must be asked for."""
     for job in JOBS:
         names = job.routes if job.route else (job.name,)
-        if job.name in wanted or (not wanted and not set(names) & set(TOPICS.values())):
-            yield job.name, names
+        found = [prefix + name for name in names if prefix + name in there]
+        if found and (job.name in wanted or (not wanted and not set(names) & set(TOPICS.values()))):
+            yield job.name, found
