@@ -27,20 +27,16 @@ class Change:
 
 def changes(entry: Entry, own_keys: Keys, own_partitions: Partitions) -> tuple[Change, ...]:
     """Raises UserError for two that give the same section at the same time."""
-    found: list[Change] = []
-    given: dict[str, list[int]] = {name: [] for name in SECTIONS}
-    for i, item in enumerate(entry.items()):
+    found: list[tuple[Section, Change]] = []
+    for item in entry.items():
         section = item.section(("from", "to", *SECTIONS))
         change = _change(section, own_keys, own_partitions)
-        for name in SECTIONS:
-            if section.get(name) is None:
-                continue
-            for j in given[name]:
-                if change.begin < found[j].end and found[j].begin < change.end:
-                    raise section.need(name).error(f"{entry.path}[{j}] changes {name} in the same seconds")
-            given[name].append(i)
-        found.append(change)
-    return tuple(found)
+        for other, earlier in found:
+            twice = [name for name in SECTIONS if section.get(name) and other.get(name)]
+            if twice and change.begin < earlier.end and earlier.begin < change.end:
+                raise section.need(twice[0]).error(f"{other.entry.path} changes {twice[0]} in the same seconds")
+        found.append((section, change))
+    return tuple(change for _, change in found)
 
 
 def _change(section: Section, own_keys: Keys, own_partitions: Partitions) -> Change:

@@ -25,11 +25,11 @@ class Disorder:
 
     def __init__(self, plan: LoadPlan) -> None:
         self._seed, self._schedule, changes = plan.seed, plan.schedule, plan.changes
-        self._late = Spans.of(plan, plan.late, [(each, each.late) for each in changes])
+        self._late = Spans(plan, plan.late, [(each, each.late) for each in changes])
         # those that are counted come once, and not again after each change
         again = replace(plan.future, count=0)
-        self._future = Spans.of(plan, plan.future, [(each, each.future) for each in changes], again)
-        self._copies = Spans.of(plan, plan.duplicates, [(each, each.duplicates) for each in changes])
+        self._future = Spans(plan, plan.future, [(each, each.future) for each in changes], again)
+        self._copies = Spans(plan, plan.duplicates, [(each, each.duplicates) for each in changes])
 
     def carried(self, records: Ints) -> Ints:
         """The number of the transaction that each record carries: its own, or that of the record it repeats."""

@@ -49,9 +49,9 @@ class Generator:
         self.plan, self.origin = plan, origin
         self._first_micros = round((origin if plan.start is None else plan.start) * 1e6)
         self._schedule = plan.schedule
-        layouts = Spans.of(plan, plan.partitions, [(each, each.partitions) for each in plan.changes])
+        layouts = Spans(plan, plan.partitions, [(each, each.partitions) for each in plan.changes])
         self.layout = Places(layouts.values, layouts.starts)
-        self._keys = Spans.of(plan, plan.keys, [(each, each.keys) for each in plan.changes])
+        self._keys = Spans(plan, plan.keys, [(each, each.keys) for each in plan.changes])
         self._disorder = Disorder(plan)
         self.carried, self.delays = self._disorder.carried, self._disorder.delays
         self.conflicting = self._disorder.conflicting

@@ -26,7 +26,7 @@ class Partitions:
     count: int = 5
     idle: tuple[int, ...] = ()
     pinned: int | None = None
-    share: float = 0.0  # of the records, to the pinned partition
+    share: float = 0.0  # of the records, to the pinned partition; 0 without one
 
 
 class Layout:
@@ -36,11 +36,7 @@ class Layout:
         self.partitions = partitions
         self.count = partitions.count
         self.pinned = partitions.pinned
-        share = (
-            Fraction(partitions.share).limit_denominator(MAX_DENOMINATOR)
-            if partitions.pinned is not None
-            else Fraction(0)
-        )
+        share = Fraction(partitions.share).limit_denominator(MAX_DENOMINATOR)
         self._a, self._b = share.numerator, share.denominator
         self._others = [
             p for p in range(partitions.count) if p not in partitions.idle and (p != self.pinned or not self._a)

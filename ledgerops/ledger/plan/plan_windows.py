@@ -4,8 +4,6 @@ A change holds from the first record due at its beginning to the last one due be
 records, so what a record is like depends on its number alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -15,7 +13,6 @@ from numpy.typing import NDArray
 from ledgerops.ledger.plan.changes import Change
 from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.plan import LoadPlan
-from ledgerops.ledger.plan.schedule import Schedule
 
 Where = NDArray[np.bool_] | slice
 T = TypeVar("T")
@@ -25,8 +22,12 @@ _NEVER = 2**62  # the number of no record
 class Spans(Generic[T]):
     """Span i holds `values[i]` from record `starts[i]` on, and began `since[i]` seconds after the plan did."""
 
-    def __init__(self, schedule: Schedule, own: T, again: T, windows: Sequence[tuple[float, float, T]]) -> None:
-        """`own` is the plan's own value, and `again` what holds of it after a change. `windows` must not overlap."""
+    def __init__(
+        self, plan: LoadPlan, own: T, given: Sequence[tuple[Change, T | None]], again: T | None = None
+    ) -> None:
+        """`own` is the plan's own value, `given` what its changes have, and `again` what holds of it after a change."""
+        again = own if again is None else again
+        windows = [(change.begin, change.end, value) for change, value in given if value is not None]
         self.values: list[T] = [own]
         self.since = [0.0]
         starts = [0]
@@ -34,14 +35,8 @@ class Spans(Generic[T]):
             self.values += [value, again]
             # the plan's own clocks go on during a change
             self.since += [begin, 0.0]
-            starts += [schedule.first_at(begin), schedule.first_at(end) if end < np.inf else _NEVER]
+            starts += [plan.schedule.first_at(begin), plan.schedule.first_at(end) if end < np.inf else _NEVER]
         self.starts: Ints = np.array(starts, np.int64)
-
-    @classmethod
-    def of(cls, plan: LoadPlan, own: T, given: Sequence[tuple[Change, T | None]], again: T | None = None) -> Spans[T]:
-        """Of one section of a plan, and what its changes give of it."""
-        windows = [(change.begin, change.end, value) for change, value in given if value is not None]
-        return cls(plan.schedule, own, own if again is None else again, windows)
 
     def at(self, records: Ints) -> Iterator[tuple[int, Where]]:
         """The spans that hold for some of the records, each with the places of these."""

@@ -66,7 +66,7 @@ class PlanStream(Generator):
     def __init__(self, plan: LoadPlan, origin: float, table: Table = "transactions") -> None:
         super().__init__(plan, origin)
         self.table, self.partitions = table, self.layout.count
-        self._poison = Spans.of(plan, plan.poison, [(each, each.poison) for each in plan.changes])
+        self._poison = Spans(plan, plan.poison, [(each, each.poison) for each in plan.changes])
 
     def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
         """Index in REASONS of the poison after each record, -1 for none; shape of `records`. Only `kinds` are used."""

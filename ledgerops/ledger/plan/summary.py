@@ -6,7 +6,8 @@ time: twelve for a day.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,7 @@ class Bucket:
     distinct_cents: int = 0
 
     def __add__(self, other: Bucket) -> Bucket:
-        return Bucket(
-            self.rows + other.rows,
-            self.cents + other.cents,
-            self.distinct_rows + other.distinct_rows,
-            self.distinct_cents + other.distinct_cents,
-        )
+        return Bucket(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass

@@ -87,7 +87,7 @@ class Entry:
             amount = _float(value)
         else:
             amount = math.nan
-        if not math.isfinite(amount) or amount < low or (low == 0.0 and amount < 0.0):
+        if not math.isfinite(amount) or amount < low:
             least = f" of at least {low:g} s" if low else ""
             raise self.error(f"expected a duration{least} (such as 30, 30s or 2 minutes), got {value!r:.40}")
         return amount
