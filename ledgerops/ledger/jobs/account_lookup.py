@@ -21,7 +21,6 @@ from ledgerops.ledger.jobs.databases import Table
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.jobs.lookup import TTL_SECONDS, open_lookup
 from ledgerops.ledger.plan.schemas import ACCOUNTS, TRANSACTIONS
-from ledgerops.ledger.sources.workers import make_importable
 
 COLUMNS = {"district_id": pa.int32(), "frequency": pa.string(), "opened_on": pa.date32()}
 TABLE = Table("accounts", "account_id", tuple(COLUMNS), dates=("opened_on",))
@@ -30,7 +29,6 @@ OUTPUT = f"{TRANSACTIONS}, {ACCOUNTS.partition(', ')[2]}, known BOOLEAN"
 
 def transform(transactions: DataFrame, accounts: str, ttl: float = TTL_SECONDS) -> DataFrame:
     """Transactions in; their columns, those of their account and `known` out. `accounts`: URL of the database."""
-    make_importable(transactions.sparkSession)
 
     def look_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return attach(batches, accounts, ttl)

@@ -36,7 +36,6 @@ import ledgerops
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.jobs.json_state import JSON, STATE_KEYS
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
-from ledgerops.ledger.sources.workers import make_importable
 
 OUTPUT = "transaction STRING"
 
@@ -106,7 +105,6 @@ def _in_order(copies: list[Copy]) -> list[Copy]:
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Transactions in; those that contradict the first of their transaction_id out, counted as conflicts."""
-    make_importable(transactions.sparkSession)
     rows = transactions.withWatermark("event_time", lateness).select(
         F.xxhash64("transaction_id").alias("id"),
         "event_time",

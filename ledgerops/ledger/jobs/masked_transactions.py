@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 import ledgerops
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.sources.workers import make_importable
 
 SHOWN_CHARACTERS = 4  # as on a card's receipt
 MASKED = ("account_id", "customer_id")
@@ -33,7 +32,6 @@ def mask(ids: pa.Array) -> pa.Array:
 
 def transform(transactions: DataFrame) -> DataFrame:
     """Transactions in; the same with both ids masked out."""
-    make_importable(transactions.sparkSession)
     masked = F.arrow_udf(mask, "string")
     rows = ledgerops.book(transactions, "in", amount="amount")
     return ledgerops.book(rows.withColumns({column: masked(column) for column in MASKED}), "out", amount="amount")

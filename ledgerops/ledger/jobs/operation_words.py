@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.sources.workers import make_importable
 
 
 class Words:
@@ -29,7 +28,6 @@ class Words:
 
 def transform(transactions: DataFrame) -> DataFrame:
     """Transactions in; transaction_id, customer_id, event_time, position, word and length out."""
-    make_importable(transactions.sparkSession)
     words = F.udtf(Words, returnType="position INT, word STRING, length INT")
     rows = transactions.select("transaction_id", "customer_id", "event_time", "operation")
     return rows.lateralJoin(words(F.col("operation").outer())).drop("operation")

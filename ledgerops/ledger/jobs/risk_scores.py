@@ -23,7 +23,6 @@ from pyspark.sql import DataFrame
 from ledgerops.ledger.jobs.calls import CallFailed, Calls, Failure, Limits, open_calls
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.plan.schemas import TRANSACTIONS
-from ledgerops.ledger.sources.workers import make_importable
 
 SCORED, FAILED = "risk_scores", "risk_scores.failed"
 CALL_TRANSACTIONS = 50  # in each call: the service takes 1000, but all of a call fail together
@@ -36,7 +35,6 @@ Question = Sequence[Mapping[str, Any]]
 
 def transform(transactions: DataFrame, risk: str, limits: Limits = LIMITS) -> DataFrame:
     """Transactions in; their columns, score, reason and output out. `risk`: URL of the service."""
-    make_importable(transactions.sparkSession)
 
     def score(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return scored(batches, risk, limits)

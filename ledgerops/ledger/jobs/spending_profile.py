@@ -26,7 +26,6 @@ from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.job import LATENESS, Job
 from ledgerops.ledger.plan import arrow
-from ledgerops.ledger.sources.workers import make_importable
 
 WINDOW = "1 day"
 CASH = "Withdrawal in Cash"
@@ -59,7 +58,6 @@ def profile(amounts: pa.Array, cash: pa.Array) -> pa.Array:
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Transactions in; window_start, window_end, customer_id and the columns of PROFILE out."""
-    make_importable(transactions.sparkSession)
     made = F.arrow_udf(profile, f"struct<{PROFILE.replace(' ', ':').replace(',:', ', ')}>")
     return (
         transactions.where((F.col("type") == "Debit") & F.col("amount").isNotNull())

@@ -19,6 +19,7 @@ from ledgerops.errors import UserError
 from ledgerops.input_files import read_text
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
+from ledgerops.ledger.sources.workers import make_importable
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
 # receives events only of the queries of its own session.
@@ -63,6 +64,8 @@ def start(
     _claim(job, checkpoint, sink, fingerprint)
     named = {} if job.lateness is None else {"lateness": lateness or job.lateness}
     named |= {name: (services or {})[name] for name in job.services}
+    for table in inputs.values():
+        make_importable(table.sparkSession)
     rows = job.transform(*(inputs[name] for name in job.inputs), **named)
     trigger: dict[str, Any] = {"processingTime": f"{round((trigger_seconds or 0) * 1000)} milliseconds"}
     writer = (

@@ -15,7 +15,7 @@ def make_importable(spark: SparkSession) -> None:
     """Workers look for ledgerops where this process found it, too: they do not inherit the driver's sys.path.
 
     An installed package needs nothing for that. A checkout has to be at the same path on every host; on a cluster,
-    install the wheel there instead. Must come before the data sources are registered.
+    install the wheel there instead. Must come before functions are made or data sources registered.
     """
     root = str(Path(ledgerops.__file__).parent.parent)
     context = getattr(spark, "sparkContext", None)  # a Spark Connect session has none: its server needs the package
