@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     began = time.monotonic()
     with _progress(len(jars.hashes())) as say:
-        fetched = jars.fetch(Path(args.settings) if args.settings else None, say)
+        fresh = jars.fetch(Path(args.settings) if args.settings else None, say)
     if args.path == "connector":
         print(",".join(map(str, jars.connector_jars())))
     elif args.path == "delta":
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         what = (
             f"downloaded in {time.monotonic() - began:.0f} s, hashes checked"
-            if fetched.fresh
+            if fresh
             else "already present, hashes checked"
         )
-        print(f"{fetched.count} jars in {fetched.folder}: {what}")
+        print(f"{len(jars.hashes())} jars in {jars.jars_folder()}: {what}")
     return 0
 
 

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -23,15 +22,6 @@ FOLDER = "LEDGEROPS_JARS"
 CONNECTOR, DELTA, BROKER = "connector", "delta", "broker"
 Retrieve = Callable[[str, Sequence[str], Path, Path | None, Callable[[str], None]], None]
 _UNFINISHED = "unfinished-"  # folders of processes that were killed; whoever holds the lock may remove them
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """Where the jars are, how many there are, and whether they came now or were there before."""
-
-    folder: Path
-    count: int
-    fresh: bool
 
 
 def jars_folder() -> Path:
@@ -49,8 +39,8 @@ def fetch(
     settings: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
     retrieve: Retrieve = ivy.retrieve,
-) -> Fetched:
-    """Fetches the jars if they are not there, and checks every one.
+) -> bool:
+    """Fetches the jars if they are not there, and checks every one; whether they came now.
 
     `settings` is an ivysettings.xml, for networks that reach repositories through a mirror; `say` is called with each
     line that Ivy prints. Several processes may call it at once: one fetches, the others wait. Raises UserError for no
@@ -59,11 +49,11 @@ def fetch(
     folder = jars_folder()
     if folder.is_dir():
         check(folder)
-        return Fetched(folder, len(hashes()), fresh=False)
+        return False
     with _lock(folder.parent, say):
         if folder.is_dir():  # another process was quicker
             check(folder)
-            return Fetched(folder, len(hashes()), fresh=False)
+            return False
         for left in folder.parent.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
@@ -73,7 +63,7 @@ def fetch(
             (work / "jars").rename(folder)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Fetched(folder, len(hashes()), fresh=True)
+    return True
 
 
 def check(folder: Path, kind: str = "") -> None:

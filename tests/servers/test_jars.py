@@ -157,7 +157,7 @@ def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root
         results = [pool.submit(jars.fetch, say=waiting.append, retrieve=slow) for _ in range(2)]
 
     assert calls == [("connector", "delta", "broker")]
-    assert sorted(each.result().fresh for each in results) == [False, True]
+    assert sorted(each.result() for each in results) == [False, True]
     assert waiting == ["waiting for another ledgerops that downloads them"]
     assert sorted(each.name for each in root.iterdir()) == sorted([jars.jars_folder().name, "lock"])
 
