@@ -23,12 +23,12 @@ from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.poison import kinds_after
+from ledgerops.ledger.plan.schemas import SIDES
 from ledgerops.ledger.sources import replay
 from ledgerops.ledger.sources.ads import ad_events
 from ledgerops.ledger.sources.csv_file import content_hash
 
 Table = Literal["transactions", "debits", "credits", "ad_events"]
-_TYPES = {"debits": "Debit", "credits": "Credit"}
 #: Records that are made at a time: 10 ms of work, so that a sender that makes them between two sends is not late.
 CHUNK_RECORDS = 8_192
 
@@ -157,8 +157,8 @@ def chunks(stream: Stream, end: int | None, start: int = 0, step: int = 1) -> It
 
 
 def _of_table(rows: Rows, table: Table) -> Rows:
-    if table in _TYPES:
-        kept = pc.equal(rows.batch.column("type"), _TYPES[table])
+    if table in SIDES:
+        kept = pc.equal(rows.batch.column("type"), SIDES[table])
         return rows.where(kept.to_numpy(zero_copy_only=False))
     if table == "ad_events":
         return replace(rows, batch=ad_events(rows.batch))

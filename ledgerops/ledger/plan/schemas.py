@@ -20,8 +20,9 @@ REJECTS_TABLE = "rejects"
 TABLES = {
     "transactions": TRANSACTIONS,
     "customers": CUSTOMERS,
-    "debits": TRANSACTIONS,  # of type Debit
-    "credits": TRANSACTIONS,  # of type Credit
+    "debits": TRANSACTIONS,
+    "credits": TRANSACTIONS,
     "ad_events": AD_EVENTS,
     REJECTS_TABLE: REJECTS,
 }
+SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type

@@ -14,7 +14,7 @@ import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import LoadPlan, load_plan
-from ledgerops.ledger.plan.schemas import REJECTS_TABLE
+from ledgerops.ledger.plan.schemas import REJECTS_TABLE, SIDES, TABLES
 from ledgerops.ledger.run.run_dir import RunNote
 from ledgerops.ledger.sources import kafka, landing
 from ledgerops.ledger.sources.csv_file import DATA, content_hash, data_folder
@@ -24,8 +24,7 @@ from ledgerops.ledger.sources.tables import Table, open_source, prepare
 
 SourceKind = Literal["embedded", "replay", "kafka", "files"]
 PLAN = "default"
-ROWS = frozenset({"transactions", "customers", "debits", "credits", "ad_events"})
-SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type
+ROWS = frozenset(TABLES) - {REJECTS_TABLE}
 KEYS = {"transactions": "customer_id", "debits": "customer_id", "credits": "customer_id", "ad_events": "ad_id"}
 
 
