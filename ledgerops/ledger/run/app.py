@@ -184,8 +184,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
     folder = setup.folder
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with output_to(folder.log), ExitStack() as opened:
-        services = open_services(setup.services, setup.service_urls, folder.work, setup.source)
-        opened.callback(services.close)
+        services = open_services(setup.services, setup.service_urls, folder.work, setup.source, opened)
         jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
         quick = quick_start_conf() if setup.quick_start else {}
         conf = {"spark.app.name": folder.app, **SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}
@@ -207,7 +206,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
         bounded = setup.until_caught_up or setup.source.kind == "replay"
         ends = read_source_heads(setup.source, setup.inputs, folder.work) if bounded else {}
         _prepare_tables(setup, inputs)
-        queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
+        queries = [_start_one(job, setup, inputs, services) for job in setup.jobs]
         kept = opened.pop_all()
     tables = {name: folder.outputs / table for name, table in setup.upstream.items()}
     catch_up = CatchUpCheck(queries, folder.checkpoints, ends, tables) if bounded else None

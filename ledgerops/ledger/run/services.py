@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,39 +17,26 @@ from ledgerops.servers.risk import RiskService
 CONNECT_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Services:
-    """The URLs by name, and what was started for them."""
-
-    urls: Mapping[str, str]
-    risk: RiskService | None = None
-
-    def close(self) -> None:
-        """Ends what was started here; what was given goes on."""
-        if self.risk is not None:
-            self.risk.stop()
-
-
-def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource) -> Services:
-    """The wanted services: those of the URLs `given`, for the others an SQLite file of accounts, a risk service.
+def open_services(
+    wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource, opened: ExitStack
+) -> dict[str, str]:
+    """The URLs of the wanted services: those `given`, for the others an SQLite file of accounts, a risk service.
 
     Accounts are the bank's when its files are replayed, else invented ones for all that the plan may name; the file is
-    made in `work_dir`. Local services can be reached from this machine only: for executors elsewhere, give URLs. Raises
-    UserError when a given service does not answer, or a local one cannot be made.
+    made in `work_dir`. A risk service ends with `opened`. Local services can be reached from this machine only: for
+    executors elsewhere, give URLs. Raises UserError when one does not answer or cannot be made.
     """
     urls: dict[str, str] = {}
     if "accounts" in wanted:
         urls["accounts"] = (
             _given_accounts(given["accounts"]) if "accounts" in given else _local_accounts(work_dir, source)
         )
-    risk = None
     if "risk" in wanted and "risk" in given:
         _check_risk(given["risk"])
         urls["risk"] = given["risk"]
     elif "risk" in wanted:
-        risk = RiskService()
-        urls["risk"] = risk.url
-    return Services(urls, risk)
+        urls["risk"] = opened.enter_context(RiskService()).url
+    return urls
 
 
 def _given_accounts(url: str) -> str:

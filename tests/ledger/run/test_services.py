@@ -1,7 +1,7 @@
 """The services that jobs ask: which a run opens, which it is given, and when that is refused."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 import urllib3
@@ -29,14 +29,14 @@ def accounts(url):
 
 
 def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
-    services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_source("embedded"))
-    assert (services.urls, (tmp_path / "work").exists()) == ({}, False)
-    services.close()
+    urls = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_source("embedded"), ExitStack())
+    assert (urls, (tmp_path / "work").exists()) == ({}, False)
 
 
 def test_accounts_of_a_replay_are_the_files_and_those_of_a_plan_invented(tmp_path, bank):
     plan = choose_source("embedded", "default")
-    of_files, of_plan = (open_services({"accounts"}, {}, tmp_path / "work", feed).urls for feed in (bank, plan))
+    work = tmp_path / "work"
+    of_files, of_plan = (open_services({"accounts"}, {}, work, feed, ExitStack()) for feed in (bank, plan))
     assert set(of_files) == set(of_plan) == {"accounts"}
     assert accounts(of_files["accounts"]) == [("A1",)]
     assert len(accounts(of_plan["accounts"])) == plan.plan.keys.accounts
@@ -44,7 +44,7 @@ def test_accounts_of_a_replay_are_the_files_and_those_of_a_plan_invented(tmp_pat
 
 def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):
     monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
-    assert refusal_of(open_services, {"accounts"}, {}, tmp_path, RunSource("embedded", "x", "y")) == (
+    assert refusal_of(open_services, {"accounts"}, {}, tmp_path, RunSource("embedded", "x", "y"), ExitStack()) == (
         "no accounts to look up: give --accounts-url, or set LEDGEROPS_DATA to the folder that holds accounts.csv"
     )
 
@@ -56,25 +56,25 @@ def ask(url):
 
 
 def test_a_local_risk_service_answers_until_it_is_closed(tmp_path, bank):
-    services = open_services({"risk"}, {}, tmp_path, bank)
-    assert ask(services.urls["risk"]) == 200
-
-    services.close()
-    services.close()
+    with ExitStack() as opened:
+        urls = open_services({"risk"}, {}, tmp_path, bank, opened)
+        assert ask(urls["risk"]) == 200
 
     with pytest.raises(urllib3.exceptions.HTTPError):
-        ask(services.urls["risk"])
+        ask(urls["risk"])
 
 
 def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
-    local = open_services({"accounts"}, {}, tmp_path / "work", bank).urls["accounts"]
+    local = open_services({"accounts"}, {}, tmp_path / "work", bank, ExitStack())["accounts"]
     monkeypatch.chdir(tmp_path)
     relative = local.replace(f"{tmp_path}/", "")
     with RiskService() as risk:
-        services = open_services({"accounts", "risk"}, {"accounts": relative, "risk": risk.url}, tmp_path / "x", bank)
-        services.close()
-
-        assert services.urls == {"accounts": local, "risk": risk.url}
+        given = {"accounts": relative, "risk": risk.url}
+        with ExitStack() as opened:
+            assert open_services({"accounts", "risk"}, given, tmp_path / "x", bank, opened) == {
+                "accounts": local,
+                "risk": risk.url,
+            }
         assert ask(risk.url) == 200
     assert not (tmp_path / "x").exists()
 
@@ -98,7 +98,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_service_that_does_not_answer_is_refused_in_one_line(tmp_path, bank, given, message):
-    assert refusal_of(open_services, set(given), given, tmp_path, bank) == message
+    assert refusal_of(open_services, set(given), given, tmp_path, bank, ExitStack()) == message
 
 
 def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, refusal):
