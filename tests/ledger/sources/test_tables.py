@@ -6,6 +6,7 @@ from pyspark.sql.types import StructType
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.schemas import AD_EVENTS
+from ledgerops.ledger.run.source import choose_source, read_source_heads
 from ledgerops.ledger.sources import tables
 from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.replay import COLUMNS
@@ -23,6 +24,13 @@ def bank(tmp_path):
     text = "\n".join([",".join(COLUMNS), *rows, "T30,A1,Credit,,much,0.00,,2013-01-01T00:00:00,C1"])
     (folder / "transactions.csv").write_text(text + "\n")
     return folder
+
+
+def test_a_replay_ends_where_its_files_do_also_that_of_ad_events(bank, tmp_path):
+    source = choose_source("replay", environ={"LEDGEROPS_DATA": str(bank)})
+    heads = read_source_heads(source, {"ad_events", "customers"}, tmp_path / "work")
+    assert sum(heads.pop(("transactions", str(partition))) for partition in range(5)) == 30
+    assert heads == {("customers", "0"): 3}
 
 
 def test_embedded_customers_are_those_of_the_plan(tmp_path):
