@@ -1,6 +1,5 @@
 """The accounts of a run as a database table: an SQLite file that jobs look accounts up in."""
 
-import hashlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,6 @@ import pyarrow as pa
 from ledgerops.common.files import replacing
 from ledgerops.ledger.plan.generate import account_ids
 from ledgerops.ledger.plan.plan import LoadPlan
-from ledgerops.ledger.sources.csv_file import content_hash
 from ledgerops.ledger.sources.customers import generate_accounts, read_accounts
 
 CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INTEGER, frequency TEXT, opened_on TEXT)"
@@ -20,20 +18,17 @@ CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INTEGE
 def accounts_of_csv(folder: Path, work_dir: Path) -> Path:
     """The good rows of `folder`/accounts.csv as an SQLite file in `work_dir`; the bad ones go to its rejects.jsonl.
 
-    UserError for a missing file or a wrong header. A file made of the same content is used again, as it is.
+    UserError for a missing file or a wrong header.
     """
-    path = _named(work_dir, content_hash(folder / "accounts.csv"))
-    return path if path.is_file() else write_accounts(path, read_accounts(folder, work_dir))
+    return _write(work_dir / "accounts.sqlite", read_accounts(folder, work_dir))
 
 
 def accounts_of_plan(plan: LoadPlan, work_dir: Path) -> Path:
-    """Invented accounts, one for each that a transaction of the plan may name; otherwise as `accounts_of_csv`."""
-    ids = account_ids(plan.all_keys)
-    path = _named(work_dir, hashlib.sha256("\n".join([str(plan.seed), *ids]).encode()).hexdigest()[:16])
-    return path if path.is_file() else write_accounts(path, generate_accounts(ids, plan.seed))
+    """Invented accounts, one for each that a transaction of the plan may name, as an SQLite file in `work_dir`."""
+    return _write(work_dir / "accounts.sqlite", generate_accounts(account_ids(plan.all_keys), plan.seed))
 
 
-def write_accounts(path: Path, accounts: pa.Table) -> Path:
+def _write(path: Path, accounts: pa.Table) -> Path:
     """Writes `accounts` (columns of schemas.ACCOUNTS) as table `accounts` of a new SQLite file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     texts = accounts.set_column(3, "opened_on", accounts.column("opened_on").cast(pa.string()))
@@ -48,7 +43,3 @@ def write_accounts(path: Path, accounts: pa.Table) -> Path:
 def url_of(path: Path) -> str:
     """The URL by which jobs look accounts up in this file."""
     return f"sqlite:///{quote(str(path.resolve()))}"
-
-
-def _named(work_dir: Path, content: str) -> Path:
-    return work_dir / f"accounts-{content}.sqlite"

@@ -35,8 +35,9 @@ def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
 
 def test_accounts_of_a_replay_are_the_files_and_those_of_a_plan_invented(tmp_path, bank):
     plan = choose_source("embedded", "default")
-    work = tmp_path / "work"
-    of_files, of_plan = (open_services({"accounts"}, {}, work, feed, ExitStack()) for feed in (bank, plan))
+    of_files, of_plan = (
+        open_services({"accounts"}, {}, tmp_path / feed.kind, feed, ExitStack()) for feed in (bank, plan)
+    )
     assert set(of_files) == set(of_plan) == {"accounts"}
     assert accounts(of_files["accounts"]) == [("A1",)]
     assert len(accounts(of_plan["accounts"])) == plan.plan.keys.accounts
