@@ -103,14 +103,10 @@ class ReplayStream:
         self.digest, self.rejected = content_hash(file), len(rejects)
         [self._batch] = rows.to_batches()
         self._partition = np.array(partitions, np.int64)
+        self.total: int | None = rows.num_rows
         self._first = np.zeros(rows.num_rows, np.bool_)
         ids = self._batch.column("transaction_id").to_numpy(zero_copy_only=False).astype(str)
         self._first[np.unique(ids, return_index=True)[1]] = True
-
-    @property
-    def total(self) -> int | None:
-        """Number of good rows in the file."""
-        return len(self._first)
 
     def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
         """-1 for each record: a replay sends no poison."""

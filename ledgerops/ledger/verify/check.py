@@ -13,7 +13,6 @@ from ledgerops.ledger.verify import keys, rows, totals, windows
 from ledgerops.ledger.verify.expectations import (
     EXPECTATIONS,
     LATENESS_SECONDS,
-    ONLY,
     DeadLetters,
     PassedOn,
     Totals,
@@ -105,11 +104,7 @@ def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: Veri
         result.verdict = "broken"
         return False
     sent, totals_sent = case.sent, summary.all
-    keep: Callable[[Rows], Rows] | None = None
-    if expected.only:
-        keep = ONLY[expected.only]
-    elif expected.gathers:
-        keep = _gathered(output, expected.gathers)
+    keep = _gathered(output, expected.gathers) if expected.gathers else expected.only
     if keep is not None:
         if sent is None:
             result.notes.append(_unavailable(case))

@@ -4,7 +4,7 @@ A job that is not here is listed as not checked. `campaign_views` reads ad event
 knows nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,17 @@ from ledgerops.ledger.plan.record_stream import Rows
 LATENESS_SECONDS = 60.0  # that the jobs wait by default; a row later than that may be missing where one waits
 
 
+def large_credits(rows: Rows) -> Rows:
+    """What the job large_credits lets through."""
+    kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), MIN_AMOUNT))
+    return rows.where(kept.to_numpy(zero_copy_only=False))
+
+
+def conflicting_copies(rows: Rows) -> Rows:
+    """What the job conflicting_transactions lets through."""
+    return rows.where(rows.conflicting)
+
+
 @dataclass(frozen=True)
 class PassedOn:
     """Each transaction comes out, as often as it was sent or `once`, in the columns that the job does not change."""
@@ -25,7 +36,7 @@ class PassedOn:
     waits: bool = False  # rows that come later than the watermark are dropped
     # seconds of event time that the job gathers before it hands rows on; the last ones sent may still be held back
     gathers: int | None = None
-    only: Literal["large credits", "conflicting copies"] | None = None  # the transactions that come through
+    only: Callable[[Rows], Rows] | None = None  # keeps the transactions that come through
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ DAY, TWO_HOURS = 86_400, 7_200
 EXPECTATIONS: Mapping[str, Expectation] = {
     "account_lookup": PassedOn(),
     # a reader cannot know which of two copies in one batch came first: so their amounts are not compared
-    "conflicting_transactions": PassedOn(other=("amount",), waits=True, only="conflicting copies"),
+    "conflicting_transactions": PassedOn(other=("amount",), waits=True, only=conflicting_copies),
     "customer_activity": Totals("activity"),
     "customer_sessions": Unique(("customer_id", "session_start")),
     "customer_transactions": PassedOn(),
@@ -74,7 +85,7 @@ EXPECTATIONS: Mapping[str, Expectation] = {
     "dedup_transactions": PassedOn(once=True, waits=True),
     "enriched_transactions": PassedOn(),
     "landed_transactions": PassedOn(),
-    "large_credits": PassedOn(only="large credits"),
+    "large_credits": PassedOn(only=large_credits),
     "late_transactions": PassedOn(),
     "masked_transactions": PassedOn(other=("account_id", "customer_id")),
     "operation_words": Unique(("transaction_id", "position"), copies=True),
@@ -86,17 +97,3 @@ EXPECTATIONS: Mapping[str, Expectation] = {
     "unified_flow": PassedOn(),
     "versioned_customers": PassedOn(waits=True, gathers=10),
 }
-
-
-def large_credits(rows: Rows) -> Rows:
-    """What the job large_credits lets through."""
-    kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), MIN_AMOUNT))
-    return rows.where(kept.to_numpy(zero_copy_only=False))
-
-
-def conflicting_copies(rows: Rows) -> Rows:
-    """What the job conflicting_transactions lets through."""
-    return rows.where(rows.conflicting)
-
-
-ONLY = {"large credits": large_credits, "conflicting copies": conflicting_copies}
