@@ -6,7 +6,6 @@ and commits the checkpoint of rows that nobody will find.
 
 import re
 import socket
-import sys
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +98,6 @@ def check_executors(spark: SparkSession, folder: Path, imports: Collection[str] 
 
     Runs one small job. Each of its tasks writes a file that the driver must find.
     """
-    version = sys.version_info[:2]
     try:
         found = _ask(spark, folder, tuple(imports))
     except Late:
@@ -108,24 +106,16 @@ def check_executors(spark: SparkSession, folder: Path, imports: Collection[str] 
             f"no executor took a task within {TASK_SECONDS:.0f} s; check on the master's page that workers have free "
             "cores and memory, and that they can reach this driver (spark.driver.host)"
         ) from None
-    except Exception as error:  # py4j's, PySpark's: a page long
+    except Exception as error:  # py4j's, PySpark's (another version of Python, say): a page long
         raise UserError(f"executors cannot run Python tasks: {one_line(str(error))}; see --executor-python") from None
     for each in found:
         where = f"executors on {each['host']}"
-        if tuple(each["version"]) != version:
-            theirs = ".".join(map(str, each["version"]))
-            raise UserError(
-                f"{where} run Python {theirs}, this driver {version[0]}.{version[1]}; give --executor-python the path "
-                "of the same version"
-            )
         if each["missing"]:
             raise UserError(
                 f"{where} cannot import {', '.join(each['missing'])} with {each['python']}; install "
                 "ledgerops[ledger] there, or give --executor-python another interpreter"
             )
-        token = folder / each["file"]
-        written = each["problem"] is None and token.is_file() and token.read_text("utf-8") == each["token"]
-        if not written:
+        if each["problem"] or not (folder / each["file"]).is_file():
             why = each["problem"] or "a file written there is not here"
             raise UserError(
                 f"{where} do not share {folder} with this driver ({why}), so output and state would be lost; give "
@@ -146,18 +136,16 @@ def _ask(spark: SparkSession, folder: Path, imports: tuple[str, ...]) -> list[Ma
         from pathlib import Path
 
         for part in parts:
-            name, token, problem = f".probe-{mark}-{part}", f"{mark} {part}", None
+            name, problem = f".probe-{mark}-{part}", None
             try:
-                Path(path, name).write_text(token, "utf-8")
+                Path(path, name).touch()
             except OSError as error:
                 problem = (error.strerror or str(error)).lower()
             yield {
                 "host": socket.gethostname(),
                 "python": sys.executable,
-                "version": list(sys.version_info[:2]),
                 "missing": [each for each in imports if importlib.util.find_spec(each) is None],
                 "file": name,
-                "token": token,
                 "problem": problem,
             }
 

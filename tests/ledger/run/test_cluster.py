@@ -93,9 +93,6 @@ def test_executors_that_share_the_folder_pass_and_leave_nothing_there(tmp_path):
     [
         pytest.param({"file": "elsewhere"}, "so output and state would be lost; give --out", id="another folder"),
         pytest.param(
-            {"version": [3, 4]}, f"run Python 3.4, this driver 3.{sys.version_info[1]}; give --executor-p", id="Python"
-        ),
-        pytest.param(
             {"missing": ["pyarrow"], "python": "/opt/python"},
             "cannot import pyarrow with /opt/python; install",
             id="a missing module",
@@ -108,6 +105,17 @@ def test_executors_that_cannot_do_the_work_are_refused(tmp_path, changes, told):
 
 def test_a_folder_that_executors_cannot_write_is_refused_with_the_reason(tmp_path):
     assert "with this driver (no such file or directory)" in refusal_of(checked, tmp_path / "absent")
+
+
+def test_executors_with_another_version_of_python_are_one_line(tmp_path):
+    text = (
+        "Traceback (most recent call last):\n  File worker.py\npyspark.errors.exceptions.base.PySparkRuntimeError: "
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than that in driver: 3.11.\n\tat org.x\n"
+    )
+    assert refusal_of(checked, tmp_path, error=RuntimeError(text)) == (
+        "executors cannot run Python tasks: [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than "
+        "that in driver: 3.11; see --executor-python"
+    )
 
 
 def test_executors_without_that_python_are_one_line(tmp_path):
