@@ -150,7 +150,7 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         executor_python=args.executor_python,
     )
     try:
-        setup.check()
+        sink.check(jobs, folder)
     except BaseException:
         folder.close()
         raise

@@ -15,7 +15,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 import ledgerops
 from ledgerops.checkpoint.batch_log import BatchLog
-from ledgerops.common.format import counted
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
@@ -91,18 +90,6 @@ class RunSetup:
             if job.stateful and number is not None and number != self.cores:
                 found[job.name] = number
         return found
-
-    def check(self) -> None:
-        """Asks the sink, and compares the checkpoints with what the cluster says. Raises UserError."""
-        self.sink.check(self.jobs, self.folder)
-        for job in self.jobs:
-            for topic, partition in BatchLog(self.folder.checkpoints / job.name).newest.ends:
-                number = (self.source.partitions or {}).get(topic)
-                if number is not None and int(partition) >= number:
-                    raise UserError(
-                        f"topic {topic} has {counted(number, 'partition')} and the checkpoint of {job.name} has more: "
-                        "it was deleted and created again; add --fresh to start over, or give another folder with --out"
-                    )
 
 
 JVM_ERRORS = (Py4JError, ConnectionError)  # what a call into Spark raises once its JVM ends, among others
