@@ -22,7 +22,7 @@ _CENTS = pa.decimal128(38, 2)
 _MICROS = pa.timestamp("us", tz="UTC")
 
 
-def row_hashes(rows: pa.RecordBatch | pa.Table) -> dict[str, Hashes]:
+def row_hashes(rows: pa.RecordBatch) -> dict[str, Hashes]:
     """For each column one hash a row; that of the id is of the id alone, the others are bound to it.
 
     Columns are hashed by what they mean: an instant or an amount hashes the same in any unit, precision or scale.
@@ -37,17 +37,8 @@ def row_hashes(rows: pa.RecordBatch | pa.Table) -> dict[str, Hashes]:
     return found
 
 
-def total(hashes: Hashes) -> int:
-    """The sum modulo 2^64."""
-    return int(hashes.sum(dtype=np.uint64))
-
-
-def hash_values(column: pa.Array | pa.ChunkedArray) -> Hashes:
+def hash_values(column: pa.Array) -> Hashes:
     """64 bits for each value, a fixed one for null."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # one without chunks
-            column = pa.array([], column.type)
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
@@ -59,7 +50,7 @@ def hash_values(column: pa.Array | pa.ChunkedArray) -> Hashes:
     return found
 
 
-def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Ints:
+def whole_numbers(column: pa.Array) -> Ints:
     """Instants as microseconds, amounts as hundredths, days and whole numbers as they are; null is 0."""
     kind = column.type
     if pa.types.is_timestamp(kind):
@@ -76,11 +67,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Ints:
     return filled
 
 
-def _hundredths(column: pa.Array | pa.ChunkedArray) -> Ints:
+def _hundredths(column: pa.Array) -> Ints:
     exact = column.cast(_CENTS).fill_null(0)
-    if isinstance(exact, pa.ChunkedArray):
-        parts = [_hundredths(chunk) for chunk in exact.chunks]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
     words = np.frombuffer(exact.buffers()[1], np.int64).reshape(-1, 2)[exact.offset : exact.offset + len(exact)]
     if np.any(words[:, 0] >> 63 != words[:, 1]):
         raise OverflowError("an amount of more than 92,233,720,368,547,758.07")

@@ -46,14 +46,8 @@ class Rows:
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         """Those rows for which `mask` holds."""
-        return Rows(
-            self.numbers[mask],
-            self.batch.filter(pa.array(mask)),
-            self.partitions[mask],
-            self.first[mask],
-            self.delays[mask],
-            self.conflicting[mask],
-        )
+        arrays = {name: array[mask] for name, array in vars(self).items() if name != "batch"}
+        return Rows(batch=self.batch.filter(pa.array(mask)), **arrays)
 
     def before(self, number: int) -> Rows:
         """The rows of records before record `number`."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ledgerops.ledger.plan.digest import ID, row_hashes, total, whole_numbers
+from ledgerops.ledger.plan.digest import ID, row_hashes, whole_numbers
 
 BUCKET_SECONDS = 7_200  # windows that begin and end on whole multiples can be added up from buckets
 HASH_MODULUS = 2**64
@@ -33,9 +33,8 @@ class Tally:
         """Adds the rows that `mask` selects; None selects all. `hashes` has, for each column, one hash per row."""
         self.rows += rows.num_rows if mask is None else int(np.count_nonzero(mask))
         for name, each in hashes.items():
-            self.digests[name] = (
-                self.digests.get(name, 0) + total(each if mask is None else each[mask])
-            ) % HASH_MODULUS
+            mine = each if mask is None else each[mask]
+            self.digests[name] = (self.digests.get(name, 0) + int(mine.sum(dtype=np.uint64))) % HASH_MODULUS
         names = rows.schema.names
         if "amount" in names and "type" in names:
             self._add_amounts(rows, mask)
