@@ -18,7 +18,7 @@ from ledgerops.ledger.plan.schemas import REJECTS_TABLE, SIDES, TABLES
 from ledgerops.ledger.run.run_dir import RunNote
 from ledgerops.ledger.sources import kafka, landing
 from ledgerops.ledger.sources.csv_file import DATA, content_hash, data_folder
-from ledgerops.ledger.sources.kafka import Topics, describe_cluster
+from ledgerops.ledger.sources.kafka import Cluster, Topics, describe_cluster
 from ledgerops.ledger.sources.landing import tables_in
 from ledgerops.ledger.sources.tables import Table, open_source, prepare
 
@@ -40,8 +40,7 @@ class RunSource:
     rate: float | None = None  # rows a second of a replay, 0 = all at once; None: the source's own
     kafka: Topics | None = None
     landing: Path | None = None
-    topics: Mapping[str, str] | None = None  # Kafka's ids of the topics that are read, by name
-    partitions: Mapping[str, int] | None = None  # how many each of them has
+    cluster: Cluster | None = None  # what Kafka says of the topics that are read
 
     def __str__(self) -> str:
         return {
@@ -70,7 +69,9 @@ class RunSource:
 
     def note(self, now: float) -> RunNote:
         """The note to store with a run that starts at `now`, in seconds since the epoch."""
-        return RunNote(self.kind, self.title, self.digest, now, topics=dict(self.topics or {}))
+        return RunNote(
+            self.kind, self.title, self.digest, now, topics=dict(self.cluster.topics) if self.cluster else {}
+        )
 
 
 def choose_source(
@@ -131,7 +132,7 @@ def describe_topics(source: RunSource, names: Collection[str]) -> RunSource:
         return source
     cluster = describe_cluster(source.kafka.client, {topic for name in names for topic in source.kafka.of(name)})
     digest = _digest(f"{cluster.id} {source.kafka.prefix}".encode())
-    return replace(source, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
+    return replace(source, digest=digest, cluster=cluster)
 
 
 def read_source_heads(source: RunSource, names: Collection[str], work_dir: Path) -> dict[tuple[str, str], int]:
@@ -139,8 +140,8 @@ def read_source_heads(source: RunSource, names: Collection[str], work_dir: Path)
 
     Empty for other sources. Raises UserError.
     """
-    if source.kafka is not None and source.partitions is not None:
-        return read_heads(source.kafka.client, source.partitions)
+    if source.kafka is not None and source.cluster is not None:
+        return read_heads(source.kafka.client, source.cluster.partitions)
     if source.kind != "replay":
         return {}
     read: set[Table] = {"customers" if name == "customers" else "transactions" for name in names}

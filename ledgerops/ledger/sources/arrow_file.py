@@ -76,16 +76,14 @@ def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def keep(
-    folder: Path,
-    name: str,
-    content: str,
-    partitions: int,
-    make: Callable[[], tuple[pa.Table, Sequence[int], list[Reject]]],
-) -> Prepared:
+# a table, the partition of each row (None: all in the first) and the rows that were refused
+Made = tuple[pa.Table, Sequence[int] | None, list[Reject]]
+
+
+def keep(folder: Path, name: str, content: str, partitions: int, make: Callable[[], Made]) -> Prepared:
     """The Arrow file for `content` (a hash) in `folder`; `make` is called only when an earlier run has not left it.
 
-    `make` gives the table, the partition of each row and the rejects, which are kept under `name`.
+    What `make` refuses is kept under `name`.
     """
     path = folder / f"{Path(name).stem}-{content}-{FORMAT}.arrow"
     if path.is_file():
@@ -98,7 +96,8 @@ def keep(
         keep_rejects(folder, name, content, rejects)
         if table.num_rows == 0:
             raise UserError(f"no usable row in {name}: {len(rejects)} rejected, see {folder / 'rejects.jsonl'}")
-        _write(path, table, np.asarray(partition), partitions, len(rejects))
+        places = np.zeros(table.num_rows, np.int64) if partition is None else np.asarray(partition)
+        _write(path, table, places, partitions, len(rejects))
     except OSError as problem:
         raise UserError(f"cannot write {folder}: {os_reason(problem)}") from problem
     return describe(path)

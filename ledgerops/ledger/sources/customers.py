@@ -7,6 +7,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +128,13 @@ Parse = Callable[[Sequence[str]], tuple[Any, ...]]
 
 
 def _read(path: Path, work_dir: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -> pa.Table:
-    table, rejects = _good(path, schema, columns, parse)
+    table, _, rejects = _good(path, schema, columns, parse)
     work_dir.mkdir(parents=True, exist_ok=True)
     keep_rejects(work_dir, path.name, content_hash(path), rejects)
     return table
 
 
-def _good(path: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -> tuple[pa.Table, list[Reject]]:
+def _good(path: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -> arrow_file.Made:
     rejects: list[Reject] = []
     seen: set[str] = set()
 
@@ -144,24 +145,16 @@ def _good(path: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -
         seen.add(row[0])
         return row
 
-    return arrow_file.table_of(list(read_rows(path, columns, parse_once, rejects)), schema), rejects
+    return arrow_file.table_of(list(read_rows(path, columns, parse_once, rejects)), schema), None, rejects
 
 
 def prepare_customers(path: Path, folder: Path) -> Prepared:
     """As `replay.prepare`, for a customers CSV."""
-
-    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
-        table, rejects = _good(path, CUSTOMERS_ARROW, _CUSTOMER, parse_customer)
-        return table, [0] * table.num_rows, rejects
-
+    make = partial(_good, path, CUSTOMERS_ARROW, _CUSTOMER, parse_customer)
     return arrow_file.keep(folder, path.name, content_hash(path), 1, make)
 
 
 def prepare_generated(ids: Sequence[str], folder: Path, seed: int = 0) -> Prepared:
     """Invented customers with these ids as an Arrow file in `folder`; a second call with the same ids reuses it."""
     content = hashlib.sha256("\n".join([str(seed), *ids]).encode()).hexdigest()[:16]
-
-    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
-        return generate_customers(ids, seed), [0] * len(ids), []
-
-    return arrow_file.keep(folder, "customers", content, 1, make)
+    return arrow_file.keep(folder, "customers", content, 1, lambda: (generate_customers(ids, seed), None, []))
