@@ -42,7 +42,7 @@ def _json(column: pa.Array) -> tuple[str, pa.Array, str]:
         text = _instants(column)
     elif pa.types.is_date(kind):
         text = column.cast(pa.string())
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    elif pa.types.is_string(kind):
         text = _escaped(column)
     else:  # numbers and truth values are what they are
         text, quote = column.cast(pa.string()), ""
@@ -66,7 +66,6 @@ def _escaped(column: pa.Array) -> pa.Array:
 
 
 def _bytes(column: pa.Array) -> NDArray[np.uint8]:
-    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
-    offsets = np.frombuffer(column.buffers()[1], width)
+    offsets = np.frombuffer(column.buffers()[1], np.int32)
     first, last = offsets[column.offset], offsets[column.offset + len(column)]
     return np.frombuffer(column.buffers()[2] or b"", np.uint8)[first:last]
