@@ -54,7 +54,7 @@ def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:
     from ledgerops.ledger.run.sink import RunSink
     from ledgerops.ledger.run.source import choose_source
     from ledgerops.ledger.sinks import PostgresSink
-    from ledgerops.ledger.sources.kafka import Start, Topics, read_start
+    from ledgerops.ledger.sources.kafka import Topics, read_start
     from ledgerops.ledger.sources.topics import named
 
     client = _client(args)
@@ -62,7 +62,7 @@ def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:
     named(args.topic_prefix or "")  # raises UserError for a prefix that no topic may begin with
     topics = None
     if client is not None and args.source == "kafka":
-        start = read_start(args.start) if args.start else Start()
+        start = read_start(args.start or "earliest")
         topics = Topics(client, args.topic_prefix or "", start, args.allow_data_loss)
     source = choose_source(args.source, args.plan, args.rate_scale, args.rate, os.environ, topics, args.landing)
     if args.until_caught_up and source.kind == "embedded":

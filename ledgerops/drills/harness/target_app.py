@@ -91,7 +91,7 @@ class TargetApp:
     def topic(self, table: str = "transactions", max_rows: int | None = None, lossy: bool = False) -> DataFrame:
         """A stream from the broker, as `ledgerops run --source kafka` reads it."""
         client = KafkaClient(os.environ["LEDGEROPS_KAFKA_SERVERS"])
-        topics = kafka.Topics(client, "", kafka.Start("latest"), lossy)
+        topics = kafka.Topics(client, "", kafka.read_start("latest"), lossy)
         rows = kafka.open_table(self.spark, topics, table, max_rows, f"{table}_rejects")
         return _instrumented(rows) if table == "transactions" else rows
 

@@ -51,27 +51,13 @@ ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Where a query without a checkpoint begins: `at` is earliest, latest, or milliseconds since the epoch."""
-
-    at: str | int = "earliest"
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The options of Spark's Kafka source that select this start."""
-        if isinstance(self.at, str):
-            return {"startingOffsets": self.at}
-        # a partition that has no record since then begins with the next one that comes
-        return {"startingTimestamp": str(self.at), "startingOffsetsByTimestampStrategy": "latest"}
-
-
-@dataclass(frozen=True, slots=True)
 class Topics:
     """The cluster, and how the tables are read from it."""
 
     client: KafkaClient
     prefix: str = ""  # before the name of every topic
-    start: Start = field(default_factory=Start)
+    # Spark's options for where a query without a checkpoint begins
+    start: Mapping[str, str] = field(default_factory=lambda: read_start("earliest"))
     lossy: bool = False  # go on where records were deleted before they were read
 
     def of(self, table: str) -> list[str]:
@@ -89,18 +75,22 @@ class Cluster:
     partitions: Mapping[str, int]
 
 
-def read_start(text: str) -> Start:
-    """`earliest`, `latest` or an ISO 8601 time; a time without a zone is UTC. Raises UserError."""
+def read_start(text: str) -> dict[str, str]:
+    """Spark's options for a start at `earliest`, `latest` or an ISO 8601 time; a time without a zone is UTC.
+
+    Raises UserError.
+    """
     if text in ("earliest", "latest"):
-        return Start(text)
+        return {"startingOffsets": text}
     try:
         moment = datetime.fromisoformat(text)
-        milliseconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+        milliseconds = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
-        milliseconds = -1.0
+        milliseconds = -1
     if milliseconds < 0:
         raise UserError(f"invalid start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z")
-    return Start(round(milliseconds))
+    # a partition that has no record since then begins with the next one that comes
+    return {"startingTimestamp": str(milliseconds), "startingOffsetsByTimestampStrategy": "latest"}
 
 
 def describe_cluster(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_SECONDS) -> Cluster:
@@ -152,7 +142,7 @@ def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigg
         **WAITING,
         "kafka.max.poll.records": str(MAX_POLL_RECORDS),
         **topics.client.spark(),
-        **topics.start.options,
+        **topics.start,
         "subscribe": topics.of(table)[0],
         "groupIdPrefix": "ledgerops",
         "includeHeaders": "false",

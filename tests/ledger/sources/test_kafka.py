@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -12,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.ledger.sources import kafka as source
-from ledgerops.ledger.sources.kafka import Start, Topics
+from ledgerops.ledger.sources.kafka import Topics
 from tests import topics
 from tests.refusals import refusal_of
 
@@ -30,7 +31,7 @@ HOUR = 3_600_000  # milliseconds
     ],
 )
 def test_a_start_is_read(text, options):
-    found = source.read_start(text).options
+    found = source.read_start(text)
     assert found.pop("startingOffsetsByTimestampStrategy", "latest") == "latest"
     assert found == options
 
@@ -136,7 +137,7 @@ def test_rows_begin_at_their_time_and_rejects_come_from_every_topic(spark, kafka
     send("ad_events", b"oh")
     send("transactions.debits", None)
     send("customers", customer("C3"), key=None)
-    later = Topics(kafka.client, prefix, Start(now - HOUR))
+    later = Topics(kafka.client, prefix, source.read_start(f"{datetime.fromtimestamp((now - HOUR) / 1000, UTC)}"))
     every = Topics(kafka.client, prefix)
 
     assert read(source.open_table(spark, later, "customers", None, "ledgerops_a"), "customer_id", "later") == ["C2"]
