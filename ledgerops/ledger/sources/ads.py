@@ -8,16 +8,14 @@ campaigns of ten ads each, five types of ads and three of events, all equally fr
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from ledgerops.ledger.plan import arrow
-from ledgerops.ledger.plan.seeded_hash import hashes
+from ledgerops.ledger.plan.digest import hash_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +31,6 @@ SCHEMA = pa.schema(
         ("event_time", pa.timestamp("us", tz="UTC")),
     ]
 )
-_SEED = 0  # no plan's: a transaction of that id is the same event whatever the source
-_BYTE, _TEXT = range(2)
-_WIDTH = 64  # bytes, a power of two; in a longer id a byte counts as the one 64 before it
 _AD_IDS = arrow.texts([f"AD{number:04}" for number in range(1, ADS + 1)])
 _AD_TYPES, _EVENT_TYPES = arrow.texts(AD_TYPES), arrow.texts(EVENT_TYPES)
 _PAGE, _NOTHING = arrow.texts(["page-", ""])
@@ -43,7 +38,7 @@ _PAGE, _NOTHING = arrow.texts(["page-", ""])
 
 def ad_events(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The ad events of a batch of transactions (columns of schemas.TRANSACTIONS), row by row, in schemas.AD_EVENTS."""
-    bits = _hashed(batch.column("transaction_id"))
+    bits = hash_values(batch.column("transaction_id"))
     low, high = bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(32)
     return pa.RecordBatch.from_arrays(
         [
@@ -68,24 +63,3 @@ def campaigns(spark: SparkSession) -> DataFrame:
         F.format_string("AD%04d", number + 1).alias("ad_id"),
         F.format_string("CM%03d", F.floor(number * CAMPAIGNS / ADS) + 1).alias("campaign_id"),
     )
-
-
-def _hashed(texts: pa.Array) -> NDArray[np.uint64]:
-    """64 bits for each text: the sum of a random number for each of its bytes and places (Zobrist, 1970), scrambled."""
-    _, ends, data = texts.buffers()
-    if not len(texts):
-        return np.empty(0, np.uint64)
-    offsets = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
-    content = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]] if data else np.empty(0, np.uint8)
-    places = np.arange(len(content), dtype=np.int32) - np.repeat(starts, lengths)
-    # a zero at the end, which belongs to no text: reduceat wants a first element even for an empty one
-    numbers = np.append(_random_numbers().take((places & (_WIDTH - 1)) << 8 | content), np.uint64(0))
-    sums = np.add.reduceat(numbers, starts)
-    return hashes(_SEED, _TEXT, np.where(lengths > 0, sums, np.uint64(0)).view(np.int64))
-
-
-@cache
-def _random_numbers() -> NDArray[np.uint64]:
-    """By place * 256 + byte."""
-    return hashes(_SEED, _BYTE, np.arange(_WIDTH * 256, dtype=np.int64))

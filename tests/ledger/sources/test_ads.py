@@ -37,7 +37,7 @@ def test_an_event_is_its_customers_on_its_accounts_page_at_its_time(transactions
 
 def test_what_becomes_of_a_transaction_does_not_change_from_release_to_release():
     [event] = of("T0000000001")
-    assert [event[name] for name in ("ad_id", "ad_type", "event_type")] == ["AD0942", "mobile", "purchase"]
+    assert [event[name] for name in ("ad_id", "ad_type", "event_type")] == ["AD0266", "mail", "purchase"]
 
 
 def test_ads_types_and_events_are_equally_frequent_and_independent(transactions):
