@@ -1,4 +1,4 @@
-"""Arrow columns made from buffers, and the schema of the transactions in Arrow.
+"""Arrow columns made from buffers, and the schemas of the tables in Arrow.
 
 `pa.array` and `pa.scalar` import pandas, which takes a second of CPU time in each of Spark's Python processes; columns
 that are made from buffers need none of it.
@@ -10,22 +10,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
-_MONEY = pa.decimal128(18, 2)
+from ledgerops.ledger.plan import schemas
 
-# what Spark makes of the DDL in schemas.py; tests/ledger/sources/test_spark_source.py compares the two
-TRANSACTIONS = pa.schema(
-    [
-        ("transaction_id", pa.string()),
-        ("account_id", pa.string()),
-        ("customer_id", pa.string()),
-        ("event_time", _TIMESTAMP),
-        ("type", pa.string()),
-        ("operation", pa.string()),
-        ("amount", _MONEY),
-        ("balance", _MONEY),
-    ]
-)
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+# what Spark makes of the types in schemas.py
+_TYPES = {
+    "STRING": pa.string(),
+    "TIMESTAMP": _TIMESTAMP,
+    "DATE": pa.date32(),
+    "INT": pa.int32(),
+    "DECIMAL(18,2)": pa.decimal128(18, 2),
+}
+
+
+def schema_of(ddl: str) -> pa.Schema:
+    """The columns of a table of schemas.py in Arrow."""
+    return pa.schema([(name, _TYPES[kind]) for name, kind in schemas.columns_of(ddl).items()])
+
+
+TRANSACTIONS = schema_of(schemas.TRANSACTIONS)
 _FOUR_DIGITS = np.array([[ord(c) for c in f"{i:04d}"] for i in range(10_000)], np.uint8)
 
 

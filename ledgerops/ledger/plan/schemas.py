@@ -26,3 +26,8 @@ TABLES = {
     REJECTS_TABLE: REJECTS,
 }
 SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type
+
+
+def columns_of(ddl: str) -> dict[str, str]:
+    """The type of each column of a table."""
+    return dict(column.split() for column in ddl.split(", "))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledgerops.ledger.plan import arrow
+from ledgerops.ledger.plan import arrow, schemas
 from ledgerops.ledger.plan.digest import hash_values
 
 if TYPE_CHECKING:
@@ -25,12 +25,7 @@ ADS = 1000
 AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
 EVENT_TYPES = ("view", "click", "purchase")
 
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("user_id", "page_id", "ad_id", "ad_type", "event_type")),
-        ("event_time", pa.timestamp("us", tz="UTC")),
-    ]
-)
+SCHEMA = arrow.schema_of(schemas.AD_EVENTS)
 _AD_IDS = arrow.texts([f"AD{number:04}" for number in range(1, ADS + 1)])
 _AD_TYPES, _EVENT_TYPES = arrow.texts(AD_TYPES), arrow.texts(EVENT_TYPES)
 _PAGE, _NOTHING = arrow.texts(["page-", ""])

@@ -13,21 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledgerops.ledger.plan import arrow, schemas
 from ledgerops.ledger.plan.name_lists import CITIES, FREQUENCIES, LAST, MEN, WOMEN
 from ledgerops.ledger.sources import arrow_file
 from ledgerops.ledger.sources.arrow_file import Prepared
 from ledgerops.ledger.sources.csv_file import Reject, content_hash, keep_rejects, read_rows
 
 DISTRICTS = 77  # as in the bank's data
-_TEXTS = ("customer_id", "sex", "first", "last", "email", "city", "state")
-CUSTOMERS_ARROW = pa.schema(
-    {**dict.fromkeys(_TEXTS, pa.string()), "district_id": pa.int32(), "updated_at": pa.timestamp("us", tz="UTC")}
-)
-ACCOUNTS_ARROW = pa.schema(
-    {"account_id": pa.string(), "district_id": pa.int32(), "frequency": pa.string(), "opened_on": pa.date32()}
-)
-_CUSTOMER = (*_TEXTS, "district_id", "date")
-_ACCOUNT = ("account_id", "district_id", "frequency", "date")
+CUSTOMERS_ARROW, ACCOUNTS_ARROW = arrow.schema_of(schemas.CUSTOMERS), arrow.schema_of(schemas.ACCOUNTS)
+_CUSTOMER, _ACCOUNT = ((*schema.names[:-1], "date") for schema in (CUSTOMERS_ARROW, ACCOUNTS_ARROW))
 _FIRST_DAY = date(2010, 1, 1)
 
 

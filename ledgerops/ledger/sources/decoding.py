@@ -31,7 +31,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
-from ledgerops.ledger.plan.schemas import REJECTS, REJECTS_TABLE, TABLES
+from ledgerops.ledger.plan.schemas import REJECTS, REJECTS_TABLE, TABLES, columns_of
 from ledgerops.ledger.sources.plain_records import NULLABLE, frames, is_plain, is_short, values
 
 OBSERVED = "rejected_"  # column of the observation: how many records of a batch were refused, by reason
@@ -51,7 +51,7 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
 
     `records` has the columns `value` (binary), and `key` (binary) when `keyed`.
     """
-    columns, reason = _columns(table), F.col(f"{JUDGED}.reason")
+    columns, reason = columns_of(TABLES[table]), F.col(f"{JUDGED}.reason")
     counts = [F.count(F.when(reason == each, 1)).alias(f"{OBSERVED}{each}") for each in REASONS]
     # the observation also keeps filters from being pushed below it, where every record would be judged twice
     judged = records.select(_judged(columns, keyed).alias(JUDGED)).observe(observation, *counts)
@@ -75,15 +75,10 @@ def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
 
     `records` has the columns `value`, `key`, `topic`, `partition`, `offset` and `timestamp`.
     """
-    judged = records.withColumn(JUDGED, _judged(_columns(table), keyed, detailed=True))
+    judged = records.withColumn(JUDGED, _judged(columns_of(TABLES[table]), keyed, detailed=True))
     judged = judged.select("*", f"{JUDGED}.reason", f"{JUDGED}.detail")
     read = judged.observe(f"records_of_{table}", F.count(F.lit(1)).alias("records"))  # as in `rows`
-    return read.where(F.col("reason").isNotNull()).select(*(name.split()[0] for name in REJECTS.split(", ")))
-
-
-def _columns(table: str) -> dict[str, str]:
-    """Column -> type, as Spark's DDL names it."""
-    return dict(column.split() for column in TABLES[table].split(", "))
+    return read.where(F.col("reason").isNotNull()).select(*columns_of(REJECTS))
 
 
 def _judged(columns: Mapping[str, str], keyed: bool, detailed: bool = False) -> Column:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
-from ledgerops.ledger.plan.schemas import TRANSACTIONS
+from ledgerops.ledger.plan.schemas import TRANSACTIONS, columns_of
 from ledgerops.ledger.sources import decoding, plain_records
 
 pytestmark = pytest.mark.spark
@@ -35,7 +35,7 @@ CUSTOMER = {
 }
 RECORD = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 AT = datetime(2024, 3, 1, tzinfo=UTC)
-COLUMNS = decoding._columns("transactions")
+COLUMNS = columns_of(TRANSACTIONS)
 
 
 def text(**changed):
