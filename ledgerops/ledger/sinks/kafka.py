@@ -1,10 +1,10 @@
 """Kafka topics, through Spark's Kafka sink."""
 
+from concurrent.futures import wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewTopic
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -67,10 +67,5 @@ class KafkaSink:
         admin = reach(self.client)
         wanted = {self.prefix + name for name in (job.routes if job.route else (job.name,))}
         missing = sorted(wanted - set(admin.list_topics(timeout=ANSWER_SECONDS).topics))
-        for future in (
-            admin.create_topics([NewTopic(name, TOPIC_PARTITIONS) for name in missing]).values() if missing else ()
-        ):
-            try:
-                future.result()
-            except KafkaException:  # made by another meanwhile, or not allowed: the broker may make it itself
-                pass
+        if missing:  # one may be made by another meanwhile, or not be allowed: the broker may make it itself
+            wait(admin.create_topics([NewTopic(name, TOPIC_PARTITIONS) for name in missing]).values())

@@ -12,7 +12,7 @@ from psycopg import Connection
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import DataStreamWriter
 
-from ledgerops.checkpoint.batch_log import parse_query_id
+from ledgerops.checkpoint.batch_log import BatchLog, parse_query_id
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.postgres import NO_URL, describe_url, error_line
@@ -73,10 +73,8 @@ class PostgresSink:
         """
         with self._reached() as connection:
             create(connection, CREATE_BATCHES)
-            try:
-                return _recorded(connection, job, parse_query_id((checkpoint / "metadata").read_text("utf-8")))
-            except FileNotFoundError:
-                return None
+            query = BatchLog(checkpoint).query_id
+            return None if query is None else _recorded(connection, job, query)
 
     def write(self, job: Job, rows: DataFrame, checkpoint: Path) -> DataStreamWriter:
         """Prepares the tables and returns the writer of `rows`.
