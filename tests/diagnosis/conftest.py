@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ledgerops.model.finding import Finding
 from ledgerops.model.history import History
 from ledgerops.model.records import (
     Executor,
@@ -77,6 +78,11 @@ def late(history: MakeView, ran: Stages | None, seconds: float = 5.0, **more: An
     """Eight batches of so many seconds, in an interval of two and on two cores, of which each ran these stages."""
     told = {"seconds": [seconds] * 8, "stages": ran, "phases": {"add_batch": seconds - 0.2}, "cores": 2}
     return history(**told | more)
+
+
+def told_by(finding: Finding) -> dict[str, float]:
+    """The numbers of a finding by their names."""
+    return {each.name: each.value for each in finding.evidence}
 
 
 def observed_by_name(view: QueryView, observed: Sequence[Mapping[str, Any]]) -> QueryView:

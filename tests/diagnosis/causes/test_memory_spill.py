@@ -5,7 +5,7 @@ import pytest
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.memory_spill import CAUSE
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.conftest import late, stage
+from tests.diagnosis.conftest import late, stage, told_by
 from tests.tables import cases
 
 MIB = 2**20
@@ -18,16 +18,12 @@ def spilling(size: int, seconds: float = 3.0, gc: float = 0.0) -> list:
     ]
 
 
-def test_stages_that_spill_are_told_with_their_size_and_time(history):
-    [finding] = check(CAUSE, late(history, spilling(200 * MIB), 4.0))
+@cases("plan, steps", ("without state more partitions are advised", {}, 3), ("with state not", {"stateful": True}, 2))
+def test_stages_that_spill_are_told_with_their_size_and_time(history, plan, steps):
+    [finding] = check(CAUSE, late(history, spilling(200 * MIB), 4.0, plan=plan))
     assert finding.summary == "tasks spill 210 MB per batch; 3.0 s of a batch of 4.0 s pass in stages that do"
     assert finding.component.name == "save"
-
-
-def test_more_partitions_are_advised_only_without_state(history):
-    [stateless] = check(CAUSE, late(history, spilling(200 * MIB), 4.0))
-    [stateful] = check(CAUSE, late(history, spilling(200 * MIB), 4.0, plan={"stateful": True}))
-    assert [len(each.remedies) for each in (stateless, stateful)] == [3, 2]
+    assert len(finding.remedies) == steps
 
 
 def persisting(view: QueryView, share: float, most: int = 2**30) -> QueryView:
@@ -45,7 +41,7 @@ def test_a_cache_that_holds_the_memory_is_named(history):
         "3.0 s of a batch of 4.0 s pass in stages that do"
     )
     assert finding.remedies[0].action.startswith("see on page Storage of the Spark UI what is persisted")
-    assert {each.name: each.value for each in finding.evidence}["persisted_share_of_memory"] == pytest.approx(0.9)
+    assert told_by(finding)["persisted_share_of_memory"] == pytest.approx(0.9)
 
 
 @cases("share, most", ("no cache", 0.0, 2**30), ("a small one", 0.3, 2**30), ("the memory is unknown", 0.9, 0))
@@ -56,13 +52,11 @@ def test_other_caches_are_not(history, share, most):
 
 
 @cases(
-    "stages, more",
-    ("nothing spilled", spilling(0), {}),
-    ("a little", spilling(MIB), {}),
-    ("another stage takes the time", spilling(200 * MIB, 0.6), {}),
-    ("the collector takes it", spilling(200 * MIB, gc=0.8), {}),
-    ("tasks unknown", None, {}),
-    ("the query has the time", spilling(200 * MIB), {"interval": 10.0}),
+    "stages",
+    ("nothing spilled", spilling(0)),
+    ("a little", spilling(MIB)),
+    ("another stage takes the time", spilling(200 * MIB, 0.6)),
+    ("the collector takes it", spilling(200 * MIB, gc=0.8)),
 )
-def test_others_are_not(history, stages, more):
-    assert list(check(CAUSE, late(history, stages, 4.0, **more))) == []
+def test_others_are_not(history, stages):
+    assert list(check(CAUSE, late(history, stages, 4.0))) == []

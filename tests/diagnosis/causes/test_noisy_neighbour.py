@@ -1,12 +1,10 @@
 from dataclasses import replace
 
-import pytest
-
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.noisy_neighbour import CAUSE
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Plan
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, told_by
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
 from tests.tables import cases
@@ -34,7 +32,7 @@ def test_the_query_that_takes_the_cores_is_named_with_what_that_costs_this_one(h
     assert finding.remedies[0].action == (
         "see what the tasks of hog compute (thread dump of an executor, py-spy), or stop it if it can wait"
     )
-    assert {each.name for each in finding.evidence} >= {"neighbour_cores", "own_cores", "usual_neighbour_cores"}
+    assert {"neighbour_cores", "own_cores", "usual_neighbour_cores"} <= set(told_by(finding))
 
 
 @cases(
@@ -53,7 +51,7 @@ def test_a_neighbour_is_limited_only_where_it_reads_more(history, times, first):
     assert finding.remedies[0].action.startswith(first)
 
 
-@pytest.mark.parametrize("own", [TAKES_LONG, BEGINS_LATE], ids=["its tasks take long", "its tasks begin late"])
+@cases("own", ("its tasks take long", TAKES_LONG), ("its tasks begin late", BEGINS_LATE))
 def test_what_the_neighbour_does_to_it_is_not_laid_at_its_own_door(history, own):
     view = slow(history, own)
     verdict = Diagnoser()(beside(view, neighbour(view, 21)))
@@ -76,16 +74,6 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
 
 
 @cases(
-    "make",
-    ("a slot is free", lambda history: looked_at(history(**WAITS_FOR_A_JOB), active=1)),
-    ("it is alone in its driver", slow),
-    ("the other is a light one", lambda history: beside(slow(history), neighbour(slow(history), None))),
-)
-def test_other_queries_have_none(history, make):
-    assert list(check(CAUSE, make(history))) == []
-
-
-@cases(
     "task_seconds, step",
     ("many short tasks", [0.4, 0.4], "put both queries into fair scheduling pools"),
     ("a task outlasts the interval", [4.8, 4.8], "run hog as an application of its own"),
@@ -98,13 +86,12 @@ def test_fair_pools_are_advised_only_where_slots_become_free_soon(history, task_
     assert finding.remedies[1].action.startswith(step)
 
 
-@pytest.mark.parametrize(
-    ("python", "shown"), [(False, "(thread dump of an executor)"), (True, "py-spy"), (None, "py-spy")]
+@cases(
+    "python, shown", ("none", False, "(thread dump of an executor)"), ("some", True, "py-spy"), ("?", None, "py-spy")
 )
 def test_py_spy_is_named_unless_the_plan_of_the_neighbour_has_no_python(history, python, shown):
     view = slow(history)
     hog = neighbour(view, 21)
     hog.plan = Plan(hog.run_id, python=python)
     [finding] = check(CAUSE, beside(view, hog))
-
     assert shown in finding.remedies[0].action

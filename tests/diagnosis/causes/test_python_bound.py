@@ -11,17 +11,16 @@ def slow(history, **more):
     return history(**{"seconds": [5] * 8, "stages": UDF, "phases": {"add_batch": 4.9}, "python": 8.1} | more)
 
 
-def test_workers_that_take_the_time_of_the_tasks_are_named(history):
-    [finding] = check(CAUSE, slow(history))
-    assert finding.summary == "Python workers take 4.1 s of a batch of 5.0 s"  # two tasks share the 8.1 s
+QUICK = {"warm": 14, "warm_stages": [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]}
+
+
+@cases("past, usually", ("from birth", {}, ""), ("the function became slower", QUICK, "; usually 0.60 s"))
+def test_workers_that_take_the_time_of_the_tasks_are_named(history, past, usually):
+    """Two tasks share the 8.1 s."""
+    [finding] = check(CAUSE, slow(history, **past))
+    assert finding.summary == f"Python workers take 4.1 s of a batch of 5.0 s{usually}"
     assert finding.component.name == "Python workers"
     assert "py-spy dump" in finding.remedies[0].action
-
-
-def test_a_function_that_became_slower_is_told_against_its_past(history):
-    quick = [stage("udf", seconds=[0.6, 0.6], cpu=0.1)]
-    [finding] = check(CAUSE, slow(history, warm=14, warm_stages=quick))
-    assert finding.summary.endswith("; usually 0.60 s")
 
 
 @cases(
@@ -30,8 +29,6 @@ def test_a_function_that_became_slower_is_told_against_its_past(history):
     ("less than half of the batch in Python", {"python": 3.0}),
     ("not in its tasks", {"stages": [stage(seconds=[0.5, 0.5], cpu=0.1)], "python": 0.9}),
     ("the JVM computes, Python waits for rows", {"stages": [stage("udf", seconds=[4.5, 4.5], cpu=0.8)]}),
-    ("tasks unknown", {"stages": None}),
-    ("the query has the time", {"interval": 10.0}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, slow(history, **case))) == []

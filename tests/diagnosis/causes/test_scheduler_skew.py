@@ -14,22 +14,20 @@ def on(first: int, second: int, seconds: float = 1.0, slower: float = 1.0) -> li
     return [stage("join", records=[500] * len(each), seconds=each, wall=wall, executors=shares)]
 
 
-def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history):
-    [finding] = check(CAUSE, late(history, on(4, 0), cores=TWO, plan={"stateful": True}))
+@cases(
+    "plan, step",
+    ("with state", {"stateful": True}, "start the query again from its checkpoint"),
+    ("a query without state need not wait for the data", {}, "set spark.locality.wait to 0s"),
+)
+def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history, plan, step):
+    [finding] = check(CAUSE, late(history, on(4, 0), cores=TWO, plan=plan))
 
     assert finding.summary == (
         "executor 1 runs 100% of the tasks with 50% of the cores, which costs 2.0 s of a batch of 5.0 s"
     )
     assert (finding.component.kind, finding.component.name) == ("executor", "1")
-    assert [each.action for each in finding.remedies[:2]] == [
-        "compare the tasks and cores of the executors in the Spark UI",
-        "start the query again from its checkpoint",
-    ]
-
-
-def test_a_query_without_state_need_not_wait_for_the_data(history):
-    [finding] = check(CAUSE, late(history, on(4, 0), cores=TWO))
-    assert finding.remedies[1].action == "set spark.locality.wait to 0s"
+    assert finding.remedies[0].action == "compare the tasks and cores of the executors in the Spark UI"
+    assert finding.remedies[1].action == step
 
 
 @cases(
@@ -41,7 +39,6 @@ def test_a_query_without_state_need_not_wait_for_the_data(history):
     ("all of the cores", on(4, 0), {"1": 4, "2": 0}),
     ("one task cannot be spread", on(1, 0), TWO),
     ("it costs little", on(4, 0, 0.2), TWO),
-    ("cores unknown", on(4, 0), None),
 )
 def test_others_are_not(history, stages, cores):
     assert list(check(CAUSE, late(history, stages, cores=cores))) == []

@@ -19,6 +19,7 @@ LOOK = "look at app.py:22 in dedup: the function of foreachBatch spends most of 
 TIME, LARGER = "time one write at the target of the sink", "write larger batches from the executors"
 FUNCTION, SINK = "the function of foreachBatch", "the sink"
 AT = "(mostly at app.py:22 in dedup)"
+WRITER, NOOP, RATE = {"sink": "ForeachWriterTable"}, {"sink": "NoopTable"}, "RateStreamV2[rowsPerSecond=5]"
 READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
 
 
@@ -26,24 +27,11 @@ def slow(history, ran, **more):
     return history(**{"seconds": [5] * 8, "phases": PHASES, "stages": ran} | more)
 
 
-@cases(
-    "stages, seconds",
-    ("after the last task: foreachBatch, a commit", [QUICK], 4.0),
-    ("the stage that writes waits", [QUICK, WRITES], 4.2),
-    ("the only stage waits", [WRITES], 4.5),
-)
-def test_a_batch_that_waits_for_its_sink_is_found(history, stages, seconds):
-    [finding] = check(CAUSE, looked_at(slow(history, stages), busy=0.6))
-    assert finding.saving_seconds == pytest.approx(seconds, abs=0.1)
-    assert finding.summary.endswith("s of a batch of 5.0 s pass in the sink while no task computes")
-    assert (finding.component.kind, finding.component.name) == ("sink", "Parquet")
-
-
 @cases("stages", ("between two stages", BETWEEN), ("before the first task", LATE))
 def test_the_driver_s_time_within_a_batch_is_the_sink_s_only_where_it_grew(history, stages):
     """What was there from the first batch may be planning."""
-    past = {"warm": 14, "warm_stages": [stage(seconds=[0.4, 0.4], began=0.2, wall=0.7)]}
     assert list(check(CAUSE, slow(history, stages))) == []
+    past = {"warm": 14, "warm_stages": [stage(seconds=[0.4, 0.4], began=0.2, wall=0.7)]}
     [finding] = check(CAUSE, slow(history, stages, **past))
     assert finding.saving_seconds == pytest.approx(4.1, abs=0.3)
 
@@ -81,12 +69,12 @@ def test_without_a_sample_of_the_driver_the_planning_of_the_query_tells_whether_
     assert bool(list(check(CAUSE, late))) is told
 
 
-@pytest.mark.parametrize(("workers", "told"), [(0.1, True), (0.7, False)], ids=["idle workers", "workers compute"])
+@cases("workers, told", ("idle workers", 0.1, True), ("workers compute", 0.7, False))
 def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_workers_use(history, workers, told):
     view = history(seconds=[5] * 8, warm=14, phases={"add_batch": 4.8}, stages=None, **FOREACH)
-    found = list(check(CAUSE, looked_at(view, busy=0.5, python_workers=workers)))
+    found = [finding.summary for finding in check(CAUSE, looked_at(view, busy=0.5, python_workers=workers))]
     assert bool(found) is told
-    assert all("pass in the sink; what its tasks do is not known" in each.summary for each in found)
+    assert all("pass in the sink; what its tasks do is not known" in summary for summary in found)
 
 
 @cases(
@@ -101,6 +89,24 @@ def test_the_first_step_fits_the_sink(history, sink, first):
     [finding] = check(CAUSE, slow(history, [QUICK], plan={"sink": sink}))
     assert finding.remedies[0].action == first
     assert finding.component.name == sink.partition("[")[0]
+
+
+@cases(
+    "stages, busy, seconds, told",
+    ("after the last task: foreachBatch, a commit", [QUICK], 0.6, 4.0, " while no task computes"),
+    ("and an event log does not tell of the cores", [QUICK], None, 4.0, " while no task computes"),
+    ("the stage that writes waits", [QUICK, WRITES], 0.6, 4.2, " while no task computes"),
+    ("the only stage waits", [WRITES], 0.6, 4.5, " while no task computes"),
+    ("cores are full", [WRITES], 0.95, 4.5, ", or its tasks wait for a core"),
+    ("an event log does not tell of the cores", [WRITES], None, 4.5, ", or its tasks wait for a core"),
+)
+def test_a_batch_that_waits_for_its_sink_is_found(history, stages, busy, seconds, told):
+    view = slow(history, stages)
+    [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy))
+
+    assert finding.saving_seconds == pytest.approx(seconds, abs=0.1)
+    assert finding.summary.endswith(f" s of a batch of 5.0 s pass in the sink{told}")
+    assert (finding.component.kind, finding.component.name) == ("sink", "Parquet")
 
 
 @cases(
@@ -123,38 +129,17 @@ def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where
 
 
 @cases(
-    "ran, busy, told",
-    ("cores are free", WRITES, 0.6, " while no task computes"),
-    ("cores are full", WRITES, 0.95, ", or its tasks wait for a core"),
-    ("an event log does not tell", WRITES, None, ", or its tasks wait for a core"),
-    ("no task runs", QUICK, None, " while no task computes"),
-)
-def test_tasks_that_write_wait_for_the_sink_only_where_cores_are_free(history, ran, busy, told):
-    view = slow(history, [ran])
-    [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy))
-
-    assert finding.summary.endswith(f" pass in the sink{told}")
-
-
-@cases(
     "case, found",
-    ("it may be the source", {}, False),
-    ("rows are given to a writer one by one", {"plan": {"sink": "ForeachWriterTable"}}, True),
-    ("a source that makes its rows", {"source": "RateStreamV2[rowsPerSecond=5]"}, True),
-    ("a sink that keeps nothing", {"source": "RateStreamV2[]", "plan": {"sink": "NoopTable"}}, False),
+    ("tasks read and write: it may be the source", {"stages": READS_AND_WRITES}, False),
+    ("rows are given to a writer one by one", {"stages": READS_AND_WRITES, "plan": WRITER}, True),
+    ("a source that makes its rows", {"stages": READS_AND_WRITES, "source": RATE}, True),
+    ("a sink that keeps nothing", {"stages": READS_AND_WRITES, "source": RATE, "plan": NOOP}, False),
+    ("tasks compute", {"stages": [stage(seconds=[4.4, 4.4], began=0.1)]}, False),
+    ("tasks wait for a sink that keeps nothing", {"stages": [WRITES], "plan": NOOP}, False),
+    ("a sink that keeps nothing, and time in the driver", {"plan": NOOP}, False),
+    ("tasks unknown", {"stages": None}, False),
+    ("one slow write in four", {"seconds": [1, 1, 5, 1] * 2}, False),
+    ("one task waits for itself", {"stages": [QUICK, stage(seconds=[0.3, 4], wall=4.1, cpu=0.05)]}, False),
 )
-def test_of_tasks_that_read_and_write_the_kind_of_both_tells_for_which_they_wait(history, case, found):
-    assert bool(list(check(CAUSE, slow(history, READS_AND_WRITES, **case)))) is found
-
-
-@cases(
-    "case",
-    ("tasks compute", {"stages": [stage(seconds=[4.4, 4.4], began=0.1)]}),
-    ("a sink that keeps nothing", {"stages": [WRITES], "plan": {"sink": "NoopTable"}}),
-    ("a sink that keeps nothing, and time in the driver", {"plan": {"sink": "NoopTable"}}),
-    ("tasks unknown", {"stages": None}),
-    ("one slow write in four", {"seconds": [1, 1, 5, 1] * 2}),
-    ("one task waits for itself", {"stages": [QUICK, stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)]}),
-)
-def test_others_are_not(history, case):
-    assert list(check(CAUSE, slow(history, [QUICK], **case))) == []
+def test_what_waits_is_the_sink_s_only_where_nothing_else_can_be_meant(history, case, found):
+    assert bool(list(check(CAUSE, slow(history, [QUICK], **case)))) is found

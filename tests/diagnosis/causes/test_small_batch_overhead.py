@@ -55,7 +55,6 @@ def test_what_takes_a_third_of_a_batch_is_told(history):
     ("a third passes before the first task, maybe in a function", working(1.1, began=0.9)),
     ("a first batch, which pays for warm-up", {"seconds": [42.0]}),
     ("nobody waits for half a second", {"seconds": [0.6] * 20}),
-    ("the query has the time", {"interval": 5.0}),
     ("the tasks have work", working(1.8)),
     ("the sink waits", {"phases": {"add_batch": 2.0}, "stages": [stage(seconds=[0.2, 0.2])]}),
     ("the checkpoint is slow", {"phases": {"add_batch": 0.4, "wal_commit": 0.8, "commit_offsets": 0.8}}),
@@ -64,7 +63,7 @@ def test_others_are_not(history, case):
     assert list(check(CAUSE, small(history, **case))) == []
 
 
-@pytest.mark.parametrize(("interval", "helps"), [(2.5, True), (5.0, False)], ids=["no room", "room for a batch"])
+@cases("interval, helps", ("no room", 2.5, True), ("room for a batch", 5.0, False))
 def test_a_longer_interval_is_advised_where_it_is_longer_than_that_of_the_query(history, interval, helps):
     view = small(history, interval=interval)
     assert (CAUSE.tell(view, profile(view)) is not None) is helps

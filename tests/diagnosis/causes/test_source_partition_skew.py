@@ -30,9 +30,6 @@ def test_a_heavy_partition_is_named_with_what_it_costs(history):
     ("one partition", {"read": [[2000]] * 8}),
     ("it costs little", {"stages": [stage(records=PINNED, seconds=[0.05] * 5, shuffle=False)]}),
     ("one core reads one partition at a time", {"cores": 1}),
-    ("cores unknown", {"cores": None}),
-    ("tasks unknown", {"stages": None}),
-    ("the query has the time", {"interval": 10.0}),
 )
 def test_others_are_not(history, case):
     assert list(check(CAUSE, pinned(history, **case))) == []

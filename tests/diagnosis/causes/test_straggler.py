@@ -13,6 +13,13 @@ def on(first: tuple[int, float], second: tuple[int, float], seconds: list[float]
     return [stage("join", records=[500] * 4, seconds=seconds, executors={"1": first, "2": second})]
 
 
+OF_TASK = "find out on which executor and for which partition it happens"
+DUMP = "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)"
+IN_JVM = "see what the slow task computes or waits for: thread dump of its executor (Spark UI, page Executors)"
+NO_PYTHON, HIDDEN = {"python": False}, {"python": False, "sink": "ForeachBatchSink"}
+ONE_OF_ITS, ALL_OF_ITS = on((2, 0.8), (2, 4.4), [0.4, 0.4, 0.4, 4.0]), on((2, 0.8), (2, 8.0), [0.4, 0.4, 4.0, 4.0])
+
+
 def test_one_slow_task_is_told_with_what_the_others_wait(history):
     [finding] = check(CAUSE, late(history, LONE, cores=4))
 
@@ -20,25 +27,22 @@ def test_one_slow_task_is_told_with_what_the_others_wait(history):
         "one task of stage 0 takes 4.0 s, another 0.40 s for as many records: the others wait 3.6 s of a batch of 5.0 s"
     )
     assert (finding.component.kind, finding.component.name) == ("stage", "join")
-    assert finding.remedies[0].action == (
-        "see what the slow task does: `py-spy dump --pid PID` on its Python worker, or a thread dump (Spark UI)"
-    )
-
-
-def test_of_several_executors_it_is_asked_on_which_it_happens(history):
-    [finding] = check(CAUSE, late(history, LONE, cores=TWO))
-    assert finding.remedies[0].action == "find out on which executor and for which partition it happens"
 
 
 @cases(
-    "stages",
-    ("one of its tasks", on((2, 0.8), (2, 4.4), [0.4, 0.4, 0.4, 4.0])),
-    ("all of its tasks", on((2, 0.8), (2, 8.0), [0.4, 0.4, 4.0, 4.0])),
+    "stages, case, step",
+    ("of several executors it is asked on which it happens", LONE, {"cores": TWO}, OF_TASK),
+    ("it is one task of one executor", ONE_OF_ITS, {"cores": TWO}, "check the machine of executor 2"),
+    ("it is each task of one executor", ALL_OF_ITS, {"cores": TWO}, "check the machine of executor 2"),
+    ("the plan has Python", LONE, {"plan": {"python": True}}, DUMP),
+    ("it is not known whether", LONE, {}, DUMP),
+    ("no Python", LONE, {"plan": NO_PYTHON}, IN_JVM),
+    ("a function that the plan does not show", LONE, {"plan": HIDDEN}, DUMP),
 )
-def test_an_executor_is_named_when_it_is_always_the_same(history, stages):
-    [finding] = check(CAUSE, late(history, stages, cores=TWO))
-    assert (finding.component.kind, finding.component.name) == ("executor", "2")
-    assert finding.remedies[0].action == "check the machine of executor 2"
+def test_the_first_step_is_where_the_task_runs(history, stages, case, step):
+    [finding] = check(CAUSE, late(history, stages, **{"cores": 4} | case))
+    assert finding.remedies[0].action == step
+    assert (finding.component.kind == "executor") is ("machine" in step)
 
 
 @cases(
@@ -49,9 +53,6 @@ def test_an_executor_is_named_when_it_is_always_the_same(history, stages):
     ("it costs the batch little", [stage(records=[500] * 4, seconds=[0.1, 0.1, 0.1, 0.6])], {}),
     ("once", [LONE] + [[stage("join", records=[500] * 4, seconds=[4, 4, 4, 4.2])]] * 7, {}),
     ("executors that are as fast", on((2, 7.6), (2, 8.4), [3.8, 3.8, 4.2, 4.2]), {"cores": TWO}),
-    ("cores unknown", LONE, {"cores": None}),
-    ("tasks unknown", None, {}),
-    ("the query has the time", LONE, {"interval": 10.0}),
 )
 def test_others_are_not(history, stages, more):
     assert list(check(CAUSE, late(history, stages, **{"cores": 4} | more))) == []
@@ -70,20 +71,4 @@ def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, 
     [finding] = check(CAUSE, view)
 
     assert f" for as many records{tail}: the others wait" in finding.summary
-    assert finding.remedies[0].action.startswith(step)
-
-
-@cases(
-    "plan, step",
-    ("no Python", {"python": False}, "see what the slow task computes or waits for: thread dump of its executor"),
-    ("Python", {"python": True}, "see what the slow task does: `py-spy dump --pid PID` on its Python worker"),
-    (
-        "a function that the plan does not show",
-        {"python": False, "sink": "ForeachBatchSink"},
-        "see what the slow task does",
-    ),
-    ("not known", {}, "see what the slow task does: `py-spy dump --pid PID` on its Python worker"),
-)
-def test_a_python_worker_is_looked_at_unless_the_plan_has_none(history, plan, step):
-    [finding] = check(CAUSE, late(history, LONE, cores=4, plan=plan))
     assert finding.remedies[0].action.startswith(step)

@@ -14,29 +14,26 @@ def failing(seconds=4.0, tasks=1, failure=EXCEPTION, ran=0.4):
     return [stage("foreach", seconds=[ran, ran], wall=4.5, failed=(tasks, seconds, failure))]
 
 
-def test_what_failed_attempts_take_is_told_with_the_exception_and_its_place(history):
-    [finding] = check(CAUSE, late(history, failing()))
+@cases(
+    "failure, said",
+    ("its place", EXCEPTION, "ConnectionResetError: connection reset by peer, at /srv/app.py:12 in score"),
+    ("no text", None, "no exception is known"),
+)
+def test_what_failed_attempts_take_is_told_with_the_exception(history, failure, said):
+    [finding] = check(CAUSE, late(history, failing(failure=failure)))
 
     assert finding.summary == (
-        "4.0 s of a batch of 5.0 s go to tasks that fail and are run again (5 tasks in 5 batches): "
-        "ConnectionResetError: connection reset by peer, at /srv/app.py:12 in score"
+        f"4.0 s of a batch of 5.0 s go to tasks that fail and are run again (5 tasks in 5 batches): {said}"
     )
     assert (finding.component.kind, finding.component.name) == ("stage", "foreach")
     assert finding.remedies[0].action.startswith("see what the exception blames")
 
 
-def test_without_a_text_of_the_exception_it_says_so(history):
-    [finding] = check(CAUSE, late(history, failing(failure=None)))
-    assert finding.summary.endswith("run again (5 tasks in 5 batches): no exception is known")
-
-
 @cases(
-    "stages, more",
-    ("no task fails: it is their start", failing(seconds=0.0, tasks=0), {}),
-    ("they fail at once", failing(seconds=0.6, tasks=9), {}),
-    ("while other tasks go on", failing(ran=4.4), {}),
-    ("the query has the time", failing(), {"interval": 10.0}),
-    ("cores unknown", failing(), {"cores": None}),
+    "stages",
+    ("no task fails: it is their start", failing(seconds=0.0, tasks=0)),
+    ("they fail at once", failing(seconds=0.6, tasks=9)),
+    ("while other tasks go on", failing(ran=4.4)),
 )
-def test_others_are_not(history, stages, more):
-    assert list(check(CAUSE, late(history, stages, **more))) == []
+def test_others_are_not(history, stages):
+    assert list(check(CAUSE, late(history, stages))) == []
