@@ -22,55 +22,44 @@ MAX_LINES = 150  # of a rule or a cause
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation")
 
 
-def test_a_rule_has_a_runbook_a_module_and_a_test(subtests: pytest.Subtests):
-    for rule in RULES:
-        with subtests.test(rule.slug):
-            module = rule.slug.replace("-", "_")
-
-            kind = "causes" if rule.slug in CAUSE_SLUGS else "rules"
-
-            assert (DIAGNOSIS / kind / f"{module}.py").is_file()
-            assert kind == "causes" or rule.check.__module__ == f"ledgerops.diagnosis.rules.{module}"
-            assert (TESTS / kind / f"test_{module}.py").is_file()
-            places = [rule.runbook.find(f"\n{section}: ") for section in SECTIONS]
-            assert -1 not in places and places == sorted(places)
-            assert rule.title.endswith(".") and rule.title.lower().startswith(rule.slug.replace("-", " "))
-            assert rule.severity in SEVERITIES
+of_rule = pytest.mark.parametrize("rule", RULES, ids=[rule.slug for rule in RULES])
 
 
-def test_a_runbook_that_tells_of_its_evidence_does_so_last_with_a_formula_for_each_name(subtests: pytest.Subtests):
-    for rule in [each for each in RULES if "Evidence:" in each.runbook]:
-        with subtests.test(rule.slug):
-            formulas = evidence_of(rule.runbook)
+@of_rule
+def test_a_rule_has_a_module_a_test_and_a_runbook_that_quotes_metrics_that_exist(rule):
+    module, kind = rule.slug.replace("-", "_"), "causes" if rule.slug in CAUSE_SLUGS else "rules"
+    assert (DIAGNOSIS / kind / f"{module}.py").is_file()
+    assert kind == "causes" or rule.check.__module__ == f"ledgerops.diagnosis.rules.{module}"
+    assert (TESTS / kind / f"test_{module}.py").is_file()
+    assert rule.title.endswith(".") and rule.title.lower().startswith(rule.slug.replace("-", " "))
+    assert rule.severity in SEVERITIES
 
-            assert rule.runbook.find("\nEvidence:\n") > rule.runbook.find("\nMitigation: ")
-            assert formulas and all(len(formula) > 10 for formula in formulas.values())
+    places = [rule.runbook.find(f"\n{section}: ") for section in SECTIONS]
+    assert -1 not in places and places == sorted(places)
+    quoted = set(re.findall(r"ledgerops_\w+", rule.runbook))
+    assert quoted, "a runbook without a query leaves the reader alone"
+    assert quoted <= {metric.name for metric in METRICS}
 
 
-def test_a_runbook_quotes_metrics_that_exist(subtests: pytest.Subtests):
-    for rule in RULES:
-        with subtests.test(rule.slug):
-            known = {metric.name for metric in METRICS}
-            quoted = set(re.findall(r"ledgerops_\w+", rule.runbook))
-
-            assert quoted, "a runbook without a query leaves the reader alone"
-            assert quoted <= known
+@of_rule
+def test_a_runbook_tells_of_its_evidence_last_with_a_formula_for_each_name(rule):
+    formulas = evidence_of(rule.runbook)
+    assert rule.runbook.find("\nEvidence:\n") > rule.runbook.find("\nMitigation: ")
+    assert formulas and all(len(formula) > 10 for formula in formulas.values())
 
 
 def test_what_is_explained_exists_and_no_rule_explains_itself():
-    for rule in RULES:
-        assert set(rule.explains) <= BY_SLUG.keys()
-
     def reach(slug: str, seen: tuple[str, ...] = ()) -> None:
         assert slug not in seen, f"a circle: {' -> '.join((*seen, slug))}"
         for explained in BY_SLUG[slug].explains:
             reach(explained, (*seen, slug))
 
+    assert len(BY_SLUG) == len(RULES), "slugs are unique"
     for rule in RULES:
         reach(rule.slug)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.slug for rule in RULES])
+@of_rule
 @cases(
     "case",
     ("no batch yet", {"warm": 0}),
@@ -81,10 +70,6 @@ def test_what_is_explained_exists_and_no_rule_explains_itself():
 )
 def test_a_rule_says_nothing_of_a_query_that_is_well(history, rule, case):
     assert list(rule.check(history(**case))) == []
-
-
-def test_slugs_are_unique():
-    assert len(BY_SLUG) == len(RULES)
 
 
 def test_no_rule_and_no_cause_knows_another():
@@ -104,28 +89,15 @@ def test_each_part_of_a_batch_has_one_owner_at_most_and_exists():
         assert set(owned) <= set(PARTS) and len(owned) == len(set(owned))
 
 
-def test_no_threshold_is_imported_and_defined_anew():
-    again = {
-        path.name: names
-        for path in modules("**")
-        if (names := {name.rpartition(".")[2] for name in imported(path)} & thresholds(path).keys())
-    }
-
-    assert again == {}
-
-
-def test_each_threshold_is_defined_once():
+def test_thresholds_are_few_each_is_defined_once_and_none_that_is_imported_is_defined_anew():
     places: dict[str, list[str]] = {}
     for path in modules("**"):
         for name in thresholds(path):
             places.setdefault(name, []).append(path.stem)
+        assert not {name.rpartition(".")[2] for name in imported(path)} & thresholds(path).keys(), path
 
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-def test_thresholds_are_few():
-    count = sum(len(thresholds(path)) for path in modules("**"))
-    assert count <= MAX_THRESHOLDS, f"{count} thresholds"
+    assert len(places) <= MAX_THRESHOLDS
 
 
 def test_a_rule_is_short():

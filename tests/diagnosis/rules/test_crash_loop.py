@@ -2,11 +2,12 @@ from dataclasses import replace
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.crash_loop import RULE
-from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
-STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
+REASON = "SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"
+STACK = f"org.apache.spark.{REASON}\n\tat org.apache.spark.sql.Some.method"
 RAISED = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/srv/app.py", line 13, in to_cents
     return int(text) * 100
@@ -17,7 +18,7 @@ ValueError: invalid literal for int() with base 10: '12,5O'
 def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> QueryView:
     """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
     view = history(warm=6)
-    past: History = view.history
+    past = view.history
     last = past.batches[-1]
     at, number = last.ended, last.batch_id
     for death in range(deaths):
@@ -31,33 +32,32 @@ def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running
     return QueryView(past, at + 2 if now is None else at + now)
 
 
-def test_a_batch_that_fails_again_and_again_is_found(history):
-    [finding] = RULE.check(loop(history))
+@cases(
+    "case, each_time, batch, times",
+    ("one that fails again and again", {}, ", each time in batch 6", 6.0, 3.0),
+    ("others too", {"done": 4, "each_run": True}, "", 14.0, 1.0),
+)
+def test_a_batch_that_fails_is_found(history, case, each_time, batch, times):
+    [finding] = RULE.check(loop(history, **case))
 
     assert finding.summary == (
-        "the query failed 3 times in 20 s and was started again, each time in batch 6 (USER_RAISED_EXCEPTION): "
-        "SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"
+        f"the query failed 3 times in 20 s and was started again{each_time} (USER_RAISED_EXCEPTION): {REASON}"
     )
-    assert [(each.name, each.value) for each in finding.evidence] == [
-        ("failures_in_window", 3.0),
-        ("ledgerops_query_restarts_total", 3.0),
-        ("failed_batch_id", 6.0),
-        ("failures_in_that_batch", 3.0),
-    ]
-
-
-def test_it_is_found_in_other_batches_too(history):
-    [finding] = RULE.check(loop(history, done=4, each_run=True))
-    assert "each time" not in finding.summary and finding.summary.startswith("the query failed 3 times")
+    assert told_by(finding) == {
+        "failures_in_window": 3.0,
+        "ledgerops_query_restarts_total": 3.0,
+        "failed_batch_id": batch,
+        "failures_in_that_batch": times,
+    }
 
 
 def test_it_stays_while_the_query_is_down_and_explains_its_failure_until_somebody_stops_it(history):
-    down, view = loop(history, running=False), loop(history)
-    [root] = Diagnoser()(down).root_causes
+    [root] = Diagnoser()(loop(history, running=False)).root_causes
     assert (root.rule, root.explains) == ("crash-loop", ("query-failed",))
 
+    view = loop(history)
     view.history.end(view.now + 1, view.history.run_id, None, None)
-    assert list(RULE.check(QueryView(view.history, view.now + 1))) == []
+    assert list(RULE.check(view.at(view.now + 1))) == []
 
 
 @cases(
@@ -75,6 +75,7 @@ def test_it_is_not_over_yet(history, case):
     "case",
     ("a run that is far longer than the others", {"every": 60.0, "now": 300.0}),
     ("two failures", {"deaths": 2}),
+    ("the first failure", {"deaths": 1, "running": False}),
     ("restarts without a failure: deployments", {"deaths": 5, "stopped": True}),
     ("a failure every ten minutes", {"deaths": 4, "every": 600.0}),
     ("the run has outlived it", {"now": 120.0}),
@@ -85,15 +86,11 @@ def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
 
 
-def test_the_first_failure_is_the_failed_querys(history):
-    assert list(RULE.check(history(exception=STACK))) == []
-
-
 @cases(
     "exception, end",
     ("a line of code", RAISED, "with base 10: '...'; at /srv/app.py:13 in to_cents"),
     ("told already", "IOException: bad file:/in/a.json", "): IOException: bad file:/in/a.json"),
-    ("none named", STACK, "): SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"),
+    ("none named", STACK, f"): {REASON}"),
 )
 def test_it_says_where_the_newest_failure_was_raised_if_that_is_known(history, exception, end):
     view = loop(history)

@@ -1,8 +1,10 @@
 from dataclasses import replace
 
+import pytest
+
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.data_loss import RULE
-from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import told_by
 from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
 
@@ -13,24 +15,27 @@ LOST = (
 )
 
 
-def test_an_offset_that_is_gone_before_it_was_read_is_found(history):
-    [finding] = RULE.check(asked(history(running=20), [9000], [6500]))
-    assert finding.summary == "500 offsets of partition 0 of transactions were deleted before the query had read them"
-    assert finding.component.name == "transactions-0"
-    assert finding.evidence[0].value == 500
-
-
-def test_several_partitions_are_added_up(history):
-    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
-    [finding] = RULE.check(asked(view, [3000, 3000], [1100, 2500]))
-
-    assert finding.summary == "1,500 offsets of partition 1 of transactions and 100 of 1 more partition were " + (
-        "deleted before the query had read them"
-    )
-
-
 CHANGED = "Partition bank.tx-0's offset was changed from 10 to {}, some data may have been missed. "
-UNREAD = "deleted before the query had read"
+UNREAD, AND_FAILED = "deleted before the query had read", "; the query failed because of it"
+TWO = {"seconds": [1.0] * 2, "read": [[500, 500]] * 2, "warm": 0}
+
+
+@cases(
+    "case, said, lost, summary",
+    ("seen", {"running": 20}, ([9000], [6500]), 500, f"500 offsets of partition 0 of transactions were {UNREAD} them"),
+    (
+        "several partitions are added up",
+        TWO,
+        ([3000, 3000], [1100, 2500]),
+        1600,
+        f"1,500 offsets of partition 1 of transactions and 100 of 1 more partition were {UNREAD} them",
+    ),
+)
+def test_an_offset_that_is_gone_before_it_was_read_is_found(history, case, said, lost, summary):
+    [finding] = RULE.check(asked(history(**case), *said))
+    assert finding.summary == summary
+    assert finding.component.name == ("transactions-1" if len(said[0]) > 1 else "transactions-0")
+    assert told_by(finding)["offsets_lost"] == lost
 
 
 @cases(
@@ -45,20 +50,18 @@ def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
     assert finding.summary == f"{summary}; the query failed because of it"
 
 
-def test_it_is_the_root_of_the_failure_and_is_told_long_after_it(history):
+@pytest.mark.parametrize("later", [0, 5000])
+def test_it_is_the_root_of_the_failure_and_is_told_long_after_it(history, later):
     view = history(exception=LOST, error_class="STREAM_FAILED")
-    for later in (0, 5000):
-        [root] = Diagnoser()(QueryView(view.history, view.now + later)).root_causes
-        assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
+    [root] = Diagnoser()(view.at(view.now + later)).root_causes
+    assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
 
 
 def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
     judge, lost = Diagnoser(), asked(history(running=20), [9000], [6500])
-    judge(lost)
-    later = asked(QueryView(lost.history, lost.now + 300), [9000], [5000])
-
-    assert "data-loss" in [finding.rule for finding in judge(later).findings]
-    assert "data-loss" not in [finding.rule for finding in judge(QueryView(later.history, lost.now + 900)).findings]
+    views = (lost, asked(lost.at(lost.now + 300), [9000], [5000]), lost.at(lost.now + 900))
+    found = ["data-loss" in [finding.rule for finding in judge(view).findings] for view in views]
+    assert found == [True, True, False]
 
 
 @cases(
@@ -83,7 +86,7 @@ def passed_over(view, rows, batch=-1):
     known = view.history.batches[batch]
     [source] = known.sources
     view.history.batches[batch] = replace(known, rows=rows, sources=(replace(source, rows=rows),))
-    return QueryView(view.history, view.now, view.hosts, view.others)
+    return view.at(view.now)
 
 
 @cases(
@@ -100,28 +103,25 @@ def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history, case, r
         "query continued without them"
     )
     assert finding.component.name == "transactions-0"
-    told = {each.name: each.value for each in finding.evidence}
-    assert told == {"offsets_lost": offsets, "batch_rows": rows, "batch_offsets": read}
+    assert told_by(finding) == {"offsets_lost": offsets, "batch_rows": rows, "batch_offsets": read}
 
 
 def test_it_is_still_seen_some_batches_later(history):
-    view = passed_over(history(seconds=[1.0]), rows=400)
-    view = asked(view, [7500], [6600], later=1)
+    view = asked(passed_over(history(seconds=[1.0]), rows=400), [7500], [6600], later=1)
     for batch in history(seconds=[1.0] * 4).batches[-3:]:
         view.history.add(batch)
-
-    assert list(RULE.check(QueryView(view.history, view.now + 6)))
+    assert list(RULE.check(view.at(view.now + 6)))
 
 
 def taken_at_will(view):
     return passed_over(passed_over(view, 300, batch=-4), 400)
 
 
-def transactional(view, share=0.5):
-    """Each batch with this share of rows, for commit markers take the other offsets."""
+def transactional(view):
+    """Each batch with half as many rows, for commit markers take the other offsets."""
     for place, batch in enumerate(view.history.batches):
-        passed_over(view, round(share * batch.rows), batch=place)
-    return QueryView(view.history, view.now)
+        view = passed_over(view, round(batch.rows / 2), batch=place)
+    return view
 
 
 @cases(
@@ -137,16 +137,13 @@ def transactional(view, share=0.5):
     ("batches of which the sink takes as many rows as it likes", taken_at_will, ([9500], [8500])),
 )
 def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
-    view = change(history(seconds=[1.0] * 1, warm=8))
+    view = change(history(seconds=[1.0], warm=8))
     assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
 
 
 def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):
     """A recording may hold offsets below zero."""
-    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
-    view = asked(view, [3000, 3000], [0, 0])
-    heads = view.history.heads[-1]
-    view.history.heads[-1] = replace(heads, earliest={})
+    view = asked(history(**TWO), [3000, 3000], [0, 0])
+    view.history.heads[-1] = replace(view.history.heads[-1], earliest={})
     view.lag.consumed = dict.fromkeys(view.lag.consumed, -5)
-
     assert list(RULE.check(view)) == []

@@ -20,20 +20,17 @@ def test_a_batch_that_removes_many_rows_at_once_is_found(history):
 
 
 @cases(
-    "seconds, told",
-    ("the batch is long otherwise", [1] * 6 + [9], [*QUIET, (90_000, 2.0)]),
-    ("few rows, slowly: a busy machine", [1] * 6 + [9], [*QUIET, (50, 15.0)]),
-    ("as many as always", [1] * 6 + [9], [*[(90_000, 1.0)] * 6, (90_000, 15.0)]),
-    ("a window that closes in time", [1] * 6 + [3], [*QUIET, (90_000, 5.0)]),
-    ("it is over", [1] * 3 + [9] + [1] * 3, [*QUIET[:3], (90_000, 15.0), *QUIET[:3]]),
+    "seconds, told, more",
+    ("the batch is long otherwise", [1] * 6 + [9], [*QUIET, (90_000, 2.0)], {}),
+    ("few rows, slowly: a busy machine", [1] * 6 + [9], [*QUIET, (50, 15.0)], {}),
+    ("as many as always", [1] * 6 + [9], [*[(90_000, 1.0)] * 6, (90_000, 15.0)], {}),
+    ("a window that closes in time", [1] * 6 + [3], [*QUIET, (90_000, 5.0)], {}),
+    ("it is over", [1] * 3 + [9] + [1] * 3, [*QUIET[:3], (90_000, 15.0), *QUIET[:3]], {}),
+    ("the first batch", [9], [(90_000, 15.0)], {"warm": 0}),
+    ("a query without state", [1] * 6 + [9], QUIET, {"operators": None}),
 )
-def test_others_are_not(history, seconds, told):
-    assert list(RULE.check(history(seconds=seconds, operators=removing(*told)))) == []
-
-
-def test_the_first_batch_and_a_query_without_state_are_not(history):
-    assert list(RULE.check(history(warm=0, seconds=[9], operators=removing((90_000, 15.0))))) == []
-    assert list(RULE.check(history(seconds=[1] * 6 + [9]))) == []
+def test_others_are_not(history, seconds, told, more):
+    assert list(RULE.check(history(**{"seconds": seconds, "operators": removing(*told)} | more))) == []
 
 
 def test_it_is_ruled_out_with_its_number(history):

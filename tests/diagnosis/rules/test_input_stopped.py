@@ -50,16 +50,14 @@ def test_an_input_that_stops_while_the_other_goes_on_is_found():
     assert (finding.component.name, finding.began) == ("credits", T0 + 300)
 
 
-def test_a_night_like_the_one_before_is_no_news():
+@cases("seconds, pause", ("the first", 900, "2.0 s"), ("the next one, too long", 6100, "16 min 40 s"))
+def test_a_night_like_the_one_before_is_no_news(seconds, pause):
     def by_day(at: float) -> bool:
         return not 500 <= at < 1500 and at <= 3000
 
-    first_night = run(900, debits=ever, credits=by_day)
-    assert [each.component.name for each in RULE.check(view(first_night))] == ["credits"]
-
+    [finding] = RULE.check(view(run(seconds, debits=ever, credits=by_day)))
+    assert f"its longest pause was {pause}" in finding.summary
     assert list(RULE.check(view(run(4200, debits=ever, credits=by_day)))) == []
-    [finding] = RULE.check(view(run(6100, debits=ever, credits=by_day)))
-    assert "its longest pause was 16 min 40 s" in finding.summary
 
 
 @cases(
@@ -96,24 +94,9 @@ def test_others_are_not(past):
     assert list(RULE.check(view(past))) == []
 
 
-def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
-    silent = run(300, transactions=ever)
-    silent.idle(T0 + 900)
-    [finding] = RULE.check(QueryView(silent, T0 + 900))
-
-    assert finding.at_most == "info"
-    assert finding.summary == "no row has arrived in transactions for 10 min 2 s; its longest pause was 2.0 s"
-
-
-@cases(
-    "past",
-    ("a dozen times", run(300, transactions=every(20.0))),
-    ("often, with pauses of many seconds", run(900, transactions=every(20.0))),
-    ("one load of some seconds", run(25, step=1.0, transactions=ever)),
-)
-def test_an_irregular_input_is_left_alone_without_others_that_flow(past):
-    past.idle(T0 + 1800)
-    assert list(RULE.check(QueryView(past, T0 + 1800))) == []
+def idle(past: History, at: float) -> QueryView:
+    past.idle(T0 + at)
+    return QueryView(past, T0 + at)
 
 
 def folder(rows_until, seconds=120.0, first=0.5, every=2.0):
@@ -126,21 +109,34 @@ def folder(rows_until, seconds=120.0, first=0.5, every=2.0):
         at, took = (T0 + every * number, 0.5) if number else (T0 + 0.5 - first, first)
         past.add(batch(number, started=at, duration=took, query="card_payments", sources=(files,), rows=10))
     past.idle(T0 + rows_until)
-    past.idle(T0 + seconds)
-    return QueryView(past, T0 + seconds)
+    return idle(past, seconds)
 
 
-@cases("first", ("as short as the others", 0.5), ("a long first batch is no pause", 9.0))
-def test_a_folder_that_gets_no_more_files_is_worth_knowing(first):
-    [finding] = RULE.check(folder(50, first=first))
-    assert finding.at_most == "info"
-    assert finding.summary == ("no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 1.5 s")
+IN_FOLDER = "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 1.5 s"
 
 
 @cases(
-    "view",
-    ("it gets files now and then", folder(400, seconds=700, every=10.0)),
-    ("it has been read to its end in a few batches", folder(20)),
+    "seen, said",
+    (
+        "a topic",
+        idle(run(300, transactions=ever), 900),
+        "no row has arrived in transactions for 10 min 2 s; its longest pause was 2.0 s",
+    ),
+    ("a folder", folder(50), IN_FOLDER),
+    ("a folder, whose long first batch is no pause", folder(50, first=9.0), IN_FOLDER),
 )
-def test_other_folders_are_left_alone(view):
-    assert list(RULE.check(view)) == []
+def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow(seen, said):
+    [finding] = RULE.check(seen)
+    assert (finding.summary, finding.at_most) == (said, "info")
+
+
+@cases(
+    "seen",
+    ("a dozen times", idle(run(300, transactions=every(20.0)), 1800)),
+    ("often, with pauses of many seconds", idle(run(900, transactions=every(20.0)), 1800)),
+    ("one load of some seconds", idle(run(25, step=1.0, transactions=ever), 1800)),
+    ("a folder that gets files now and then", folder(400, seconds=700, every=10.0)),
+    ("a folder that has been read to its end in a few batches", folder(20)),
+)
+def test_an_irregular_input_is_left_alone_without_others_that_flow(seen):
+    assert list(RULE.check(seen)) == []

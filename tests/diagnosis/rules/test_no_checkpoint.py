@@ -3,24 +3,22 @@ from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
 from tests.tables import cases
 
 TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
+EARLIEST = "(startingOffsets is earliest)"
 FROM_THE_BEGINNING = "a restart reads its sources from the beginning again"
 SKIPS = "a restart skips the rows that arrive until it has started (startingOffsets is latest)"
 
 
 @cases(
-    "offsets, effect",
-    ("the latest", "latest", SKIPS),
-    ("all", "earliest", "a restart reads the topics from the beginning again (startingOffsets is earliest)"),
-    ("given ones", "given", FROM_THE_BEGINNING),
-    ("unknown", None, FROM_THE_BEGINNING),
+    "case, effect",
+    ("the latest", {"starting_offsets": "latest"}, SKIPS),
+    ("all", {"starting_offsets": "earliest"}, "a restart reads the topics from the beginning again " + EARLIEST),
+    ("given ones", {"starting_offsets": "given"}, FROM_THE_BEGINNING),
+    ("unknown", {}, FROM_THE_BEGINNING),
+    ("a folder whose name is that of a sink", {"sink": "FileSink[/data/memory/orders]"}, FROM_THE_BEGINNING),
 )
-def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, offsets, effect):
-    [finding] = RULE.check(history(plan={**TEMPORARY, "starting_offsets": offsets}))
+def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, case, effect):
+    [finding] = RULE.check(history(plan=TEMPORARY | case))
     assert finding.summary == f"the query has no checkpoint location: {effect}"
-
-
-def test_a_folder_whose_name_is_that_of_a_sink_is_none(history):
-    assert list(RULE.check(history(plan={"temporary_checkpoint": True, "sink": "FileSink[/data/memory/orders]"})))
 
 
 @cases(

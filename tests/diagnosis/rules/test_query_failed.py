@@ -9,6 +9,7 @@ from ledgerops.diagnosis.rules.query_failed import REPAIR, RULE
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch
 from tests.build import history as remembered
+from tests.diagnosis.conftest import told_by
 from tests.diagnosis.contradictions import contradictions
 from tests.tables import cases
 
@@ -26,6 +27,11 @@ WRAPPED = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling o513.save.\n"
     f": org.apache.spark.SparkException: [{MALFORMED}] Malformed records: [null].\n"
     "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
+)
+OF_LIBRARY = (
+    'Traceback (most recent call last):\n  File "/opt/app/main.py", line 3, in write\n    f(row)\n'
+    '  File "/usr/lib/python3.11/site-packages/pandas/core/frame.py", line 4089, in __getitem__\n'
+    '  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1250, in process\nKeyError: 1'
 )
 POISON = "(no error class): ValueError: poison t-17; at jobs/risk.py:12 in score"
 WRITE = (
@@ -46,15 +52,13 @@ def test_what_the_query_failed_of_is_told(history, exception, error_class, known
     assert (finding.summary, finding.component.detail) == (f"the query failed after batch 5 {said}", known_by)
 
 
-def test_a_query_may_fail_before_its_first_batch(history):
-    [finding] = RULE.check(history(warm=0, exception=STACK))
-    assert finding.summary.startswith(f"the query failed before its first batch ({RAISED}): ")
-
-
-def test_the_batch_that_failed_is_told(history):
-    [finding] = RULE.check(history(exception=STACK))
-    told = {each.name: each.value for each in finding.evidence}
-    assert told == {"ledgerops_query_failures_total": 1.0, "failed_batch_id": 6.0}
+@cases(
+    "warm, said, failed", ("after a batch", 6, "after batch 5", 6.0), ("the first", 0, "before its first batch", None)
+)
+def test_the_batch_that_failed_is_told(history, warm, said, failed):
+    [finding] = RULE.check(history(warm=warm, exception=STACK))
+    assert finding.summary.startswith(f"the query failed {said} ({RAISED}): ")
+    assert told_by(finding) == {"ledgerops_query_failures_total": 1.0} | ({"failed_batch_id": failed} if failed else {})
 
 
 def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
@@ -62,30 +66,34 @@ def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
     old = [replace(batch, batch_id=batch.batch_id + 50, run_id="run-0") for batch in view.history.batches]
     view.history.batches.extendleft(reversed(old))
     [finding] = RULE.check(QueryView(view.history, view.now))
-
-    assert {each.name: each.value for each in finding.evidence}["failed_batch_id"] == 6.0
+    assert told_by(finding)["failed_batch_id"] == 6.0
 
 
 @pytest.mark.parametrize(
-    ("exception", "expected"),
+    ("read", "exception", "expected"),
     [
-        ("Cannot fetch record for offset 4711 in topic partition: transactions-3", (None, "transactions-3", 4711)),
-        ("KafkaException: transactions-3 at offset 12", (None, "transactions-3", 12)),
-        ("while reading file s3a://bucket/a%20b.json, it broke", ("s3a://bucket/a%20b.json", None, None)),
-        ("boom\n\tat Some.method(offset:12)", (None, None, None)),
-        ("no offset at all", (None, None, None)),
+        (
+            place,
+            "Cannot fetch record for offset 4711 in topic partition: transactions-3",
+            (None, "transactions-3", 4711),
+        ),
+        (place, "KafkaException: transactions-3 at offset 12", (None, "transactions-3", 12)),
+        (place, "while reading file s3a://bucket/a%20b.json, it broke", ("s3a://bucket/a%20b.json", None, None)),
+        (place, "boom\n\tat Some.method(offset:12)", (None, None, None)),
+        (place, "no offset at all", (None, None, None)),
+        (exception_class, STACK, "SparkRuntimeException"),
+        (exception_class, PYTHON, "ValueError"),
+        (exception_class, "boom", None),
+        (exception_class, "Something: was bad", None),
+        (user_code, PYTHON, "jobs/risk.py:12 in score"),
+        (user_code, OF_LIBRARY, "/opt/app/main.py:3 in write"),
+        (user_code, '  File "/srv/main.py", line 7, in <module>', "/srv/main.py:7"),
+        (user_code, '  File "<stdin>", line 7, in <module>', None),
+        (user_code, STACK, None),
     ],
 )
-def test_a_place_is_taken_from_the_text_where_it_names_one(exception, expected):
-    assert place(exception) == expected
-
-
-@pytest.mark.parametrize(
-    ("exception", "expected"),
-    [(STACK, "SparkRuntimeException"), (PYTHON, "ValueError"), ("boom", None), ("Something: was bad", None)],
-)
-def test_the_class_of_an_exception_is_told_where_the_text_begins_with_one(exception, expected):
-    assert exception_class(exception) == expected
+def test_place_class_and_line_of_the_application_are_read_from_the_text_where_it_has_them(read, exception, expected):
+    assert read(exception) == expected
 
 
 @cases(
@@ -139,25 +147,6 @@ def test_the_first_line_says_what_happened(exception, line):
     assert first_line(exception) == line
 
 
-@pytest.mark.parametrize(
-    ("exception", "expected"),
-    [
-        (PYTHON, "jobs/risk.py:12 in score"),
-        (
-            'Traceback (most recent call last):\n  File "/opt/app/main.py", line 3, in write\n    f(row)\n'
-            '  File "/usr/lib/python3.11/site-packages/pandas/core/frame.py", line 4089, in __getitem__\n'
-            '  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1250, in process\nKeyError: 1',
-            "/opt/app/main.py:3 in write",
-        ),
-        ('  File "/srv/main.py", line 7, in <module>', "/srv/main.py:7"),
-        ('  File "<stdin>", line 7, in <module>', None),
-        (STACK, None),
-    ],
-)
-def test_the_line_of_the_application_is_told_where_python_raised(exception, expected):
-    assert user_code(exception) == expected
-
-
 @cases("warm, since", ("after a batch", 6, "its last batch"), ("before the first one", 0, "its start"))
 def test_a_run_that_vanished_has_a_finding_that_says_so(history, warm, since):
     view = history(warm=warm)
@@ -185,15 +174,9 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
     assert finding.summary.endswith("bad row; the application stopped, and with it b" if named else "bad row")
 
 
-def test_a_known_failure_says_what_happened_and_what_to_do_first(history):
-    full = "org.apache.spark.SparkException: Job aborted.\nCaused by: java.io.IOException: No space left on device"
-    [finding] = RULE.check(history(seconds=[1.0], exception=full))
-    assert "No space left on device" in finding.summary and "full" in finding.summary
-    assert finding.remedies[0].action.startswith("free space on the disk")
-
-
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
 MERGE = "a table that it writes takes new columns only with mergeSchema"
+FREE = "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir"
 
 
 @cases(
@@ -202,6 +185,7 @@ MERGE = "a table that it writes takes new columns only with mergeSchema"
     ("nothing to repair", "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.", [AGAIN]),
     ("new columns", "[DELTA_SCHEMA_CHANGED] Detected schema change:", [f"{AGAIN}; {MERGE}"]),
     ("the start is a part", "SaslAuthenticationException: x", [f"renew the credential, then {AGAIN}"]),
+    ("a known failure", f"org.apache.spark.SparkException: Job aborted.\nCaused by: {FULL}", [FREE, RESTART]),
 )
 def test_to_start_the_query_is_told_once(history, exception, actions):
     [finding] = RULE.check(history(exception=exception))

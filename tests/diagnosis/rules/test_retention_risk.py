@@ -3,10 +3,11 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.retention_risk import RULE
 from ledgerops.model.records import TableRead, Tables
-from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import told_by
 from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
 
+HEADROOM, LAG = "ledgerops_retention_headroom_seconds", "ledgerops_source_lag_seconds"
 GROWS = [200 * n for n in range(100)]
 WEEK = 7 * 86400.0
 FALLS = [200_000 - 2000 * n for n in range(60)]
@@ -24,8 +25,8 @@ def test_a_query_that_comes_near_the_end_of_the_retention_is_found(history):
     [finding] = RULE.check(asked(history(**behind()), [105_800], [0], keeps=48.0, later=2.0))
 
     assert finding.summary.startswith("the oldest unread row of partition 0 of transactions will be deleted in ")
-    assert finding.evidence[0].value == pytest.approx(4, abs=1)
-    assert finding.evidence[1].value < 0.2
+    assert told_by(finding)[HEADROOM] == pytest.approx(4, abs=1)
+    assert told_by(finding)["headroom_share"] < 0.2
     assert finding.remedies[0].action == "raise retention.ms of transactions now, and retention.bytes if it is set"
 
 
@@ -46,7 +47,7 @@ def test_retention_by_size_shows_in_what_is_deleted(history):
     [finding] = RULE.check(view)
 
     assert view.lag.consumed[("transactions", "0")] == 86_000
-    assert finding.evidence[0].value == pytest.approx(5500 / 100, rel=0.1)
+    assert told_by(finding)[HEADROOM] == pytest.approx(5500 / 100, rel=0.1)
 
 
 @cases(
@@ -54,14 +55,12 @@ def test_retention_by_size_shows_in_what_is_deleted(history):
     ("in the last minutes", 600, 1000.0, 400),
     ("in the last fifth of a long retention, long before its end", 85_000, 100_000.0, 15_000),
 )
-def test_what_stands_still_loses_a_second_each_second(history, running, keeps, left):
-    [finding] = RULE.check(asked(history(running=running), [9000], [0], keeps=keeps))
-    assert (finding.evidence[0].value, finding.evidence[2].value) == (pytest.approx(left, rel=0.01), 1.0)
-
-
-def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(history):
-    verdict = Diagnoser()(asked(history(running=600), [9000], [0], keeps=700.0))
-    assert {root.rule for root in verdict.root_causes} == {"query-stuck", "retention-risk"}
+def test_what_stands_still_loses_a_second_each_second_and_is_told_beside_a_stuck_query(history, running, keeps, left):
+    """For something else is to be done."""
+    view = asked(history(running=running), [9000], [0], keeps=keeps)
+    told = told_by(next(RULE.check(view)))
+    assert (told[HEADROOM], told["headroom_lost_each_second"]) == (pytest.approx(left, rel=0.01), 1.0)
+    assert {root.rule for root in Diagnoser()(view).root_causes} == {"query-stuck", "retention-risk"}
 
 
 @cases(
@@ -70,7 +69,6 @@ def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(hi
     ("behind, but the topic keeps a week", behind(), {"keeps": WEEK}),
     ("the topic keeps all", behind(), {}),
     ("idle, all is read", {"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}),
-    ("no batch yet", {"warm": 0}, {"keeps": 60.0}),
     ("a restart: no past", {"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}),
     ("a first backlog that is worked off", WORKED_OFF, {"keeps": 130.0, "latest": [262_000]}),
     ("the saw-tooth of a long trigger", SAW_TOOTH, {"keeps": 90.0, "latest": [200_000], "later": 50.0}),
@@ -89,11 +87,10 @@ def table(history, waits, keeps):
     view = history(seconds=[1.0] * 60, source="DeltaSource[/lake/orders]")
     for place, waited in enumerate(waits):
         at = view.now - 10.0 * (len(waits) - 1 - place)
-        since = at - waited if waited else None
-        oldest = (3, at - keeps) if keeps is not None else (None, None)
-        read = TableRead(9, 1 if waited else 0, since=since, oldest=oldest[0], oldest_at=oldest[1])
+        oldest = {} if keeps is None else {"oldest": 3, "oldest_at": at - keeps}
+        read = TableRead(9, 1 if waited else 0, since=at - waited if waited else None, **oldest)
         view.history.add_tables(Tables(at, "run-1", {"orders": read}))
-    return QueryView(view.history, view.now, view.hosts, view.others)
+    return view.at(view.now)
 
 
 def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(history):
@@ -104,14 +101,8 @@ def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(histo
         "the query is not catching up"
     )
     assert finding.remedies[0].action.startswith("raise delta.logRetentionDuration of orders now")
-    assert {each.name: each.value for each in finding.evidence} == pytest.approx(
-        {
-            "ledgerops_retention_headroom_seconds": 10.0,
-            "headroom_share": 0.1,
-            "headroom_lost_each_second": 1.0,
-            "ledgerops_source_lag_seconds": 90.0,
-        }
-    )
+    told = {HEADROOM: 10.0, "headroom_share": 0.1, "headroom_lost_each_second": 1.0, LAG: 90.0}
+    assert told_by(finding) == pytest.approx(told)
 
 
 @cases(

@@ -1,5 +1,6 @@
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rows_dropped import RULE
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
 JOIN, APPLY = "symmetricHashJoin", "applyInPandasWithState-2"
@@ -9,32 +10,39 @@ def drops(count: int, name: str = "dedupe") -> dict:
     return {"name": name, "dropped_rows": count}
 
 
+COUNTED = "Spark counts groups after partial aggregation, so the share is unknown"
+AT_LEAST = f"at least 1,000 rows were dropped by stateStoreSave in the last minute; {COUNTED}"
+
+
 @cases(
     "operators, said",
-    ("in most batches", [drops(0)] + [drops(200)] * 4, "800 rows (7.3% of those read) were dropped by dedupe"),
-    ("by a join", [drops(200, JOIN)] * 5, f"1,000 rows (9.1% of those read) were dropped by {JOIN}"),
-    ("by a function", [drops(200, APPLY)] * 5, f"1,000 rows (9.1% of those read) were dropped by {APPLY}"),
+    ("some", [drops(0)] + [drops(200)] * 4, "800 rows (7.3% of those read) were dropped by dedupe in the last minute"),
+    ("a join", [drops(200, JOIN)] * 5, f"1,000 rows (9.1% of those read) were dropped by {JOIN} in the last minute"),
+    (
+        "a function",
+        [drops(200, APPLY)] * 5,
+        f"1,000 rows (9.1% of those read) were dropped by {APPLY} in the last minute",
+    ),
+    ("an aggregation", [drops(200, "stateStoreSave")] * 5, AT_LEAST),
 )
 def test_dropped_rows_are_found_with_their_share(history, operators, said):
     [finding] = RULE.check(history(operators=operators))
-    assert finding.summary == f"{said} in the last minute"
+    assert finding.summary == said
+    assert ("dropped_share" in told_by(finding)) is ("%" in said)
+
+
+def test_of_a_query_whose_batches_are_minutes_apart_the_last_ones_count(history):
+    hourly = {"interval": 600.0, "warm": 3, "quiet_for": 590}
+    [finding] = RULE.check(history(**hourly, seconds=[5.0] * 2, operators=[drops(200), drops(0)]))
+    assert finding.summary.startswith("200 rows") and "by dedupe in the last 30 min" in finding.summary
+    assert list(RULE.check(history(**hourly, seconds=[5.0] * 5, operators=[drops(200)] + [drops(0)] * 4))) == []
 
 
 def test_all_that_was_dropped_since_it_began_is_told_and_late_rows_explain_it(history):
-    view = history(operators=[drops(10)] * 50)
-    [finding], [root] = RULE.check(view), Diagnoser()(history(operators=[drops(200)] * 5)).root_causes
-    assert finding.evidence[2].value == 500
+    [finding] = RULE.check(history(operators=[drops(10)] * 50))
+    assert told_by(finding)["rows_dropped_since_began"] == 500
+    [root] = Diagnoser()(history(operators=[drops(200)] * 5)).root_causes
     assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
-
-
-def test_an_aggregation_says_at_least(history):
-    [finding] = RULE.check(history(seconds=[1] * 5, operators=drops(200, "stateStoreSave")))
-
-    assert finding.summary == (
-        "at least 1,000 rows were dropped by stateStoreSave in the last minute; "
-        "Spark counts groups after partial aggregation, so the share is unknown"
-    )
-    assert [each.name for each in finding.evidence] == ["rows_dropped_last_minute", "rows_dropped_since_began"]
 
 
 @cases(

@@ -4,7 +4,10 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_creep import RULE
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
+
+MOMENTS, DAYS = (20, 40, 50, 54, 57, 60), (90.0, 120.0, 300.0, 900.0, 3600.0)
 
 
 def load(history, shape, batches=60, per_row=0.001, overhead=0.2, **changes):
@@ -24,8 +27,7 @@ def test_a_load_that_rises_to_the_limit_is_the_only_root_before_anything_is_late
     assert root.rule == "slow-creep"
     assert root.summary.startswith("arrival rose by ")
     assert "of the trigger interval; at this rate the limit will be reached in about " in root.summary
-    told = {each.name: each.value for each in root.evidence}
-    assert told["seconds_to_capacity"] == pytest.approx((900 - rising(108)) / 4.4, abs=8)
+    assert told_by(root)["seconds_to_capacity"] == pytest.approx((900 - rising(108)) / 4.4, abs=8)
 
 
 def test_a_cap_may_be_what_gets_full(history):
@@ -42,31 +44,27 @@ def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):
     assert " in 5 min to " in finding.summary
 
 
+def day(period):
+    return lambda seconds: 900.0 * (0.55 + 0.35 * sin(2 * pi * seconds / period))
+
+
 @cases(
-    "shape",
-    ("level", lambda s: 400.0),
-    ("level and high", lambda s: 860.0),
-    ("a twentieth more in a minute", lambda s: 770.0 + 0.7 * s),
-    ("rising, but far below", lambda s: 400.0 + 3.0 * s),
-    ("falling", lambda s: 890.0 - 4.0 * s),
-    ("a step", lambda s: 300.0 if s < 90 else 880.0),
-    ("a burst", lambda s: 300.0 if s < 108 else 890.0),
-    ("a rise that levels off", lambda s: 300.0 + 580.0 * (1 - 0.97 ** min(s, 120.0))),
+    "shape, moments",
+    ("level", lambda s: 400.0, MOMENTS),
+    ("level and high", lambda s: 860.0, MOMENTS),
+    ("a twentieth more in a minute", lambda s: 770.0 + 0.7 * s, MOMENTS),
+    ("rising, but far below", lambda s: 400.0 + 3.0 * s, MOMENTS),
+    ("falling", lambda s: 890.0 - 4.0 * s, MOMENTS),
+    ("a step", lambda s: 300.0 if s < 90 else 880.0, MOMENTS),
+    ("a burst", lambda s: 300.0 if s < 108 else 890.0, MOMENTS),
+    ("a rise that levels off", lambda s: 300.0 + 580.0 * (1 - 0.97 ** min(s, 120.0)), MOMENTS),
+    *((f"a day of {period} s whose peak stays below", day(period), range(10, 190, 3)) for period in DAYS),
 )
-def test_others_are_not(history, shape):
-    for batches in (20, 40, 50, 54, 57, 60):
+def test_others_are_not(history, shape, moments):
+    for batches in moments:
         assert list(RULE.check(load(history, shape, batches=batches))) == []
 
 
-@pytest.mark.parametrize("period", [90.0, 120.0, 300.0, 900.0, 3600.0])
-def test_a_day_whose_peak_stays_below_is_not(history, period):
-    def day(seconds):
-        return 900.0 * (0.55 + 0.35 * sin(2 * pi * seconds / period))
-
-    for batches in range(10, 190, 3):
-        assert list(RULE.check(load(history, day, batches=batches))) == []
-
-
-@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 20}, {"interval": 0.0}])
+@cases("case", ("a start", {"warm": 0}), ("level", {"seconds": [1.0] * 20}), ("back to back", {"interval": 0.0}))
 def test_a_query_of_which_little_is_known_is_not(history, case):
     assert list(RULE.check(history(**case))) == []

@@ -4,7 +4,6 @@ from ledgerops.diagnosis.facts.unread import unread
 from ledgerops.diagnosis.rules.falling_behind import RULE as FALLING_BEHIND
 from ledgerops.diagnosis.rules.rate_limited import RULE as RATE_LIMITED
 from ledgerops.model.records import TableRead, Tables
-from ledgerops.signals.query_view import QueryView
 from tests.tables import cases
 
 SOURCE = "DeltaSource[/lake/orders]"
@@ -22,27 +21,23 @@ def reads(history, waits, versions=None, run_id="run-1", **case):
         at = batch.ended + 0.4
         read = TableRead(head=99, versions=0 if waited == 0 else left, since=at - waited if waited else None)
         view.history.add_tables(Tables(at, run_id, {"orders": read}))
-    return QueryView(view.history, view.now + 0.5, view.hosts, view.others)
+    return view.at(view.now + 0.5)
 
 
-def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind(history):
-    [finding] = FALLING_BEHIND.check(reads(history, GROWS))
+def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind_and_a_cap_is_named(history):
+    view = reads(history, GROWS)
+    [behind], [capped] = FALLING_BEHIND.check(view), RATE_LIMITED.check(view)
 
-    assert finding.summary == (
+    assert behind.summary == (
         "commits of the table wait for longer and longer: the oldest unread one was 38 s old 8 batches ago and is "
         "48 s old now"
     )
-
-
-def test_a_cap_that_binds_is_named_with_the_number_to_set(history):
-    [finding] = RATE_LIMITED.check(reads(history, GROWS))
-
-    assert finding.summary == (
+    assert capped.summary == (
         "maxFilesPerTrigger is 3: each of the last 5 batches took 0.50 s of 2 s; the oldest unread commit now waits "
         "48 s, 10 s longer than before"
     )
     # 12 files arrive in an interval: a quarter of the commits is read
-    assert finding.remedies[0].action == "raise maxFilesPerTrigger to about 18 and start the query again"
+    assert capped.remedies[0].action == "raise maxFilesPerTrigger to about 18 and start the query again"
 
 
 @cases(

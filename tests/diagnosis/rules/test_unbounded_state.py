@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from math import exp
 
 from ledgerops.diagnosis.engine import Diagnoser
@@ -9,45 +10,43 @@ WATERMARK = {"watermarks": {"event_time": 10.0}}
 MARKS = [1.79e9 + 2.0 * n for n in range(30)]
 NO_TIMES = {"numRegisteredTimers": 0.0, "numExpiredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
 SESSIONS = "applyInPandasWithState"
+A_DAY = "at this rate it grows by 4.3 GB a day"
 NO_TIMEOUT = {"without_timeout": (SESSIONS,)}
 
 
-def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe") -> list[dict]:
-    return [
-        {"name": name, "rows": step * (n + 1), "removed": removed, "memory_bytes": 100 * step * n} for n in range(count)
-    ]
+def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe", row: int = 100) -> list[dict]:
+    """State that so many rows of so many bytes enter in each batch."""
+    rows = [step * (n + 1) for n in range(count)]
+    return [{"name": name, "rows": each, "removed": removed, "memory_bytes": row * each} for each in rows]
 
 
-def filling(count: int, keys: int = 5000) -> list[dict]:
-    """State of a count by key: it grows until each key was seen."""
-    return [{"name": "stateStoreSave", "rows": int(keys * (1 - 0.8 ** (n + 1)))} for n in range(count)]
+def counted(rows: Iterable[float]) -> list[dict]:
+    """State of so many rows after each batch."""
+    return [{"name": "dedupe", "rows": int(each)} for each in rows]
 
 
-def test_state_that_only_grows_is_found(history):
-    [finding] = RULE.check(history(warm=0, operators=growing(30)))
-
-    assert finding.summary == (
-        "the state of dedupe grew by 24,000 rows, to 30,000, in 48 s and removed none: there is no watermark; "
-        "at this rate it grows by 4.3 GB a day"
-    )
+FILLS = counted(5000 * (1 - 0.8 ** (n + 1)) for n in range(30))  # a count by key: it grows until each was seen
+DRAWN = counted(1e5 * (1 - exp(-1000 * (n + 1) / 1e5)) for n in range(30))  # a thousand rows of any of the keys
 
 
-def drawn(count: int, keys: int) -> list[dict]:
-    """State of a count by key, where each of the 1,000 rows of a batch is of any of the keys."""
-    return [{"name": "stateStoreSave", "rows": int(keys * (1 - exp(-1000 * (n + 1) / keys)))} for n in range(count)]
-
-
-def changing(plateau: int, growth: int, after: int = 0, step: int = 1000) -> list[dict]:
+def changing(plateau: int, growth: int, after: int = 0) -> list[dict]:
     """State that stood still, grew, and stood still again."""
-    rows = [300] * plateau + [300 + step * (n + 1) for n in range(growth)]
-    return [{"name": "dedupe", "rows": each} for each in rows + rows[-1:] * after]
+    rows = [300] * plateau + [300 + 1000 * (n + 1) for n in range(growth)]
+    return counted(rows + rows[-1:] * after)
 
 
-def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
-    [finding] = RULE.check(history(warm=0, operators=changing(20, 6)))
-    assert finding.summary == (
-        "the state of dedupe grew by 6,000 rows, to 6,300, in 12 s and removed none: there is no watermark"
-    )
+@cases(
+    "operators, said",
+    ("always", growing(30), "24,000 rows, to 30,000, in 48 s and removed none: there is no watermark; " + A_DAY),
+    (
+        "after a plateau, sooner",
+        changing(20, 6),
+        "6,000 rows, to 6,300, in 12 s and removed none: there is no watermark",
+    ),
+)
+def test_state_that_only_grows_is_found(history, operators, said):
+    [finding] = RULE.check(history(warm=0, operators=operators))
+    assert finding.summary == f"the state of dedupe grew by {said}"
 
 
 def test_what_an_earlier_run_held_is_no_state_that_shrank(history):
@@ -99,8 +98,7 @@ def test_a_function_that_sets_no_time_is_told_what_it_lacks_and_not_a_watermark(
     assert "removed none: no timer, timeout or time to live ended a key of it" in finding.summary
     assert finding.remedies[1].action == "give the function a timeout, timers or a time to live"
 
-
-def test_a_batch_without_rows_sets_no_timer_and_tells_nothing(history):
+    # a batch without rows sets no timer and tells nothing
     assert beside_a_watermark(history, WATERMARK, timed(lambda n: 9.0 * (n < 29))) == []
 
 
@@ -124,11 +122,11 @@ def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, n
     "operators, more",
     ("too early to tell", growing(12), {}),
     ("it forgets", growing(30, removed=10), {}),
-    ("keys that fill up", filling(30), {}),
+    ("keys that fill up", FILLS, {}),
     ("a plateau", growing(30, step=0), {}),
     ("it stands still again", changing(20, 15, 4), {}),
     ("new keys for a few batches", changing(20, 4), {}),
-    ("a hundred thousand keys", drawn(30, keys=100_000), {}),
+    ("a hundred thousand keys", DRAWN, {}),
     ("few rows stay", growing(30, step=20), {}),
     ("the first window is not over", growing(30), {"watermark": MARKS}),
     ("a watermark that is not set yet", growing(30), {"plan": {"watermarks": {"event_time": 30.0}}}),
@@ -138,47 +136,38 @@ def test_others_are_not(history, operators, more):
     assert list(RULE.check(history(warm=0, operators=operators, **more))) == []
 
 
-def slow(count, step=60, name=SESSIONS, row=200, removed=0):
+def sessions(history, plan=NO_TIMEOUT, count=24, rows=60, step=60, name=SESSIONS, row=200, removed=0):
     """A new key in each row: 30 rows a second."""
-    return [
-        {"name": name, "rows": step * (n + 1), "removed": removed, "memory_bytes": row * step * (n + 1)}
-        for n in range(count)
-    ]
+    return history(warm=0, rows=rows, operators=growing(count, step, removed, name, row), plan=plan)
 
 
-def sessions(history, plan=NO_TIMEOUT, count=24, rows=60, **more):
-    return history(warm=0, rows=rows, operators=slow(count, **more), plan=plan)
+@cases(
+    "case, severity, said",
+    ("a new key in each row", {}, "info", "2,592,000 rows and 518 MB a day"),
+    ("five new keys a second", {"step": 10, "rows": 10}, "info", "432,000 rows and 86.4 MB a day"),
+    ("a heap is full in less than a day", {"row": 20_000}, "warning", "51.8 GB a day"),
+    ("the second operator of a kind", {"name": f"{SESSIONS}-2"}, "info", "518 MB a day"),
+    ("a watermark ends nothing", {"plan": NO_TIMEOUT | WATERMARK}, "info", "518 MB a day"),
+)
+def test_state_of_a_function_without_a_timeout_is_a_warning_where_memory_lasts_for_less_than_a_day(
+    history, case, severity, said
+):
+    [finding] = Diagnoser((RULE,))(sessions(history, **case)).findings
 
-
-def test_a_function_without_a_timeout_whose_state_grows_slowly_is_information(history):
-    [finding] = Diagnoser((RULE,))(sessions(history)).findings
-
-    assert finding.summary == (
-        "the state of applyInPandasWithState grew by 1,080 rows, to 1,440, in 36 s and removed none: "
-        "it has no timeout; at this rate it grows by 2,592,000 rows and 518 MB a day"
-    )
-    assert finding.severity == "info"
+    assert finding.severity == severity
+    assert finding.summary.startswith(f"the state of {case.get('name', SESSIONS)} grew by ")
+    assert " in 36 s and removed none: it has no timeout; at this rate it grows by " in finding.summary
+    assert finding.summary.endswith(said)
     assert finding.remedies[0].action == (
         "find out in the function which keys are finished, and call state.remove() for them"
     )
 
 
 @cases(
-    "case, severity",
-    ("five new keys a second", {"step": 10, "rows": 10}, "info"),
-    ("a heap is full in less than a day", {"row": 20_000}, "warning"),
-    ("the second operator of a kind", {"name": f"{SESSIONS}-2"}, "info"),
-    ("a watermark ends nothing", {"plan": NO_TIMEOUT | {"watermarks": {"event_time": 10.0}}}, "info"),
-)
-def test_it_is_a_warning_where_the_memory_lasts_for_less_than_a_day(history, case, severity):
-    assert [each.severity for each in Diagnoser((RULE,))(sessions(history, **case)).findings] == [severity]
-
-
-@cases(
     "case",
     ("a timeout, or a plan that was not read", {"plan": {}}),
     ("another operator has none", {"plan": {"without_timeout": ("flatMapGroupsWithState",)}}),
-    ("a watermark that its timeouts may follow", {"plan": {"watermarks": {"event_time": 10.0}}}),
+    ("a watermark that its timeouts may follow", {"plan": WATERMARK}),
     ("the function removes rows", {"removed": 1}),
     ("too early to tell", {"count": 14}),
     ("one new key a second, so far", {"step": 2, "rows": 2}),

@@ -1,6 +1,7 @@
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_jump import RULE
+from tests.diagnosis.conftest import told_by
 from tests.diagnosis.rules.retelling import retold
 from tests.tables import cases
 
@@ -38,15 +39,31 @@ def live(history, future=None, at=20, count=26, shift=0.0, width=1.0, drops=0, s
     return with_times(history, told, at, count, drops)
 
 
-def test_a_row_dated_an_hour_ahead_is_found(history):
-    [finding] = RULE.check(live(history, future=3600.0))
+def misread(history, factor, at=20, count=26, share=1.0, drops=0):
+    """From batch `at` on a `share` of each batch's rows have the number of another unit for their event time."""
+
+    def told(n, batch):
+        newest = batch.started * (factor if n >= at else 1.0)
+        average = share * newest + (1 - share) * batch.started - 1.0
+        return average - 1, average, newest
+
+    return with_times(history, told, at, count, drops)
+
+
+@cases(
+    "case, ahead, forward, behind",
+    ("live", {"future": 3600.0}, "1 h", "1 h", "59 min 41 s"),
+    ("in a replay", {"future": 9e4, "step": 600.0, "width": 300.0}, "25 h 5 min", "25 h 10 min", "24 h 15 min"),
+)
+def test_a_row_dated_an_hour_ahead_is_found(history, case, ahead, forward, behind):
+    [finding] = RULE.check(live(history, **case))
 
     assert finding.summary == (
-        "a row of batch 20 dated 1 h ahead of the rest pushed the watermark 1 h forward; "
-        "rows on time are 59 min 41 s behind it"
+        f"a row of batch 20 dated {ahead} ahead of the rest pushed the watermark {forward} forward; "
+        f"rows on time are {behind} behind it"
     )
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
-    assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
+    assert told_by(finding)["jump_batch_id"] == 20.0
 
 
 def test_rows_that_it_costs_are_told(history):
@@ -54,45 +71,43 @@ def test_rows_that_it_costs_are_told(history):
     assert finding.summary.endswith("; 4,500 rows (17.3% of those read) were dropped in the last minute")
 
 
-def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
-    [finding] = RULE.check(live(history, future=90_000.0, step=600.0, width=300.0, count=26))
-
-    assert finding.summary == (
-        "a row of batch 20 dated 25 h 5 min ahead of the rest pushed the watermark 25 h 10 min forward; "
-        "rows on time are 24 h 15 min behind it"
-    )
+@cases(
+    "make, case",
+    ("a minute", live, {"future": 50.0}),
+    ("with the first batch after it", live, {"future": 3600.0, "count": 22}),
+    ("batches that are a ninth as wide", live, {"future": 900.0, "width": 100.0}),
+    ("a producer whose clock is ahead", live, {"future": 3600.0, "goes_on": True}),
+    ("that was ahead from the first batch on", live, {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}),
+    ("batches half as wide, ahead of the clock", live, {"future": 250.0, "width": 100.0, "drops": 900}),
+    ("misread from the first batch on", misread, {"factor": 1e3, "at": 0}),
+    ("misread with too few batches before it", misread, {"factor": 1e3, "at": 2}),
+    ("misread in every batch since", misread, {"factor": 1e3, "at": 6, "count": 30}),
+    ("misread, with the first batch after it", misread, {"factor": 1e3, "count": 22}),
+)
+def test_smaller_jumps_and_those_without_a_past_are_found_too(history, make, case):
+    assert len(list(RULE.check(make(history, **case)))) == 1
 
 
 @cases(
-    "case",
-    ("a minute", {"future": 50.0}),
-    ("with the first batch after it", {"future": 3600.0, "count": 22}),
-    ("batches that are a ninth as wide", {"future": 900.0, "width": 100.0}),
-    ("a producer whose clock is ahead", {"future": 3600.0, "goes_on": True}),
-    ("that was ahead from the first batch on", {"future": 3600.0, "goes_on": True, "at": 0, "drops": 900}),
-    ("batches half as wide, ahead of the clock", {"future": 250.0, "width": 100.0, "drops": 900}),
+    "make, case",
+    ("all are on time", live, {}),
+    ("a row ahead by less than the allowed lateness", live, {"future": 8.0}),
+    ("clocks that differ", live, {"future": 25.0}),
+    ("batches of a replay as wide as that", live, {"future": 250.0, "width": 100.0, "step": 2.0}),
+    ("a partition of a replay that is ahead", live, {"future": 3600.0, "step": 2.0, "goes_on": True}),
+    ("a partition that is up to date", live, {"future": 600.0, "behind": 600.0, "goes_on": True}),
+    ("a replay of hours in each batch", live, {"step": 3600.0, "width": 1800.0}),
+    ("the row has just been read", live, {"future": 3600.0, "at": 25}),
+    ("time has caught up", live, {"future": 60.0, "count": 70}),
+    ("a replay with nothing to compare with", live, {"future": 3600.0, "at": 2, "step": 2.0}),
+    ("all are dated ahead, and none is behind", live, {"behind": -3600.0, "width": 5.0, "drops": 900}),
+    ("bookings: some are ahead, and none is dropped", live, {"future": 3600.0, "goes_on": True, "at": 0}),
+    ("milliseconds, just read", misread, {"factor": 1e3, "at": 25}),
+    ("seconds read as milliseconds are behind, not ahead", misread, {"factor": 1e-3, "at": 0}),
+    ("event times of another year, always", misread, {"factor": 1.02, "at": 0}),
 )
-def test_smaller_jumps_are_found_too(history, case):
-    assert len(list(RULE.check(live(history, **case)))) == 1
-
-
-@cases(
-    "case",
-    ("all are on time", {}),
-    ("a row ahead by less than the allowed lateness", {"future": 8.0}),
-    ("clocks that differ", {"future": 25.0}),
-    ("batches of a replay as wide as that", {"future": 250.0, "width": 100.0, "step": 2.0}),
-    ("a partition of a replay that is ahead", {"future": 3600.0, "step": 2.0, "goes_on": True}),
-    ("a partition that is up to date", {"future": 600.0, "behind": 600.0, "goes_on": True}),
-    ("a replay of hours in each batch", {"step": 3600.0, "width": 1800.0}),
-    ("the row has just been read", {"future": 3600.0, "at": 25}),
-    ("time has caught up", {"future": 60.0, "count": 70}),
-    ("a replay with nothing to compare with", {"future": 3600.0, "at": 2, "step": 2.0}),
-    ("all are dated ahead, and none is behind", {"behind": -3600.0, "width": 5.0, "drops": 900}),
-    ("bookings: some are ahead, and none is dropped", {"future": 3600.0, "goes_on": True, "at": 0}),
-)
-def test_others_are_not(history, case):
-    assert list(RULE.check(live(history, **case))) == []
+def test_others_are_not(history, make, case):
+    assert list(RULE.check(make(history, **case))) == []
 
 
 def test_rows_that_are_all_late_are_not_blamed_on_it(history):
@@ -111,17 +126,6 @@ def test_a_clock_that_gains_little_by_little_is_found(history):
     assert root.summary.startswith("rows dated up to 2 min 29 s ahead of the clock hold the watermark 2 min 13 s ahead")
 
 
-def misread(history, factor, at=20, count=26, share=1.0, drops=0):
-    """From batch `at` on a `share` of each batch's rows have the number of another unit for their event time."""
-
-    def told(n, batch):
-        newest = batch.started * (factor if n >= at else 1.0)
-        average = share * newest + (1 - share) * batch.started - 1.0
-        return average - 1, average, newest
-
-    return with_times(history, told, at, count, drops)
-
-
 @cases(
     "factor, words",
     ("milliseconds", 1e3, YEAR_58692),
@@ -138,17 +142,6 @@ def test_a_number_of_another_unit_is_named(history, factor, words):
     assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
 
 
-@cases(
-    "case",
-    ("from the first batch on", {"at": 0}),
-    ("with too few batches before it", {"at": 2}),
-    ("in every batch since", {"at": 6, "count": 30}),
-    ("with the first batch after it", {"at": 20, "count": 22}),
-)
-def test_it_needs_no_past_and_does_not_end(history, case):
-    assert len(list(RULE.check(misread(history, 1e3, **case)))) == 1
-
-
 def test_it_goes_on_when_the_batch_is_forgotten(history):
     view = misread(history, 1e3, at=0)
     view = retold(view, lambda n, batch: {"event_time_max": batch.started, "event_time_avg": batch.started})
@@ -156,16 +149,6 @@ def test_it_goes_on_when_the_batch_is_forgotten(history):
 
     assert finding.summary.endswith("It is that of a row, and the watermark follows it")
     assert (finding.component.detail, finding.began) == (None, None)
-
-
-@cases(
-    "case",
-    ("the row has just been read", {"factor": 1e3, "at": 25}),
-    ("seconds read as milliseconds are behind, not ahead", {"factor": 1e-3, "at": 0}),
-    ("event times of another year, always", {"factor": 1.02, "at": 0}),
-)
-def test_other_times_are_no_jump(history, case):
-    assert list(RULE.check(misread(history, **case))) == []
 
 
 @cases(
