@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgerops.signals.capacity import fit_capacity
+from tests.tables import cases
 
 
 def test_a_fit_splits_batch_time_into_overhead_and_rate():
@@ -19,14 +20,12 @@ SAME_SIZE = "batches have nearly the same size (the middle 80% spread over 0% of
 NOISE = "more rows take longer in only 55% of the pairs of batches"
 
 
-@pytest.mark.parametrize(
-    ("rows", "seconds", "reason"),
-    [
-        pytest.param([100] * 3, [1.0] * 3, "only 3 batches have rows; 8 are needed", id="too few"),
-        pytest.param(ALIKE, [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0], SAME_SIZE, id="all of one size"),
-        pytest.param(EACH_LARGER, [2.0] * 8, "batch time does not grow with the rows", id="flat"),
-        pytest.param(EACH_LARGER, [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5], NOISE, id="noise"),
-    ],
+@cases(
+    "rows, seconds, reason",
+    ("too few", [100] * 3, [1.0] * 3, "only 3 batches have rows; 8 are needed"),
+    ("all of one size", ALIKE, [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0], SAME_SIZE),
+    ("flat", EACH_LARGER, [2.0] * 8, "batch time does not grow with the rows"),
+    ("noise", EACH_LARGER, [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5], NOISE),
 )
 def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):
     assert fit_capacity(rows, seconds) == reason

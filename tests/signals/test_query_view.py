@@ -9,6 +9,7 @@ from ledgerops.model.history import History
 from ledgerops.model.records import Executor, Heads, Host, Plan, Running
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, source, stream
+from tests.tables import cases
 
 
 def view(batches, after=1.0, plan=None):
@@ -46,14 +47,12 @@ def test_backlog_explodes_while_input_and_processing_rates_are_equal():
     assert behind.lag.backlog == 10_000
 
 
-@pytest.mark.parametrize(
-    ("heads", "ends", "changes", "after", "lag"),
-    [
-        pytest.param([100, 200, 300], [0, 0, 50], {}, 1, 5.5, id="behind"),
-        pytest.param([100, 200, 300], [0, 0, 50], {}, 60, 64.5, id="it grows while nothing happens"),
-        pytest.param([100, 200, 300], [100, 200, 300], {}, 500, 0.0, id="nothing was left, however long ago"),
-        pytest.param([100, 200, 309], [100, 200, 300], {"phases": {"latest_offset": 0.2}}, 30, 0.0, id="9 came since"),
-    ],
+@cases(
+    "heads, ends, changes, after, lag",
+    ("behind", [100, 200, 300], [0, 0, 50], {}, 1, 5.5),
+    ("it grows while nothing happens", [100, 200, 300], [0, 0, 50], {}, 60, 64.5),
+    ("nothing was left, however long ago", [100, 200, 300], [100, 200, 300], {}, 500, 0.0),
+    ("9 came since", [100, 200, 309], [100, 200, 300], {"phases": {"latest_offset": 0.2}}, 30, 0.0),
 )
 def test_lag_in_seconds(heads, ends, changes, after, lag):
     assert view(stream(heads, ends, **changes), after).lag.seconds == pytest.approx(lag)
@@ -65,14 +64,12 @@ def test_an_idle_query_has_no_arrival():
     assert QueryView(remembered, T0 + 31).rates.arrival == 0.0
 
 
-@pytest.mark.parametrize(
-    ("watermark", "after", "lag"),
-    [
-        pytest.param(T0, 1.0, 5.5, id="behind"),
-        pytest.param(T0, 100.0, 104.5, id="it grows while nothing happens"),
-        pytest.param(T0 * 1e3, 1.0, 0.0, id="ahead of the clock: milliseconds that were read as seconds"),
-        pytest.param(None, 1.0, None, id="no watermark: no lag, and not 56 years"),
-    ],
+@cases(
+    "watermark, after, lag",
+    ("behind", T0, 1.0, 5.5),
+    ("it grows while nothing happens", T0, 100.0, 104.5),
+    ("ahead of the clock: milliseconds that were read as seconds", T0 * 1e3, 1.0, 0.0),
+    ("no watermark: no lag, and not 56 years", None, 1.0, None),
 )
 def test_watermark_lag(watermark, after, lag):
     assert view([batch(n, watermark=watermark) for n in range(3)], after).lag.watermark == pytest.approx(lag)
@@ -84,30 +81,26 @@ def test_a_running_trigger_grows():
     assert QueryView(remembered, T0 + 32).run.running_seconds == 30.0
 
 
-@pytest.mark.parametrize(
-    ("duration", "plan", "busy"),
-    [
-        pytest.param(1.0, EVERY_2_S, 0.5, id="half of the interval"),
-        pytest.param(2.0, None, 1.0, id="batches run back to back"),
-        pytest.param(2.0, {"trigger": "real_time"}, None, id="real-time: batches fill their time by design"),
-        pytest.param(2.0, {"trigger": "continuous"}, None, id="continuous: they do, too"),
-    ],
+@cases(
+    "duration, plan, busy",
+    ("half of the interval", 1.0, EVERY_2_S, 0.5),
+    ("batches run back to back", 2.0, None, 1.0),
+    ("real-time: batches fill their time by design", 2.0, {"trigger": "real_time"}, None),
+    ("continuous: they do, too", 2.0, {"trigger": "continuous"}, None),
 )
 def test_busy_is_the_share_of_the_interval_that_batches_take(duration, plan, busy):
     batches = [batch(n, duration=duration) for n in range(12)]
     assert view(batches, plan=plan).trigger.busy_ratio == pytest.approx(busy)
 
 
-@pytest.mark.parametrize(
-    ("batches", "interval"),
-    [
-        pytest.param([batch(n) for n in range(10)], 2.0, id="seen by the starts of batches"),
-        pytest.param([batch(n, duration=2.0) for n in range(10)], None, id="back to back: no wait to see it by"),
-        pytest.param([batch(0), batch(1)], None, id="too few batches"),
-        pytest.param([batch(n, started=T0 + n * n) for n in range(10)], None, id="no rhythm"),
-        pytest.param([batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], None, id="rows each second"),
-        pytest.param([], None, id="no batch"),
-    ],
+@cases(
+    "batches, interval",
+    ("seen by the starts of batches", [batch(n) for n in range(10)], 2.0),
+    ("back to back: no wait to see it by", [batch(n, duration=2.0) for n in range(10)], None),
+    ("too few batches", [batch(0), batch(1)], None),
+    ("no rhythm", [batch(n, started=T0 + n * n) for n in range(10)], None),
+    ("rows each second", [batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], None),
+    ("no batch", [], None),
 )
 def test_the_interval_of_a_plan_that_was_not_read(batches, interval):
     assert view(batches).trigger.interval == interval
@@ -121,15 +114,11 @@ def back_to_back(durations, rows):
     return view(batches, plan={"trigger": None, "trigger_interval": None})
 
 
-@pytest.mark.parametrize(
-    ("durations", "rows", "longest"),
-    [
-        pytest.param([0.5] * 40 + [4.0] * 8, [100] * 48, 0.5, id="the rows began to take longer"),
-        pytest.param([0.5] * 40 + [4.0] * 8, [100] * 40 + [800] * 8, 0.5, id="more rows, but as many a second"),
-        pytest.param(
-            [0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4, 2.0, id="because of more rows"
-        ),
-    ],
+@cases(
+    "durations, rows, longest",
+    ("the rows began to take longer", [0.5] * 40 + [4.0] * 8, [100] * 48, 0.5),
+    ("more rows, but as many a second", [0.5] * 40 + [4.0] * 8, [100] * 40 + [800] * 8, 0.5),
+    ("because of more rows", [0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4, 2.0),
 )
 def test_what_is_usual_without_an_interval(durations, rows, longest):
     assert max(each.duration for each in back_to_back(durations, rows).baseline.usual) == longest
@@ -269,8 +258,10 @@ def test_where_the_broker_is_asked_backlog_and_lag_grow_while_a_long_batch_runs(
     assert lag.seconds == pytest.approx(11)  # of what is unread, not of what was when the last batch began
 
 
-@pytest.mark.parametrize(
-    "looks", [pytest.param([], id="nobody asks"), pytest.param([(3, 260, 0)], id="asked before the last batch began")]
+@cases(
+    "looks",
+    ("nobody asks", []),
+    ("asked before the last batch began", [(3, 260, 0)]),
 )
 def test_without_a_later_answer_the_backlog_is_the_batches(looks):
     seen = asked(LEFT, *looks)
@@ -292,21 +283,19 @@ def test_a_broker_without_an_answer_leaves_what_it_said_before():
     assert (early.heads, early.asked) == (None, None), "what was asked after the moment is not known then"
 
 
-@pytest.mark.parametrize(
-    ("batches", "looks", "keeps", "headroom"),
-    [
-        pytest.param(LEFT, [(104, 300, 0)], KEEPS, KEEPS - 102, id="the retention less the age of the next record"),
-        pytest.param(LEFT, [(1004, 300, 0)], KEEPS, 0.0, id="never negative"),
-        pytest.param(READ, [(104, 300, 0)], KEEPS, KEEPS, id="all is read"),
-        pytest.param(READ, [(104, 300, 300)], None, None, id="all is read, and deleted"),
-        pytest.param(LEFT, [(104, 300, 250)], KEEPS, 0.0, id="lost"),
-        pytest.param(LEFT, [(104, 300, 0)], None, None, id="the topic keeps all"),
-        pytest.param(LEFT, [(4, 300, 0), (104, 300, 100)], None, 100.0, id="by the pace of deletion"),
-        pytest.param(LEFT, [(4, 300, 0), (104, 300, 100)], KEEPS, 100.0, id="the smaller of both"),
-        pytest.param(LEFT, [], KEEPS, None, id="nobody asks the broker"),
-        pytest.param([], [(104, 300, 0)], KEEPS, None, id="nothing was consumed yet"),
-        pytest.param(stream([500], [100]), [(100, 600, 0)], KEEPS, None, id="older than the table: no known age"),
-    ],
+@cases(
+    "batches, looks, keeps, headroom",
+    ("the retention less the age of the next record", LEFT, [(104, 300, 0)], KEEPS, KEEPS - 102),
+    ("never negative", LEFT, [(1004, 300, 0)], KEEPS, 0.0),
+    ("all is read", READ, [(104, 300, 0)], KEEPS, KEEPS),
+    ("all is read, and deleted", READ, [(104, 300, 300)], None, None),
+    ("lost", LEFT, [(104, 300, 250)], KEEPS, 0.0),
+    ("the topic keeps all", LEFT, [(104, 300, 0)], None, None),
+    ("by the pace of deletion", LEFT, [(4, 300, 0), (104, 300, 100)], None, 100.0),
+    ("the smaller of both", LEFT, [(4, 300, 0), (104, 300, 100)], KEEPS, 100.0),
+    ("nobody asks the broker", LEFT, [], KEEPS, None),
+    ("nothing was consumed yet", [], [(104, 300, 0)], KEEPS, None),
+    ("older than the table: no known age", stream([500], [100]), [(100, 600, 0)], KEEPS, None),
 )
 def test_headroom(batches, looks, keeps, headroom):
     seen = asked(batches, *looks, keeps=keeps) if batches else QueryView(History("q"), T0)
@@ -324,12 +313,10 @@ def machine(at, *cores):
     return Host(T0 + at, 8, 0.1, None, None, None, None, (), executors)
 
 
-@pytest.mark.parametrize(
-    ("theirs", "known"),
-    [
-        pytest.param(10_050, True, id="one topic that is read twice"),
-        pytest.param(900, False, id="a topic of the same name on another cluster"),
-    ],
+@cases(
+    "theirs, known",
+    ("one topic that is read twice", 10_050, True),
+    ("a topic of the same name on another cluster", 900, False),
 )
 def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, known):
     one = ("t", "0")
@@ -343,27 +330,23 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
     assert (view([two(number) for number in range(5)]).lag.seconds is not None) is known
 
 
-@pytest.mark.parametrize(
-    ("looks", "seen", "cores"),
-    [
-        pytest.param([(0, 4), (10, 4), (20, 8)], [0, 10], 4, id="looks go on when the query has ended"),
-        pytest.param([(0, 4), (10,)], [0, 10], 4, id="one asked for the executors in vain"),
-        pytest.param([(0,)], [0], None, id="nobody knows of executors"),
-    ],
+@cases(
+    "looks, seen, cores",
+    ("looks go on when the query has ended", [(0, 4), (10, 4), (20, 8)], [0, 10], 4),
+    ("one asked for the executors in vain", [(0, 4), (10,)], [0, 10], 4),
+    ("nobody knows of executors", [(0,)], [0], None),
 )
 def test_of_the_machine_what_was_seen_until_the_moment_counts(looks, seen, cores):
     then = QueryView(history([batch()]), T0 + 15, [machine(*look) for look in looks])
     assert ([look.at - T0 for look in then.hosts], then.cluster.cores) == (seen, cores)
 
 
-@pytest.mark.parametrize(
-    ("trigger", "after", "unread", "lag"),
-    [
-        pytest.param("processing_time", 290, 500, 294.0, id="a micro-batch query that reports no more"),
-        pytest.param("real_time", 290, 0, 0.0, id="real-time, before its next report"),
-        pytest.param("real_time", 440, 0, 0.0, id="real-time, a little late"),
-        pytest.param("real_time", 460, 500, 464.0, id="real-time, overdue"),
-    ],
+@cases(
+    "trigger, after, unread, lag",
+    ("a micro-batch query that reports no more", "processing_time", 290, 500, 294.0),
+    ("real-time, before its next report", "real_time", 290, 0, 0.0),
+    ("real-time, a little late", "real_time", 440, 0, 0.0),
+    ("real-time, overdue", "real_time", 460, 500, 464.0),
 )
 def test_a_real_time_query_is_not_behind_between_two_reports(trigger, after, unread, lag):
     """It reads all the time and says only every five minutes how far: `after` seconds after its last batch."""
@@ -378,14 +361,12 @@ def test_a_real_time_query_is_not_behind_between_two_reports(trigger, after, unr
     assert max(0.0, now - since) == pytest.approx(lag, abs=5.0)
 
 
-@pytest.mark.parametrize(
-    ("runs", "wait", "after", "ends"),
-    [
-        pytest.param(3, 0.002, 0.0, True, id="each ended with its last batch"),
-        pytest.param(2, 0.002, 0.0, False, id="two runs say too little"),
-        pytest.param(3, 1.5, 0.0, False, id="batches wait for a trigger"),
-        pytest.param(3, 0.002, 0.9, False, id="stopped in a batch"),
-    ],
+@cases(
+    "runs, wait, after, ends",
+    ("each ended with its last batch", 3, 0.002, 0.0, True),
+    ("two runs say too little", 2, 0.002, 0.0, False),
+    ("batches wait for a trigger", 3, 1.5, 0.0, False),
+    ("stopped in a batch", 3, 0.002, 0.9, False),
 )
 def test_runs_that_end_with_a_batch_end_by_themselves(runs, wait, after, ends):
     remembered = history([])

@@ -8,19 +8,18 @@ from ledgerops.model.records import Executor, ExecutorShare, Host
 from ledgerops.signals import skew
 from ledgerops.signals.cluster import Cluster
 from tests.build import T0
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("values", "ratio", "score"),
-    [
-        pytest.param([1, 1, 1, 5, 10], 10.0, 86.67, id="FLIP-418's own example, by its formula"),
-        pytest.param([1, 1, 5, 5, 5], 1.0, 56.47, id="its other example"),
-        pytest.param([7, 7, 7], 1.0, 0.0, id="even"),
-        pytest.param([0, 0, 0], None, 0.0, id="nothing anywhere"),
-        pytest.param([0, 0, 100], None, 100.0, id="all on one: the median is zero, the score is full"),
-        pytest.param([5], None, 0.0, id="a single value has no skew"),
-        pytest.param([], None, None, id="no value"),
-    ],
+@cases(
+    "values, ratio, score",
+    ("FLIP-418's own example, by its formula", [1, 1, 1, 5, 10], 10.0, 86.67),
+    ("its other example", [1, 1, 5, 5, 5], 1.0, 56.47),
+    ("even", [7, 7, 7], 1.0, 0.0),
+    ("nothing anywhere", [0, 0, 0], None, 0.0),
+    ("all on one: the median is zero, the score is full", [0, 0, 100], None, 100.0),
+    ("a single value has no skew", [5], None, 0.0),
+    ("no value", [], None, None),
 )
 def test_skew_of_values(values, ratio, score):
     assert skew.skew_ratio(values) == ratio
@@ -46,15 +45,13 @@ def of_executors(busy: dict[str, float], tasks: int, *executors: Executor) -> tu
     return skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor")
 
 
-@pytest.mark.parametrize(
-    ("busy", "tasks", "ratio"),
-    [
-        pytest.param({"0": 6.0}, 6, 3.0, id="one of three does all: three times its even share"),
-        pytest.param({"0": 4.0, "1": 2.0}, 6, 2.0, id="one is idle"),
-        pytest.param({"0": 2.0, "1": 2.0, "2": 2.0}, 6, 1.0, id="even"),
-        pytest.param({"0": 6.0}, 1, None, id="a single task runs on one executor"),
-        pytest.param({"0": 6.0}, 2, 2.0, id="two tasks fill two executors"),
-    ],
+@cases(
+    "busy, tasks, ratio",
+    ("one of three does all: three times its even share", {"0": 6.0}, 6, 3.0),
+    ("one is idle", {"0": 4.0, "1": 2.0}, 6, 2.0),
+    ("even", {"0": 2.0, "1": 2.0, "2": 2.0}, 6, 1.0),
+    ("a single task runs on one executor", {"0": 6.0}, 1, None),
+    ("two tasks fill two executors", {"0": 6.0}, 2, 2.0),
 )
 def test_executors_without_a_task_count_in_the_skew_of_executors(busy, tasks, ratio):
     found = of_executors(busy, tasks, executor("driver", 0), *(executor(each, 1) for each in "012"))

@@ -12,6 +12,7 @@ from ledgerops.model.records import TableCommit, TableRead, Tables
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history
+from tests.tables import cases
 
 LATE = TableRead(head=9, versions=4, files=7, bytes=700, since=T0 + 5, oldest=3, oldest_at=T0 - 55)
 DONE = TableRead(head=9, versions=0, files=0, bytes=0, oldest=3, oldest_at=T0 - 55)
@@ -46,29 +47,23 @@ def test_a_table_that_was_read_to_its_head_has_no_lag_and_what_is_not_known_is_a
     assert [metric.read(unknown) for metric in (UNREAD_FILES, UNREAD_BYTES, LAG, QUERY_LAG)] == [{}] * 4
 
 
-@pytest.mark.parametrize(
-    ("samples", "versions"),
-    [
-        pytest.param([tables(orders=LATE), tables(at=T0 + 1, orders=DONE)], {"orders": 0}, id="the newest"),
-        pytest.param([tables(at=T0 + 1, orders=DONE), tables(orders=LATE)], {"orders": 0}, id="not one that is late"),
-        pytest.param([tables(run_id="run-0", orders=LATE)], {}, id="not that of an earlier run"),
-        pytest.param([], {}, id="none"),
-    ],
+@cases(
+    "samples, versions",
+    ("the newest", [tables(orders=LATE), tables(at=T0 + 1, orders=DONE)], {"orders": 0}),
+    ("not one that is late", [tables(at=T0 + 1, orders=DONE), tables(orders=LATE)], {"orders": 0}),
+    ("not that of an earlier run", [tables(run_id="run-0", orders=LATE)], {}),
+    ("none", [], {}),
 )
 def test_which_sample_counts(samples, versions):
     assert view(*samples).tables.versions == versions
 
 
-@pytest.mark.parametrize(
-    ("table", "seconds"),
-    [
-        pytest.param(LATE, {("orders", "0"): 60.0}, id="versions were deleted"),
-        pytest.param(DONE, {}, id="nothing is left to read"),
-        pytest.param(TableRead(head=9, versions=4, since=T0), {}, id="the table has all its versions"),
-        pytest.param(
-            TableRead(head=9, versions=4, since=T0, oldest=5, oldest_at=T0 + 9), {("orders", "0"): 0.0}, id="gone"
-        ),
-    ],
+@cases(
+    "table, seconds",
+    ("versions were deleted", LATE, {("orders", "0"): 60.0}),
+    ("nothing is left to read", DONE, {}),
+    ("the table has all its versions", TableRead(head=9, versions=4, since=T0), {}),
+    ("gone", TableRead(head=9, versions=4, since=T0, oldest=5, oldest_at=T0 + 9), {("orders", "0"): 0.0}),
 )
 def test_the_headroom_is_the_age_of_what_is_kept_before_the_oldest_unread_version(table, seconds):
     assert view(tables(orders=table)).tables.headroom == seconds
@@ -93,27 +88,23 @@ def test_a_commit_to_another_folder_counts_though_it_has_the_same_number():
     assert remembered.add_tables(tables(elsewhere, at=T0 + 61)) == [elsewhere]
 
 
-@pytest.mark.parametrize(
-    ("head", "checkpoint", "versions"),
-    [
-        pytest.param(17, 10, {(): 7.0}, id="after a checkpoint"),
-        pytest.param(6, None, {(): 7.0}, id="a log without a checkpoint"),
-        pytest.param(None, None, {}, id="no table"),
-    ],
+@cases(
+    "head, checkpoint, versions",
+    ("after a checkpoint", 17, 10, {(): 7.0}),
+    ("a log without a checkpoint", 6, None, {(): 7.0}),
+    ("no table", None, None, {}),
 )
 def test_versions_since_the_checkpoint_are_known_of_the_sinks_table(head, checkpoint, versions):
     assert SINK_CHECKPOINT.read(view(tables(head=head, checkpoint=checkpoint))) == versions
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
-    [
-        pytest.param({"sources": {}}, id="no run"),
-        pytest.param({"run_id": "r", "sources": {"t": {"head": 1}}}, id="no versions"),
-        pytest.param({"run_id": "r", "sources": [1]}, id="sources in a list"),
-        pytest.param({"run_id": "r", "commits": [{"version": "x"}]}, id="a version that is no number"),
-        pytest.param({"run_id": "r", "errors": 5}, id="errors that are no object"),
-    ],
+    ("no run", {"sources": {}}),
+    ("no versions", {"run_id": "r", "sources": {"t": {"head": 1}}}),
+    ("sources in a list", {"run_id": "r", "sources": [1]}),
+    ("a version that is no number", {"run_id": "r", "commits": [{"version": "x"}]}),
+    ("errors that are no object", {"run_id": "r", "errors": 5}),
 )
 def test_a_damaged_sample_is_refused(data):
     with pytest.raises(BadRecord):
