@@ -2,9 +2,8 @@
 
 from collections import Counter
 
-import pytest
-
 from tests.fuzzing.secrets import FORMS, case, got_through
+from tests.tables import cases
 
 SECRETS = 4_000
 
@@ -22,12 +21,10 @@ def test_no_part_of_a_credential_gets_through_in_any_form():
     assert set(tried) == set(FORMS)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        pytest.param("abcdefgh-ijkl", "bad name abcdefgh-ijkl", id="a word that stands alone"),
-        pytest.param("abcdefghijkl", "bad name efghijkl", id="a part of it"),
-    ],
+@cases(
+    "value, text",
+    ("a word that stands alone", "abcdefgh-ijkl", "bad name abcdefgh-ijkl"),
+    ("a part of it", "abcdefghijkl", "bad name efghijkl"),
 )
 def test_a_secret_that_is_still_there_counts(value, text):
     assert got_through(value, text) is not None
