@@ -1,22 +1,15 @@
 """Each second of a batch belongs to one part: the parts add up to it, and each is filled by what it is for."""
 
 import math
-import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import CONTENTION, PARTS, PHASES, STALL, Facts, split, stage_time
 from ledgerops.model.records import ExecutorShare, FailedStatement, Progress, StageSummary, TaskSummary
-from ledgerops.runtime.replay import Replay
 from tests.build import T0, batch, operator, source
-from tests.drills.saved import NAMES, recording
-from tests.paths import RECORDED
 from tests.tables import cases
 
 MICROSECOND = 1e-6
@@ -85,7 +78,7 @@ def test_every_second_is_shared_out_like_the_run_time_of_the_tasks():
     }
 
 
-SIDE_BY_SIDE = [stage(0.5, 2.5, 2.0)] * 2
+SIDE_BY_SIDE, ENDS_EARLY = [stage(0.5, 2.5, 2.0)] * 2, tasks(stage(0.0, 1.5, 3.0, cpu_seconds=3.0))
 
 
 @cases(
@@ -141,32 +134,31 @@ def test_a_stage_that_is_ready_waits_for_a_slot_and_not_for_the_driver(stages, e
     assert {name: found[name] for name in names if name in found} == expected
 
 
-def test_what_passes_after_add_batch_belongs_to_no_part_of_it():
-    """Two clocks: the batch went on for longer after its last stage than add_batch has time without stages."""
-    found = parts(tasks(stage(0.0, 1.5, 3.0)), whole=batch(duration=5.0, phases={"add_batch": 2.0}))
-    assert (found["after_tasks"], found["unattributed"]) == (0.5, 3.0)
+@cases(
+    "seconds, phases, worked, expected",
+    ("by two clocks", 5.0, {"add_batch": 2.0}, ENDS_EARLY, {"cpu": 1.5, "after_tasks": 0.5, "unattributed": 3.0}),
+    ("scaled", 0.9, {"add_batch": 0.8, "wal_commit": 0.2}, None, {"wal_commit": 0.18, "tasks_unknown": 0.72}),
+)
+def test_phases_are_no_longer_than_the_batch_and_what_passes_after_them_belongs_to_none(
+    seconds, phases, worked, expected
+):
+    assert parts(worked, whole=batch(duration=seconds, phases=phases)) == pytest.approx(expected)
 
 
-def test_phases_that_add_up_to_more_than_the_batch_are_scaled_to_it():
-    found = parts(None, whole=batch(duration=0.9, phases={"add_batch": 0.8, "wal_commit": 0.2}))
-    assert found == {"wal_commit": pytest.approx(0.18), "tasks_unknown": pytest.approx(0.72)}
+MANY = tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8)))
 
 
 @cases(
-    "worked",
-    ("not read", None),
-    ("perhaps of the newest only", tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8)))),
-    ("of the newest stages only", replace(tasks(stage(0.0, 1.0, 2.0)), whole=False)),
-    ("of one the start is unknown", tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None))),
-    ("no stage", tasks()),
+    "worked, unknown",
+    ("not read", None, True),
+    ("perhaps of the newest only", MANY, True),
+    ("of the newest stages only", replace(tasks(stage(0.0, 1.0, 2.0)), whole=False), True),
+    ("of one the start is unknown", tasks(stage(0.0, 1.0, 2.0), stage(0.0, 1.0, 2.0, started=None)), True),
+    ("no stage", tasks(), True),
+    ("of all stages, however many", replace(MANY, whole=True), False),
 )
-def test_tasks_that_are_not_known_are_not_guessed_at(worked):
-    assert parts(worked) == {"tasks_unknown": 4.0}
-
-
-def test_all_stages_of_a_batch_are_split_however_many():
-    many = replace(tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(20))), whole=True)
-    assert "tasks_unknown" not in parts(many)
+def test_tasks_that_are_not_known_are_not_guessed_at(worked, unknown):
+    assert (parts(worked) == {"tasks_unknown": 4.0}) is unknown
 
 
 def uneven(records: list[int], seconds: list[float], wall: float | None = None, **changes: object) -> StageSummary:
@@ -263,13 +255,12 @@ def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(st
     assert parts(tasks(*ran), facts, whole) == {name: pytest.approx(seconds) for name, seconds in expected.items()}
 
 
-def test_where_the_time_of_python_workers_is_told_tasks_wait_for_the_rest():
-    ran = stage(0.0, 4.0, 4.0, reads_shuffle=False, cpu_seconds=0.0, records=9000)
+@cases("python, parted", ("told", 1.0, {"python": 0.5, "waiting": 1.5}), ("not told", None, {"python": 2.0}))
+def test_where_the_time_of_python_workers_is_told_tasks_wait_for_the_rest(python, parted):
+    ran = stage(0.0, 4.0, 4.0, reads_shuffle=False, records=9000)
     whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows=9000),))
-    told, untold = (parts(tasks(ran, python=each), TWO._replace(python=True), whole) for each in (1.0, None))
-
-    assert (told["python"], told["waiting"]) == (0.5, 1.5)
-    assert untold["python"] == 2.0 and "waiting" not in untold
+    found = parts(tasks(ran, python=python), TWO._replace(python=True), whole)
+    assert {name: seconds for name, seconds in found.items() if name in ("python", "waiting")} == parted
 
 
 JOIN = WRITES | {"records": 10_100}
@@ -342,42 +333,6 @@ def test_the_stage_that_is_most_uneven_is_told():
     found = split(batch(duration=9.0, phases={"add_batch": 9.0}), tasks(little, much), FOUR)
     assert found.worst("uneven_keys") is found.stages[1].stage
     assert found.worst("uneven_task") is None
-
-
-def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
-    """Every batch of a recording or an event log, alone and as soon as its tasks are known."""
-    replay = Replay(counts=False)
-    for seen in open_source(str(place)).observations:
-        state = replay.take(seen) if seen.kind in ("started", "plan", "progress", "tasks", "terminated") else None
-        if state is not None and seen.kind == "progress" and state.history.last is not None:
-            yield state.history.last, None
-        elif state is not None and seen.kind == "tasks":
-            newest = state.history.tasks[-1]
-            yield from ((each, newest) for each in state.history.run if each.batch_id == newest.batch_id)
-
-
-def off(place: Path) -> Iterator[str]:
-    """The batches of a recording that their parts do not add up to, whatever is known of the executors."""
-    for whole, worked in batches_of(place):
-        for facts in (TWO, UNKNOWN, PAIR):
-            seconds = split(whole, worked, facts).seconds
-            if not math.isclose(sum(seconds.values()), whole.duration, rel_tol=0, abs_tol=MICROSECOND):
-                yield f"{whole.query} {whole.batch_id}: {sum(seconds.values()):.3f} of {whole.duration:.3f} s"
-
-
-def test_the_parts_of_every_recorded_batch_add_up_to_it():
-    places = [*map(recording, NAMES), *sorted(RECORDED.glob("*.jsonl"))]
-    assert {place: found for place in places if (found := list(off(place)))} == {}
-    assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
-
-
-@pytest.mark.parametrize("logs", ["eventlogs/*/eventlog_v2_*", "applications/*/log/*"])
-def test_the_parts_of_every_batch_of_unseen_applications_add_up_to_it(data_dir, logs):
-    places = sorted(data_dir.glob(logs))
-    if not places:
-        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), f"{data_dir} has no {logs}"
-        pytest.skip(f"{data_dir} has no {logs}")
-    assert {place: found for place in places if (found := list(off(place)))} == {}
 
 
 amounts = st.floats(0, 1e4)

@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.diagnosis.facts.contention import contention, cpu_use, pressure
 from ledgerops.signals.query_view import QueryView
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, told_by
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.tables import cases
 
@@ -14,6 +14,8 @@ LIGHT, WAITS = stage("save", seconds=[0.4, 0.3], wall=0.4), stage("save", second
 USUAL = {"add_batch": 0.6, "query_planning": 0.1, "wal_commit": 0.05, "commit_offsets": 0.05}
 STARVED = {"add_batch": 3.6, "query_planning": 0.5, "wal_commit": 0.3, "commit_offsets": 0.2}
 IDLE = {"busy": 0.05, "cpus": 64, "driver_jvm": 0.5}  # a machine that is nearly idle, and a container that is not
+USED_UP, MORE_ROWS = IDLE | {"limit": 0.5, "held_back": 1.5}, {"rows": [1000] * 14 + [6000] * 8}
+QUICK = {"add_batch": 4.7, "query_planning": 0.1}
 BUSY, FREE = {"busy": 1.0, "driver_jvm": 2.0}, {"busy": 0.2}
 ASLEEP = stage("udf", seconds=[4.8, 4.8], cpu=0.01)
 
@@ -28,28 +30,29 @@ def pressed(view, **sample):
     return QueryView(view.history, view.now, [replace(look, **sample) for look in view.hosts], view.others)
 
 
-def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_work_takes(history):
-    held = contention(looked_at(slowed(history), driver_jvm=0.4, driver_python=0.1))
+QUICK_PLANNING = STARVED | {"query_planning": 0.1, "wal_commit": 0.1}
+
+
+@cases(
+    "now, stretch, of_tasks",
+    ("as much as the batch", STARVED, 5.0, 5.0),
+    ("no more than planning and offsets lost", QUICK_PLANNING, 0.4 / 0.2, 0.4 / 0.2),
+)
+def test_other_processes_that_leave_no_core_free_are_told_with_how_much_longer_work_takes(
+    history, now, stretch, of_tasks
+):
+    """Planning and offsets take the same few tenths of a second in every batch on a free machine."""
+    held = contention(looked_at(slowed(history, now), driver_jvm=0.4, driver_python=0.1))
 
     assert (held.part, held.who) == ("other_processes", "other processes")
     assert held.summary == "other processes use 1.5 of 2 cores, 100% are busy"
-    assert held.stretch == held.task_stretch == pytest.approx(5.0)
-    assert {each.name: round(each.value, 2) for each in held.evidence} == {
-        "cpu_busy_ratio": 1.0,
-        "cores_of_other_processes": 1.5,
-        "slowdown_at_equal_rows": 5.0,
-    }
-
-
-def test_it_explains_no_more_than_what_planning_and_offsets_lost(history):
-    """They take the same few tenths of a second in every batch on a free machine."""
-    held = contention(looked_at(slowed(history, STARVED | {"query_planning": 0.1, "wal_commit": 0.1}), driver_jvm=0.4))
-    assert held.stretch == pytest.approx(0.4 / 0.2)
+    assert (held.stretch, held.task_stretch) == pytest.approx((stretch, of_tasks))
+    told = {"cpu_busy_ratio": 1.0, "cores_of_other_processes": 1.5, "slowdown_at_equal_rows": 5.0}
+    assert told_by(held) == pytest.approx(told)
 
 
 def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(history):
-    view = pressed(looked_at(slowed(history, past=0), driver_jvm=0.1), cpu_pressure_ratio=0.97)
-    held = contention(view)
+    held = contention(pressed(looked_at(slowed(history, past=0), driver_jvm=0.1), cpu_pressure_ratio=0.97))
 
     assert held.summary.endswith("; threads wait for a core 97% of the time")
     assert held.stretch == pytest.approx(1.0 / 0.4)  # of what they take at most on a free machine
@@ -63,50 +66,40 @@ def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(
     ("its own Python workers do", {}, {"driver_jvm": 0.3, "python_workers": 1.6}),
     ("nobody has looked for a minute", {}, {"busy": 1.0, "quiet_for": 60.0}),
     ("busy, but no harm", {"count": 0}, {}),
-    ("six times the rows", {"rows": [1000] * 14 + [6000] * 8}, {}),
-    ("planning is as quick as ever", {"now": {"add_batch": 4.7, "query_planning": 0.1}}, {}),
+    ("six times the rows", MORE_ROWS, {}),
+    ("planning is as quick as ever", {"now": QUICK}, {}),
     ("no past, no pressure known, too early to say", {"past": 0, "count": 3}, {"driver_jvm": 0.1}),
     ("no past and no harm", {"past": 0, "interval": 9.0}, {"driver_jvm": 0.1}),
+    ("a limit that is hardly ever used up", {}, IDLE | {"limit": 0.5, "held_back": 0.1}),
+    ("a limit that is never used up", {}, IDLE | {"limit": 4.0}),
+    ("no limit", {}, IDLE),
+    ("a limit used up, but no harm", {"count": 0}, USED_UP),
+    ("a limit, no past and no harm", {"past": 0, "interval": 9.0}, USED_UP),
+    ("a limit, and nobody has looked for a minute", {}, USED_UP | {"quiet_for": 60.0}),
+    ("an event log: planning is as quick as ever", {"now": QUICK}, None),
+    ("an event log: the tasks compute", {"waits": stage("save", seconds=[3.5, 3.4], cpu=0.8)}, None),
+    ("an event log: tasks unknown", {"stages": None}, None),
+    ("an event log: no past", {"past": 0}, None),
+    ("an event log: six times the rows", MORE_ROWS, None),
 )
-def test_others_do_not_have_them(history, case, machine):
-    assert contention(looked_at(slowed(history, **case), **machine)) is None
-
-
-def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_idle(history):
-    held = contention(looked_at(slowed(history), limit=0.5, held_back=1.5, **IDLE))
-
-    assert (held.part, held.who) == ("cpu_limit", "CPU limit")
-    assert held.summary == "the container may use 0.5 cores, and holds back threads that would use 1.5 more"
-    assert held.stretch == pytest.approx(4.0)  # two threads on half a core
-    assert held.task_stretch == pytest.approx(10.0)  # which tasks share with the threads of the driver
-    assert {each.name: round(each.value, 2) for each in held.evidence} == {
-        "cores_allowed": 0.5,
-        "cores_held_back": 1.5,
-        "own_cores_used": 0.5,
-    }
+def test_other_queries_have_the_cores_that_they_want(history, case, machine):
+    view = slowed(history, **case)
+    assert contention(view if machine is None else looked_at(view, **machine)) is None
 
 
 @cases(
     "past, executor, of_tasks",
+    ("of tasks that share it with the driver", 14, "driver", 10.0),
     ("from the first batch on, once the query is harmed", 0, "driver", 10.0),
     ("of a driver: it holds back no task of other machines", 14, "1", 1.0),
 )
-def test_a_cpu_limit_is_told_with_what_it_takes_of_tasks(history, past, executor, of_tasks):
+def test_a_container_whose_cpu_limit_is_used_up_is_told_though_the_machine_is_idle(history, past, executor, of_tasks):
     held = contention(looked_at(slowed(history, past=past), limit=0.5, held_back=1.5, executor=executor, **IDLE))
-    assert (held.stretch, held.task_stretch) == pytest.approx((4.0, of_tasks))
 
-
-@cases(
-    "case, machine",
-    ("it is hardly ever used up", {}, {"limit": 0.5, "held_back": 0.1}),
-    ("it is never used up", {}, {"limit": 4.0}),
-    ("there is none", {}, {}),
-    ("used up, but no harm", {"count": 0}, {"limit": 0.5, "held_back": 1.5}),
-    ("no past and no harm", {"past": 0, "interval": 9.0}, {"limit": 0.5, "held_back": 1.5}),
-    ("nobody has looked for a minute", {}, {"limit": 0.5, "held_back": 1.5, "quiet_for": 60.0}),
-)
-def test_a_cpu_limit_holds_nothing_back(history, case, machine):
-    assert contention(looked_at(slowed(history, **case), **(IDLE | machine))) is None
+    assert (held.part, held.who) == ("cpu_limit", "CPU limit")
+    assert held.summary == "the container may use 0.5 cores, and holds back threads that would use 1.5 more"
+    assert (held.stretch, held.task_stretch) == pytest.approx((4.0, of_tasks))  # two threads on half a core
+    assert told_by(held) == pytest.approx({"cores_allowed": 0.5, "cores_held_back": 1.5, "own_cores_used": 0.5})
 
 
 def test_a_limit_that_was_set_between_two_looks_has_held_back_nothing_that_is_known(history):
@@ -122,18 +115,6 @@ def test_of_an_event_log_all_parts_that_grew_and_tasks_that_wait_tell_it(history
     assert held.summary == (
         "all parts of a batch take longer, and its tasks compute for 8% of their time: they wait for cores"
     )
-
-
-@cases(
-    "case",
-    ("planning is as quick as ever", {"now": {"add_batch": 4.7, "query_planning": 0.1}}),
-    ("the tasks compute", {"waits": stage("save", seconds=[3.5, 3.4], cpu=0.8)}),
-    ("tasks unknown", {"stages": None}),
-    ("no past", {"past": 0}),
-    ("six times the rows", {"rows": [1000] * 14 + [6000] * 8}),
-)
-def test_an_event_log_of_another_fault_does_not(history, case):
-    assert contention(slowed(history, **case)) is None
 
 
 @cases(

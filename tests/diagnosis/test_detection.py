@@ -88,15 +88,9 @@ def test_an_overload_from_the_start_is_named_and_stays_named(limit, within):
     assert all(named for at, named in told if at >= first)
 
 
-def test_a_long_second_batch_of_a_slow_start_is_not_overload():
-    registry = QueryRegistry(Diagnoser)
-    for number, rows, seconds in ((0, 900, 18), (1, 12_000, 28)):
-        began, lasts = START + 18.0 * number, {"triggerExecution": 1000 * seconds}
-        told = {"batchId": number, "numInputRows": rows, "timestamp": format_instant(began), "durationMs": lasts}
-        state = registry.ingest(Observation(START + 50, "progress", None, spark_json(sources=[], **told)))
-        verdict = registry.judge(state, began + seconds)
-
-    assert [finding.rule for finding in verdict.findings] == []
+def test_a_long_second_batch_of_a_slow_start_is_not_overload(history):
+    slow = {"warm": 0, "seconds": [18, 28], "rows": [900, 12_000], "interval": None, "plan": {"trigger": None}}
+    assert Diagnoser()(history(**slow)).findings == ()
 
 
 HEALTHY = {

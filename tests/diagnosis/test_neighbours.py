@@ -49,12 +49,7 @@ def test_the_query_that_took_the_cores_is_told_with_what_it_took_before(victim):
     assert found.query == "hog"
     assert (found.takes, found.took) == (pytest.approx(1.5, abs=0.2), pytest.approx(0.25, abs=0.05))
     assert (found.slots, found.holds) == (2, False)
-
-
-def test_one_that_was_not_there_before_took_nothing(victim):
-    view = victim()
-    found = neighbour(beside(view, crowd.neighbour(view, 18, began=29.0)))
-    assert found.took is None
+    assert neighbour(beside(view, crowd.neighbour(view, 18, began=29.0))).took is None, "it was not there before"
 
 
 def test_the_batch_that_runs_counts_as_those_before_it(victim):
@@ -102,13 +97,10 @@ def test_one_that_ended_long_ago_is_none(victim):
 )
 def test_without_a_past_all_slots_must_be_taken(history, other, active, found):
     view = history(**FROM_BIRTH)
-    assert who(looked_at(beside(view, crowd.neighbour(view, **other)), busy=0.2, active=active)) == found
-
-
-def test_slots_that_a_query_fills_itself_are_not_taken_by_others(history):
-    view = history(**FROM_BIRTH)
-    assert not slots_taken(looked_at(view, active=2))
-    assert slots_taken(looked_at(beside(view, crowd.neighbour(view, 999)), active=2))
+    seen = looked_at(beside(view, crowd.neighbour(view, **other)), busy=0.2, active=active)
+    assert who(seen) == found
+    assert slots_taken(seen) or found is None
+    assert not slots_taken(looked_at(view, active=2)), "slots that the query fills itself"
 
 
 @cases("shift, found", ("taken while it waits: a slot is free", 0.0, False), ("taken between its waits", None, True))
@@ -162,6 +154,7 @@ ALWAYS_AT_WORK = stage(seconds=[0.3, 0.2], wall=1.9, ready=0.0)  # on a fraction
     ("when its stage was ready is not known", [LATE_START], 2, None),
     ("its own tasks have the slots", ITS_OWN, 2, None),
     ("it waits a little", [quick(ready=0.1, began=1.0)], 2, None),
+    ("it has ended", [HELD] * 3 + [[quick(ready=0.1, began=0.2)]] * 3, 2, None),
 )
 def test_a_job_that_belongs_to_no_query_holds_the_slots(history, stages, active, found):
     view = history(**FROM_BIRTH | {"stages": stages})
@@ -182,26 +175,22 @@ def with_a_free_slot(view):
     return view
 
 
-def test_a_job_that_leaves_a_slot_free_at_times_holds_none_up(held_up):
-    assert neighbour(with_a_free_slot(held_up)) is None
+def partly_read(view):
+    """The view, of whose batches not all stages were read."""
+    for place, each in enumerate(view.history.tasks):
+        view.history.tasks[place] = replace(each, whole=False)
+    return view
+
+
+@cases("change", ("it leaves a slot free at times", with_a_free_slot), ("not all stages were read", partly_read))
+def test_a_job_holds_none_up_where(held_up, change):
+    assert neighbour(change(held_up)) is None
 
 
 @pytest.mark.parametrize(("ago", "found"), [(10.0, JOB), (40.0, None)])
 def test_a_job_is_named_while_what_it_held_up_is_recent(history, ago, found):
     view = history(**FROM_BIRTH | {"stages": HELD}, quiet_for=ago)
     assert who(looked_at(view, quiet_for=ago, active=2)) == found
-
-
-def test_one_that_has_ended_is_none(history):
-    ended = looked_at(history(**FROM_BIRTH | {"stages": [HELD] * 3 + [[quick(ready=0.1, began=0.2)]] * 3}), active=2)
-    assert neighbour(ended) is None
-
-
-def test_of_a_batch_whose_stages_were_not_all_read_it_is_not_known_whether_it_waits(held_up):
-    tasks = held_up.history.tasks
-    for place, each in enumerate(tasks):
-        tasks[place] = replace(each, whole=False)
-    assert neighbour(held_up) is None
 
 
 @cases("known, found", ("its stages are ready", True, JOB), ("its tasks were not read", False, None))
@@ -287,10 +276,10 @@ def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(held
 def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(held_up, monkeypatch):
     asked = []
     monkeypatch.setattr(neighbours, "_waited", lambda history, at: asked.append(at) or True)
-    assert who(beside(held_up, *(heard_of(held_up, ("start", 1)) for _ in range(5)))) == JOB
+    others = [heard_of(held_up, ("start", 1)) for _ in range(5)]
+    assert who(beside(held_up, *others)) == JOB
     assert (len(set(asked)), len(asked)) == (2, 12)
 
-
-def test_they_are_not_asked_at_all_where_a_slot_was_free(held_up, monkeypatch):
-    monkeypatch.setattr(neighbours, "_waited", lambda history, at: pytest.fail("asked"))
-    assert neighbour(beside(with_a_free_slot(held_up), heard_of(held_up, ("start", 1)))) is None
+    asked.clear()
+    assert neighbour(beside(with_a_free_slot(held_up), *others)) is None
+    assert asked == []
