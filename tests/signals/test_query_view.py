@@ -132,11 +132,24 @@ def sized(overhead, rate=10_000, first=20):
     return [batch(n, rows=count, duration=overhead + count / rate) for n, count in enumerate(SIZES, first)]
 
 
-def test_capacity_leaves_out_the_first_batch_that_pays_for_warm_up():
-    capacity = view([batch(0, rows=10, duration=30.0), *sized(0.5)], plan=EVERY_2_S).capacity.estimate
-    assert capacity.overhead == pytest.approx(0.5)
-    assert capacity.rate == pytest.approx(10_000)
-    assert capacity.sustainable == pytest.approx(7_500)  # 10,000 x (1 - 0.5 / 2)
+ALIKE = "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
+SATURATED = stream(thousands(20, each=2000), thousands(20), duration=2.0)
+WORKED_OFF = sum(SIZES) / sum(1.95 + count / 10_000 for count in SIZES)
+
+
+@cases(
+    "batches, overhead, sustainable, reason",
+    ("without the first batch, which warms up", [batch(0, rows=10, duration=30.0), *sized(0.5)], 0.5, 7_500, None),
+    ("what was just worked off, whatever the fit says", [batch(0), *sized(1.95, first=10)], 1.95, WORKED_OFF, None),
+    ("saturated at one size", SATURATED, None, 500, "observed while saturated"),
+    ("unknown where batches are of one size and there is room", [batch(n) for n in range(20)], None, None, ALIKE),
+)
+def test_capacity(batches, overhead, sustainable, reason):
+    """10,000 rows a second, in what the overhead leaves of 2 s."""
+    found = view(batches, plan=EVERY_2_S).capacity.estimate
+    assert (found.overhead, found.sustainable) == pytest.approx((overhead, sustainable))
+    assert reason is None or found.reason == reason
+    assert overhead is None or found.rate == pytest.approx(10_000)
 
 
 def test_the_first_batch_after_a_restart_from_the_checkpoint_is_left_out_too():
@@ -146,50 +159,28 @@ def test_the_first_batch_after_a_restart_from_the_checkpoint_is_left_out_too():
     assert [each.batch_id for each in QueryView(resumed, T0 + 60).baseline.settled] == [3, 4]
 
 
-def test_capacity_is_what_is_really_worked_off_when_saturated_at_one_size():
-    batches = stream(thousands(20, each=2000), thousands(20), duration=2.0)
-    capacity = view(batches, plan=EVERY_2_S).capacity.estimate
-    assert (capacity.sustainable, capacity.reason) == (pytest.approx(500), "observed while saturated")
+LEFTS = [10, 10, 10, 90_000, 60_000, 30_000, 15_000]
+BURST = [end + left for end, left in zip(thousands(7), LEFTS, strict=True)]
+FLUCTUATES = [end + 20 + 10 * (n % 2) for n, end in enumerate(thousands(20))]
 
 
-def test_capacity_is_unknown_when_batches_are_of_one_size_and_there_is_room():
-    capacity = view([batch(n) for n in range(20)], plan=EVERY_2_S).capacity.estimate
-    alike = "batches have nearly the same size (the middle 80% spread over 0% of the mean, 20% is needed)"
-    assert (capacity.sustainable, capacity.reason) == (None, alike)
+@cases(
+    "heads, ends, seconds, falls_by, drain",
+    ("2,000 less in each", [100_000 + head for head in thousands(20)], thousands(20, each=3000), 2.0, 1000, 60),
+    ("since a burst, not since the run began", BURST, thousands(7), 2.0, 75_000 / 6, 15_000 / (75_000 / 6)),
+    ("it only fluctuates", FLUCTUATES, thousands(20), 0.5, None, None),
+    ("450 rows/s of capacity against 500 that arrive", thousands(20), thousands(20, each=900), 2.0, None, None),
+)
+def test_a_backlog_is_gone_as_soon_as_it_shrinks(heads, ends, seconds, falls_by, drain):
+    seen = view(stream(heads, ends, duration=seconds), plan=EVERY_2_S)
+    assert seen.lag.shrinks is (falls_by is not None)
+    assert falls_by is None or seen.lag.falls_by == pytest.approx(falls_by)
+    assert seen.capacity.drain_seconds == pytest.approx(drain)
 
 
-def test_a_backlog_is_gone_as_soon_as_it_shrinks():
-    heads = [100_000 + head for head in thousands(20)]
-    shrinking = view(stream(heads, thousands(20, each=3000), duration=2.0), plan=EVERY_2_S)
-    assert shrinking.lag.backlog == 60_000
-    assert shrinking.lag.falls_by == pytest.approx(1000)  # 2,000 offsets less in each batch of 2 s
-    assert shrinking.capacity.drain_seconds == pytest.approx(60)
-
-
-def test_a_burst_that_is_read_does_not_count_as_a_slow_fall():
-    lefts, ends = [10, 10, 10, 90_000, 60_000, 30_000, 15_000], thousands(7)
-    heads = [end + left for end, left in zip(ends, lefts, strict=True)]
-    burst = view(stream(heads, ends, duration=2.0), plan=EVERY_2_S)
-    assert burst.lag.falls_by == pytest.approx(75_000 / 6)  # since it was highest, not since the run began
-
-
-def test_a_backlog_that_only_fluctuates_is_not_said_to_be_gone():
-    heads = [end + 20 + 10 * (n % 2) for n, end in enumerate(thousands(20))]
-    steady = view(stream(heads, thousands(20), duration=0.5), plan=EVERY_2_S)
-    assert (steady.lag.shrinks, steady.capacity.drain_seconds) == (False, None)
-
-
-def test_a_backlog_that_does_not_shrink_is_never_gone_without_spare_capacity():
+def test_pressure_is_what_arrives_over_the_capacity():
     growing = view(stream(thousands(20), thousands(20, each=900), duration=2.0), plan=EVERY_2_S)
-    assert growing.capacity.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
     assert growing.capacity.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
-
-
-def test_what_was_just_worked_off_can_be_worked_off_whatever_the_fit_says():
-    batches = sized(1.95, first=10)
-    capacity = view([batch(0), *batches], plan=EVERY_2_S).capacity.estimate
-    assert capacity.overhead == pytest.approx(1.95)
-    assert capacity.sustainable == pytest.approx(sum(SIZES) / sum(each.duration for each in batches))
 
 
 def test_nothing_to_drain_takes_no_time():
@@ -258,6 +249,14 @@ def test_where_the_broker_is_asked_backlog_and_lag_grow_while_a_long_batch_runs(
     assert lag.seconds == pytest.approx(11)  # of what is unread, not of what was when the last batch began
 
 
+def test_a_broker_without_an_answer_leaves_what_it_said_before():
+    seen = asked(READ, (10, 800, 0))
+    seen.history.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
+    late, early = seen.at(T0 + 20).lag, seen.at(T0 + 5).lag
+    assert (late.unread, late.asked.error, late.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
+    assert (early.heads, early.asked) == (None, None), "what was asked after the moment is not known then"
+
+
 @cases(
     "looks",
     ("nobody asks", []),
@@ -272,15 +271,6 @@ def test_a_partition_that_the_broker_does_not_tell_keeps_its_backlog():
     seen = history(LEFT)
     seen.add_heads(Heads(T0 + 30, {("accounts", "0"): 7}, {}))
     assert QueryView(seen, T0 + 31).lag.unread == {PARTITION: 100}
-
-
-def test_a_broker_without_an_answer_leaves_what_it_said_before():
-    seen = history(READ)
-    seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
-    seen.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
-    late, early = QueryView(seen, T0 + 20).lag, QueryView(seen, T0 + 5).lag
-    assert (late.unread, late.asked.error, late.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
-    assert (early.heads, early.asked) == (None, None), "what was asked after the moment is not known then"
 
 
 @cases(
