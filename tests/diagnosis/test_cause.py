@@ -25,6 +25,7 @@ BRIEF, AS_EVER = {"add_batch": 0.1, "wal_commit": 0.4}, {"wal_commit": 0.8, "com
 TASKS = [stage(seconds=[0.4, 0.4], began=0.3)]
 WAITS = replace(CAUSE, slug="waits", parts=("wal_commit",), grown=("after_tasks",), born=("query_planning",))
 PLANS, LATE = {"query_planning": 2.0, "add_batch": 1.9}, [stage(seconds=[0.4, 0.4], began=3.4)]
+SMALL = SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}
 DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
 
 
@@ -38,17 +39,18 @@ def born(history, now=SLOW, took=4.0, count=12, **more):
     return history(warm=0, seconds=[took] * count, phases=now, **more)
 
 
-def test_what_grew_is_told_against_the_usual(history):
+def test_what_grew_is_told_against_the_usual_with_its_batches_and_those_it_is_compared_with(history):
     [finding] = check(CAUSE, grown(history))
 
     assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk; usually 0.10 s"
-    assert finding.saving_seconds == pytest.approx(2.9)
-    assert finding.share == pytest.approx(2.9 / 4)
+    assert (finding.saving_seconds, finding.share) == pytest.approx((2.9, 2.9 / 4))
     assert [(each.name, round(each.value, 2), each.expected) for each in finding.evidence] == [
         ("wal_commit_seconds", 1.5, "about 0.05"),
         ("commit_offsets_seconds", 1.5, "about 0.05"),
         ("profile_seconds", 4.0, "the usual 1.0"),
     ]
+    assert (finding.batches, finding.usual_batches) == ((17, 18, 19, 20, 21), (5, 6, 7, 8, 9))
+    assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
 
 
 def test_what_was_there_from_birth_counts_whole(history):
@@ -56,13 +58,6 @@ def test_what_was_there_from_birth_counts_whole(history):
     assert finding.summary == "3.0 s of a batch of 4.0 s pass on the disk"
     assert finding.saving_seconds == pytest.approx(3.0)
     assert finding.evidence[-1].expected == "all parts together"
-
-
-def test_a_finding_names_its_batches_and_those_it_is_compared_with(history):
-    [finding] = check(CAUSE, grown(history))
-    assert finding.batches == tuple(range(17, 22))
-    assert finding.usual_batches == tuple(range(5, 10))
-    assert finding.began == pytest.approx(START + 0.1 + 14 * 2 + 3 * 4)  # of batch 17
 
 
 @cases(
@@ -89,20 +84,15 @@ def test_its_time_now_counts_beyond_its_time_before(history):
 
 
 @cases(
-    "case, severity",
-    ("batches outlast their interval", {"interval": 2.0}, "warning"),
-    ("they run back to back and always did", {"interval": 0.0}, "info"),
+    "case, severities",
+    ("batches outlast their interval", {"interval": 2.0}, ["warning"]),
+    ("they run back to back and always did", {"interval": 0.0}, ["info"]),
+    ("a small part, back to back", {"interval": 0.0, "now": SMALL}, []),
 )
-def test_without_harm_it_is_only_worth_knowing(history, case, severity):
+def test_without_harm_it_is_only_worth_knowing_where_it_is_large(history, case, severities):
     verdict = Diagnoser([CAUSE.rule()])(born(history, **case))
-    assert [(root.rule, root.severity) for root in verdict.root_causes] == [("slow-disk", severity)]
-
-
-def test_without_harm_a_small_part_is_not_worth_knowing(history):
-    """Of a harmed query's batch it would be."""
-    told = {"now": SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}, "before": QUICK}
-    assert list(check(CAUSE, grown(history, **told)))
-    assert list(check(CAUSE, born(history, told["now"], interval=0.0))) == []
+    assert [root.severity for root in verdict.root_causes] == severities
+    assert list(check(CAUSE, grown(history, SMALL))), "of a harmed query's batch a small part is"
 
 
 @cases(

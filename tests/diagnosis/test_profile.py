@@ -54,22 +54,20 @@ def test_a_first_batch_with_rows_counts_only_where_there_are_no_others(history, 
     assert numbers(found.splits) == chosen
 
 
-def test_of_a_query_that_owes_time_it_is_told_by_those_that_are_late(history):
-    view = history(seconds=[5.0, 0.5] * 8, stages=[HEAVY, QUICK] * 8, phases=[{"add_batch": 4.0}, {}] * 8, cores=2)
-    found = profile(view)
-    assert found.duration == 5.0
-    assert numbers(found.splits) == [12, 14, 16, 18, 20]
+TURNS = {"seconds": [5.0, 0.5] * 8, "stages": [HEAVY, QUICK] * 8, "phases": [{"add_batch": 4.0}, {}] * 8}
+ONE_LATE = {"seconds": [0.5] * 15 + [30.0], "stages": [QUICK] * 15 + [HEAVY]}
+EMPTY = {"seconds": [1.0, 0.2] * 6, "rows": [100, 0] * 6}
 
 
-def test_one_late_batch_is_told_by_its_tasks_where_no_other_is_late(history):
-    view = history(seconds=[0.5] * 15 + [30.0], stages=[QUICK] * 15 + [HEAVY], cores=2)
-    found = profile(view)
-    assert (numbers(found.splits), found.knows_tasks) == ([21], True)
-
-
-def test_batches_without_rows_do_not_count_where_nothing_is_owed(history):
-    found = profile(history(warm=0, seconds=[1.0, 0.2] * 6, rows=[100, 0] * 6))
-    assert found.duration == 1.0
+@cases(
+    "case, duration, chosen",
+    ("those that are late, of a query that owes time", TURNS, 5.0, [12, 14, 16, 18, 20]),
+    ("a late one where no other is", ONE_LATE, 30.0, [21]),
+    ("those with rows where nothing is owed", EMPTY, 1.0, [8, 10, 12, 14, 16]),
+)
+def test_a_typical_batch_is_one_of(history, case, duration, chosen):
+    found = profile(history(cores=2, **case))
+    assert (found.duration, numbers(found.splits)) == (duration, chosen)
 
 
 @cases(
@@ -209,7 +207,7 @@ def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, 
     assert seconds.get("cpu", 0.0) == pytest.approx(cpu)
 
 
-@pytest.mark.parametrize(("now", "usual"), [(6.6, 1.1), (1.6, None)], ids=["far longer", "hardly longer"])
+@cases("now, usual", ("far longer", 6.6, 1.1), ("hardly longer", 1.6, None))
 def test_a_past_whose_quick_batches_were_not_looked_at_is_that_of_the_others(history, now, usual):
     """Tasks are read every few seconds: of two batches in turns it may always be the one just over the interval."""
     looked_at, late = stage(seconds=[1.0, 1.0], wall=1.0), stage(seconds=[now - 0.2] * 2, wall=now - 0.2)

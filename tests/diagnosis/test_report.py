@@ -134,39 +134,29 @@ def test_the_worst_severity_decides(verdict, severity):
 
 
 def test_findings_below_the_wanted_severity_are_left_out():
-    mild = Verdict("a", NOW, "healthy", 98, (SKEW,), (SKEW,))
-    document = report.document([mild], NOW, "x")
-    document["queries"][0]["root_causes"][0]["severity"] = "info"
-
-    assert "key-skew" not in report.text(document, lowest="warning")
-    assert report.text(document, lowest="warning").endswith("1 query at 2026-09-21 14:13:20 UTC: nothing found\n")
+    mild = Verdict("a", NOW, "healthy", 98, root_causes=(replace(SKEW, severity="info"),))
+    text = report.text(report.document([mild], NOW, "x"), lowest="warning")
+    assert "key-skew" not in text and text.endswith("1 query at 2026-09-21 14:13:20 UTC: nothing found\n")
 
 
-def test_a_query_of_unknown_trigger_interval_says_so_and_how_to_give_it():
-    def shown(known, query=WELL):
-        document = report.document([query], NOW, "an event log")
-        document["queries"][0]["trigger_known"] = known
-        return report.text(document).splitlines()
-
-    note = "  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it"
-    assert shown(False)[1] == note
-    assert note not in shown(True)
-    assert note not in shown(False, replace(WELL, figures={}))  # no batch yet
+GIVE = "add --trigger 2s, for example"
+NOT_RECORDED = f"  its trigger interval is not recorded: {GIVE}, to judge batches by it"
+ONLY_INFO = f"    severity:  info, because the trigger interval is not known: {GIVE}"
+MILD, LONG = replace(SKEW, severity="info"), replace(SICK, figures={"batch_seconds": 14.0})
 
 
 @cases(
-    "severity, known, said",
-    ("it would be worse if the batch were known to be late", "info", False, True),
-    ("no harm", "info", True, False),
-    ("harm without it", "critical", False, False),
+    "query, known, line, said",
+    ("a query", WELL, False, NOT_RECORDED, True),
+    ("it is known", WELL, True, NOT_RECORDED, False),
+    ("no batch yet", replace(WELL, figures={}), False, NOT_RECORDED, False),
+    ("it would be worse if the batch were late", replace(LONG, root_causes=(MILD,)), False, ONLY_INFO, True),
+    ("no harm", replace(LONG, root_causes=(MILD,)), True, ONLY_INFO, False),
+    ("harm without it", LONG, False, ONLY_INFO, False),
 )
-def test_a_finding_that_is_only_info_without_the_trigger_interval_says_so(severity, known, said):
-    document = report.document([replace(SICK, figures={"batch_seconds": 14.0})], NOW, "an event log")
-    [query] = document["queries"]
-    query["trigger_known"] = known
-    query["root_causes"][0]["severity"] = severity
-
-    line = "    severity:  info, because the trigger interval is not known: add --trigger 2s, for example"
+def test_an_unknown_trigger_interval_is_said_with_how_to_give_it(query, known, line, said):
+    document = report.document([query], NOW, "an event log")
+    document["queries"][0]["trigger_known"] = known
     assert (line in report.text(document).splitlines()) is said
 
 
