@@ -37,7 +37,6 @@ def test_one_of_a_million_is_found_without_a_sample_too(history):
 
 @cases(
     "observed",
-    ("no batch", []),
     ("a job that does not look", [{}]),
     ("exact copies only", [conflicts(0), conflicts(0)]),
     ("counts are null", [{"ledgerops_conflicts": {"conflicts": None, "ids": None}}]),

@@ -42,7 +42,6 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     ("one batch held up for a minute", {"seconds": [60], "rows": [1000]}),
     ("a slow one and one that is held up", {"seconds": [4, 60], "rows": [1000, 2000]}),
     ("batches that settle above the interval", {"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}),
-    ("idle", {"seconds": [1], "idle": True}),
     ("one batch over a long interval", {"seconds": [20, 70], "interval": 60.0}),
     ("more is left of each interval, and all of it is read in the next one", READ_IN_THE_NEXT),
 )

@@ -148,8 +148,6 @@ def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_ba
 
 @cases(
     "case",
-    ("healthy", {"seconds": [1] * 40}),
-    ("idle", {"seconds": [1] * 40, "idle": True, "quiet_for": 300}),
     ("nothing to read", {"seconds": [1] * 40, "quiet_for": 300, "rows": 0}),
     ("a run that ends by itself", {**OVERLOAD, "plan": {"trigger": "available_now"}}),
     ("not yet", {"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}),

@@ -32,7 +32,6 @@ def test_batches_with_pauses_are_not_said_to_run_back_to_back(history):
 
 @cases(
     "case",
-    ("no batch yet", {"seconds": []}),
     ("a slow first batch", {"seconds": [48.0], "interval": 0.0}),
     ("a second one that has only begun", {"seconds": [48.0], "interval": 0.0, "running": 5.0}),
     ("a long first batch and a quick second one", {"seconds": [48.0, 2.0], "interval": 0.0}),

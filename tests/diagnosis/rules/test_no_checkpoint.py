@@ -24,7 +24,6 @@ def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, case,
 @cases(
     "plan",
     ("a folder of its own", {"temporary_checkpoint": False}),
-    ("not known", {}),
     ("a table in memory", {"temporary_checkpoint": True, "sink": "MemorySink"}),
     ("no output", {"temporary_checkpoint": True, "sink": "NoopTable"}),
 )

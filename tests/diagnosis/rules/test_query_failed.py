@@ -98,10 +98,8 @@ def test_place_class_and_line_of_the_application_are_read_from_the_text_where_it
 
 @cases(
     "case",
-    ("at work", {}),
     ("stopped with its application", {"exception": "java.lang.IllegalStateException: Shutdown in progress"}),
     ("an available-now run that is done", {"stopped": True, "plan": {"trigger": "available_now"}}),
-    ("idle", {"idle": True, "quiet_for": 300}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

@@ -95,7 +95,6 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
     ("back to back", held(interval=None, plan=CAPPED | {"trigger_interval": 0.0})),
     ("a backlog is worked off", held(rows=5000, backlog=[80_000 - 4000 * n for n in range(12)], plan=FIVE)),
     ("just started", {"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}),
-    ("idle", held(idle=True, backlog=[0] * 12)),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []

@@ -98,7 +98,6 @@ def test_a_broker_that_does_not_answer_ledgerops_is_no_finding_where(history, ma
 
 @cases(
     "case",
-    ("healthy, nobody asks the broker", {}),
     ("a short wait", {"running": 9, "message": OFFSETS}),
     ("a long batch", {"running": 300, "message": "Processing new data"}),
     ("a slow file listing", {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}),

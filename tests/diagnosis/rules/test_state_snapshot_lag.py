@@ -23,21 +23,21 @@ def test_snapshots_that_stopped_are_found(history):
     )
 
 
+SET, LOGS = "set spark.sql.streaming.stateStore.", "search the executors' logs"
+
+
 @cases(
-    "interval, changes, back",
-    ("the interval", "3600s", "10", "maintenanceInterval back to 60s at the next start; it is 3600s"),
-    ("the changes between two", "60000", "500", "minDeltasForSnapshot back to 10 at the next start; it is 500"),
+    "settings, step",
+    ("time", {"maintenanceInterval": "3600s"}, f"{SET}maintenanceInterval back to 60s at the next start; it is 3600s"),
+    ("changes", {"minDeltasForSnapshot": "500"}, f"{SET}minDeltasForSnapshot back to 10 at the next start; it is 500"),
+    ("they are not known", None, LOGS),
+    ("they are not set", {}, LOGS),
+    ("as they usually are", {"maintenanceInterval": "60000", "minDeltasForSnapshot": "10"}, LOGS),
+    ("in another unit", {"maintenanceInterval": "1m"}, LOGS),
 )
-def test_the_setting_that_delays_them_is_named(history, interval, changes, back):
-    settings = {"maintenanceInterval": interval, "minDeltasForSnapshot": changes}
+def test_the_setting_that_delays_them_is_named(history, settings, step):
     [finding] = RULE.check(history(warm=0, operators=uploaded(140, until=20), plan={"state_settings": settings}))
-    assert [step.action for step in finding.remedies] == [f"set spark.sql.streaming.stateStore.{back}"]
-
-
-@pytest.mark.parametrize("settings", [None, {}, {"maintenanceInterval": "1m", "minDeltasForSnapshot": "10"}])
-def test_settings_as_they_usually_are_leave_the_log_to_tell(history, settings):
-    [finding] = RULE.check(history(warm=0, operators=uploaded(140, until=20), plan={"state_settings": settings}))
-    assert finding.remedies[0].action.startswith("search the executors' logs")
+    assert finding.remedies[0].action.startswith(step)
 
 
 def test_a_store_that_never_had_one_is_found(history):

@@ -1,36 +1,32 @@
 import pytest
 
 from ledgerops.diagnosis.rules.trigger_overrun import RULE
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
-
-def test_batches_that_outlast_the_interval_are_found(history):
-    [finding] = RULE.check(history(seconds=[4] * 20))
-    assert finding.summary == "20 of the last 20 batches outlast the interval of 2 s; their median is 4.0 s"
-    assert finding.remedies[1].action == "set the trigger interval to 6 s or more, if results may be that old"
-    assert {each.name: each.value for each in finding.evidence}["owed_share"] == pytest.approx(0.5)
+GROWING = [10_000 * left for left in range(1, 21)]
 
 
-def test_a_few_long_ones_in_a_row_are_enough_and_the_one_that_runs_counts(history):
-    [finding] = RULE.check(history(seconds=[18, 22], running=24))
-    assert finding.summary == "3 of the last 3 batches outlast the interval of 2 s; their median is 22 s"
-
-
-@pytest.mark.parametrize(("usual", "advised"), [(1.0, False), (3.0, True)], ids=["in time", "late, too"])
-def test_a_longer_interval_is_advised_where_usual_batches_need_it(history, usual, advised):
-    [finding] = RULE.check(history(warm_seconds=usual, seconds=[40.0, 12.0]))
-    assert any(each.action.startswith("set the trigger interval") for each in finding.remedies) is advised
-
-
-def test_a_batch_that_works_off_a_backlog_is_not_late(history):
-    falling = [10_000 * left for left in range(20, 0, -1)]
-    assert list(RULE.check(history(seconds=[4] * 20, backlog=falling))) == []
-    [finding] = RULE.check(history(seconds=[4] * 20, backlog=falling[::-1]))
-    assert finding.summary.startswith("20 of the last 20 batches")
+@cases(
+    "case, count, median, owed, advised",
+    ("all", {"seconds": [4] * 20}, 20, "4.0", 0.5, True),
+    ("and leave more", {"seconds": [4] * 20, "backlog": GROWING}, 20, "4.0", 0.5, True),
+    ("a few long ones in a row, and the one that runs", {"seconds": [18, 22], "running": 24}, 3, "22", 0.9, False),
+    ("late before, too", {"warm_seconds": 3.0, "seconds": [40.0, 12.0]}, 7, "3.0", 0.8, True),
+    ("in time before", {"seconds": [40.0, 12.0]}, 2, "26", 0.9, False),
+)
+def test_batches_that_outlast_the_interval_are_found(history, case, count, median, owed, advised):
+    """A longer interval is advised where usual batches need it."""
+    [finding] = RULE.check(history(**case))
+    late = f"{count} of the last {count} batches outlast the interval of 2 s"
+    assert finding.summary == f"{late}; their median is {median} s"
+    assert told_by(finding)["owed_share"] == pytest.approx(owed, abs=0.05)
+    assert any(each.action.startswith("set the trigger interval to ") for each in finding.remedies) is advised
 
 
 @cases(
     "case",
+    ("a backlog is worked off", {"seconds": [4] * 20, "backlog": GROWING[::-1]}),
     ("a little over: a sixth of the time is owed", {"seconds": [2.4] * 40}),
     ("a burst may be over within the minute", {"seconds": [4] * 14}),
     ("one in five is long", {"seconds": [1, 1, 4, 1, 1] * 3}),
