@@ -144,10 +144,8 @@ def test_who_uses_the_cores_is_told_between_two_looks_that_are_far_enough_apart(
 
 
 def test_pressure_is_that_of_the_newest_looks_together(history):
-    view = looked_at(history())
-    newest = pressed(view, cpu_pressure_ratio=0.9)
-    once = QueryView(view.history, view.now, [*newest.hosts[:-1], replace(newest.hosts[-1], cpu_pressure_ratio=0.1)])
-
-    assert pressure(view) is None
+    newest = pressed(looked_at(history()), cpu_pressure_ratio=0.9)
+    assert pressure(looked_at(history())) is None
     assert pressure(newest).value == 0.9
-    assert pressure(once) is None
+    newest.hosts[-1] = replace(newest.hosts[-1], cpu_pressure_ratio=0.1)
+    assert pressure(newest.at(newest.now)) is None

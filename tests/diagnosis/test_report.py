@@ -87,8 +87,8 @@ def test_what_did_no_harm_is_not_told_of_a_query_that_was_harmed():
 
 
 def test_other_incidents_are_told_in_full():
-    found = after(incident("info", "with the run"), incident("warning", "by itself"))
-    assert report.text(found).count("do first") == 2 and "harmless" not in report.text(found)
+    text = report.text(after(incident("info", "with the run"), incident("warning", "by itself")))
+    assert text.count("do first") == 2 and "harmless" not in text
 
 
 def test_all_of_it_is_shown_where_it_is_asked_for():

@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.intermittent_sink import RULE
 from ledgerops.model.records import DriverCode
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, told_by
 from tests.tables import cases
 
 QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
@@ -22,13 +22,23 @@ def stalling(history, seconds=STALLS, **more):
     return history(**{"seconds": seconds, "phases": phases(seconds)} | more)
 
 
-def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(history):
-    [finding] = RULE.check(stalling(history, stages=QUICK, warm_rows=1000, warm=10))
+IRREGULAR = {"seconds": [5, *[1] * 9, 5, 1, 5, 1, 1, 1, 5, 1], "warm": 10}
+COMPACTS = {"seconds": ([8.0] * 9 + [60.0]) * 3 + [8.0], "interval": 20.0, "warm": 10, "stages": None}  # a log
 
-    assert finding.summary == (
-        "4 of the last 21 batches waited about 5.0 s for the sink, every 12 s; a usual batch takes 1.0 s"
-    )
-    assert finding.component.kind == "sink" and finding.component.detail == "periodic"
+
+@cases(
+    "case, count, excess, spacing, usual",
+    ("periodic", {"warm": 10}, "4 of the last 21", "5.0 s", "every 12 s", "1.0 s"),
+    ("irregular", IRREGULAR, "4 of the last 23", "4.0 s", "at irregular intervals with a median of 10 s", "1.0 s"),
+    ("batches count, not minutes", COMPACTS, "3 of the last 24", "52 s", "every 4 min", "8.0 s"),
+    ("two that are very long", {"seconds": GROSS}, "2 of the last 22", "15 s", "22 s apart", "0.20 s"),
+)
+def test_stalls_are_told_with_their_number_excess_and_spacing(history, case, count, excess, spacing, usual):
+    [finding] = RULE.check(stalling(history, **{"stages": QUICK} | case))
+    waited = f"{count} batches waited about {excess} for the sink, {spacing}"
+    assert finding.summary == f"{waited}; a usual batch takes {usual}"
+    assert finding.component.kind == "sink"
+    assert finding.component.detail == ("periodic" if spacing.startswith("every") else "irregular")
 
 
 def test_the_line_of_the_function_that_waits_is_told(history):
@@ -43,19 +53,6 @@ def test_stalls_from_the_first_seconds_on_count_where_too_few_came_later(history
     seconds = [1.0, 1.0, 1.0, 6.0] * 3 + [1.0]
     assert list(RULE.check(stalling(history, seconds, warm=0)))
     assert list(RULE.check(stalling(history, seconds[:9], warm=0))) == []
-
-
-def test_with_a_long_trigger_interval_the_batches_count_and_not_the_minutes(history):
-    """Each tenth batch compacts the log of a file sink."""
-    seconds = ([8.0] * 9 + [60.0]) * 3 + [8.0]
-    [finding] = RULE.check(stalling(history, seconds, interval=20.0, warm=10))
-    assert finding.summary.startswith("3 of the last") and "every 4 min" in finding.summary
-
-
-def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_minute(history):
-    [finding] = RULE.check(stalling(history, GROSS, stages=QUICK))
-    assert finding.summary.endswith(" waited about 15 s for the sink, 22 s apart; a usual batch takes 0.20 s")
-    assert finding.component.detail == "irregular"
 
 
 BROKER = [{"add_batch": 0.1, "latest_offset": 14.8} if n == 15 else each for n, each in enumerate(phases(GROSS))]
@@ -76,13 +73,7 @@ def test_two_are_a_coincidence_otherwise(history, seconds, more):
 def test_without_tasks_the_growth_of_add_batch_tells_it(history):
     """Where the source stalls, add_batch takes as long as ever."""
     [finding] = RULE.check(stalling(history))
-    assert {each.name: each.value for each in finding.evidence}["waiting_share_of_excess"] == pytest.approx(1.0)
-
-
-def test_irregular_stalls_are_said_to_be_irregular(history):
-    seconds = [5, *[1] * 9, 5, 1, 5, 1, 1, 1, 5, 1]
-    [finding] = RULE.check(stalling(history, seconds, warm=10))
-    assert finding.summary.endswith("at irregular intervals with a median of 10 s; a usual batch takes 1.0 s")
+    assert told_by(finding)["waiting_share_of_excess"] == pytest.approx(1.0)
 
 
 def with_slow_tasks(ran):

@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.rules.state_growth import RULE
 from ledgerops.model.records import Executor, Host
 from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
 MIB = 2**20
@@ -28,11 +29,19 @@ def within(view: QueryView, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk
     return QueryView(view.history, view.now, [Host(view.now, 2, 0.5, 2**34, memory, 2**40, disk, (), (driver,))])
 
 
-def test_a_heap_that_will_be_full_soon_is_found(history):
-    [finding] = RULE.check(within(history(warm=0, operators=growing(40, row=2000))))
-    assert finding.summary == "the state of dedupe grows by 1.0 MB per second: the heap will be full in 9 min 11 s"
-    assert finding.evidence[-1].name == "seconds_to_limit"
-    assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)
+FILES = [each | {"custom": {"rocksdbSstFileSize": 1e6 * n}, "memory_bytes": 0} for n, each in enumerate(growing(40))]
+
+
+@cases(
+    "operators, room, what, seconds, words",
+    ("the heap", growing(40, row=2000), {}, "heap", (600 * MIB - 39 * 2e6) / 1e6, "9 min 11 s"),
+    ("the disk", FILES, {"disk": 300 * MIB}, "disk", 300 * MIB / 0.5e6, "10 min 29 s"),
+)
+def test_what_will_be_full_soon_is_found(history, operators, room, what, seconds, words):
+    [finding] = RULE.check(within(history(warm=0, operators=operators), **room))
+    pace = "1.0 MB" if what == "heap" else "500 kB"
+    assert finding.summary == f"the state of dedupe grows by {pace} per second: the {what} will be full in {words}"
+    assert told_by(finding)["seconds_to_limit"] == pytest.approx(seconds, rel=0.01)
 
 
 @cases(
@@ -44,14 +53,6 @@ def test_the_state_of_a_function_without_a_timeout_fills_the_heap_whatever_the_w
     operators = growing(40, row=2000, name="applyInPandasWithState")
     view = history(warm=0, operators=operators, plan=plan | {"watermarks": {"event_time": 10.0}})
     assert len(list(RULE.check(within(view)))) == found
-
-
-def test_a_disk_that_will_be_full_soon_is_found(history):
-    files = [
-        each | {"custom": {"rocksdbSstFileSize": 1e6 * n}, "memory_bytes": 0} for n, each in enumerate(growing(40))
-    ]
-    [finding] = RULE.check(within(history(warm=0, operators=files), disk=300 * MIB))
-    assert "the disk will be full in 10 min" in finding.summary
 
 
 def test_an_operator_that_forgets_no_longer_is_found(history):
@@ -70,19 +71,20 @@ def moves_on(count, until=99):
 
 
 @cases(
-    "operators, more",
-    ("too early to tell", growing(12, row=9000), {}),
-    ("the heap lasts for hours", growing(40, row=50), {}),
-    ("it forgets", growing(40, row=2000, removed=3), {}),
-    ("the first windows fill after a deploy", growing(40, row=2000), moves_on(40)),
-    ("a bounded set of keys", BOUNDED, {}),
-    ("off the heap, with gigabytes of room", growing(40, row=2000, custom={"rocksdbPutCount": 1.0}), {}),
-    ("the watermark moves on: a longer window", in_rhythm(18, 14), moves_on(32)),
-    ("a rhythm", in_rhythm(26, 0), moves_on(26)),
-    ("a pause of a few batches", in_rhythm(18, 6), moves_on(24, until=18)),
+    "operators, more, room",
+    ("too early to tell", growing(12, row=9000), {}, {}),
+    ("the heap lasts for hours", growing(40, row=50), {}, {}),
+    ("it forgets", growing(40, row=2000, removed=3), {}, {}),
+    ("the first windows fill after a deploy", growing(40, row=2000), moves_on(40), {}),
+    ("a bounded set of keys", BOUNDED, {}, {}),
+    ("off the heap, with gigabytes of room", growing(40, row=2000, custom={"rocksdbPutCount": 1.0}), {}, {}),
+    ("the watermark moves on: a longer window", in_rhythm(18, 14), moves_on(32), {}),
+    ("a rhythm", in_rhythm(26, 0), moves_on(26), {}),
+    ("a pause of a few batches", in_rhythm(18, 6), moves_on(24, until=18), {}),
+    ("an event log has the executors without their memory", growing(40, row=2000), {}, {"heap": 300 * MIB}),
 )
-def test_others_are_not(history, operators, more):
-    assert list(RULE.check(within(history(warm=0, operators=operators, **more)))) == []
+def test_others_are_not(history, operators, more, room):
+    assert list(RULE.check(within(history(warm=0, operators=operators, **more), **room))) == []
 
 
 @cases(
@@ -95,12 +97,6 @@ def test_others_are_not(history, operators, more):
 )
 def test_small_state_and_state_off_the_heap_make_no_collector_work(history, operator, cores, because):
     assert RULE.ruled_out(history(seconds=[1] * 4, operators=operator, cores=cores)) == because
-
-
-def test_a_heap_of_unknown_size_is_not_filled(history):
-    """An event log has the executors without their memory."""
-    view = within(history(warm=0, operators=growing(40, row=2000)), heap=300 * MIB)
-    assert list(RULE.check(view)) == []
 
 
 def lists(count: int, keys: int = 40, step: float = 1.0, first: float = 4.0, **more) -> list[dict]:
@@ -117,21 +113,19 @@ def on_disk(told: list[dict], cache: float = 0.0) -> list[dict]:
     ]
 
 
-@cases("keys", ("few keys", 40), ("many keys", 5000))
-def test_rows_that_only_get_larger_are_found_however_many_there_are(history, keys):
-    [finding] = RULE.check(within(history(warm=0, operators=lists(40, keys, 2.0))))
-
-    large, small = {40: ("2.0 MB", "350 kB"), 5000: ("16.4 kB", "2.8 kB")}[keys]
+@cases(
+    "operators, disk, each, what, before, ago",
+    ("few keys", lists(40, 40, 2.0), None, "40 takes 2.0 MB", "heap", "350 kB", 68),
+    ("many keys", lists(40, 5000, 2.0), None, "5,000 takes 16.4 kB", "heap", "2.8 kB", 68),
+    ("in files", on_disk(lists(40, 40, 2.0)), 522 * MIB, "40 takes 2.0 MB", "disk", "600 kB", 58),
+)
+def test_rows_that_only_get_larger_are_found(history, operators, disk, each, what, before, ago):
+    [finding] = RULE.check(within(history(warm=0, operators=operators), disk=disk))
     assert finding.summary == (
-        f"the rows of the state of stateStoreSave only get larger: each of the {keys:,} takes {large} of the heap, "
-        f"{small} 68 s before; at 1.0 MB per second it will be full in 9 min 7 s"
+        f"the rows of the state of stateStoreSave only get larger: each of the {each} of the {what}, {before} {ago} s "
+        "before; at 1.0 MB per second it will be full in 9 min 7 s"
     )
     assert finding.remedies[0].action.startswith("find the list or map that a key only adds to")
-
-
-def test_files_of_rocksdb_that_get_larger_with_as_many_rows_are_found(history):
-    [finding] = RULE.check(within(history(warm=0, operators=on_disk(lists(40, step=2.0))), disk=300 * MIB))
-    assert "of the disk" in finding.summary
 
 
 @cases(
