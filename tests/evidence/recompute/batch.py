@@ -23,7 +23,6 @@ class Ground(NamedTuple):
     alone: str
     sink_waits: bool
     reading: str  # what a stage waits for that only reads
-    python: bool  # the plan has functions in Python workers, and the source is not known to be slow
 
 
 def ground(tape: Tape) -> Ground:
@@ -39,8 +38,7 @@ def ground(tape: Tape) -> Ground:
         alone = "source_wait"
     cores = {each["executor_id"]: each["cores"] for each in tape.executors if each["cores"]}
     reading = "waiting" if rates else "source_wait"
-    python = bool(tape.plan.get("python")) and not (_answers_slowly(tape) or _asks_long(tape))
-    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)), reading, python)
+    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)), reading)
 
 
 def _answers_slowly(tape: Tape) -> bool:
@@ -91,10 +89,6 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     between = idle - found["driver_before"]
     at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
     found["driver_between"] = between - at_driver
-    for name, seconds in _ready(batch, stages, began).items():
-        seconds = min(seconds, found[name])
-        found[name] -= seconds
-        found["slot_wait"] += seconds
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
     for stage, wall in zip(stages, walls, strict=True):
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
@@ -105,16 +99,6 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
         found[name] += seconds / (ran_seconds or 1.0) * even
     found["table_scan"] += at_driver
     return found
-
-
-def _ready(batch: Batch, stages: Sequence[Json], began: float) -> Mapping[str, float]:
-    """Seconds in which a stage was submitted and no stage ran, before the first and between, if they are most of it."""
-    ordered = sorted(stages, key=lambda stage: float(stage["started"]))
-    ends = [max([began, *(float(stage["ended"]) for stage in ordered[:place])]) for place in range(len(ordered))]
-    if any(stage.get("submitted") is None for stage in ordered):
-        return {}
-    gaps = [max(0.0, stage["started"] - max(end, stage["submitted"])) for stage, end in zip(ordered, ends, strict=True)]
-    return {"driver_before": gaps[0], "driver_between": sum(gaps[1:])} if sum(gaps) >= batch.seconds / 2 else {}
 
 
 def _at_driver(stages: Sequence[Json], scan: Json) -> float:
@@ -180,7 +164,6 @@ def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, flo
 def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -> Iterator[tuple[str, float]]:
     """Task seconds by part: first what is measured, then computing, and what is left waits."""
     left, cpu = total_of(stages, "run_seconds"), total_of(stages, "cpu_seconds")
-    unreported = tape.tasks[batch.run, batch.id].get("python_seconds") is None
     python = min(tape.tasks[batch.run, batch.id].get("python_seconds") or 0.0, left)
     operators = batch.operators
     update = sum(each.get("allUpdatesTimeMs", 0) + each.get("allRemovalsTimeMs", 0) for each in operators) / 1000
@@ -206,8 +189,6 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -
     scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
         computed, waits = _roles(stage, place == len(stages) - 1, known)
-        if known.python and unreported and waits in ("source_wait", "waiting"):
-            waits = "python"
         if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
             computed = waits = "table_scan"
         elif spills and stage["spill_bytes"]:
