@@ -23,10 +23,11 @@ from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.runtime.snapshot import snapshot_query
 from ledgerops.runtime.status import query_status
+from ledgerops.signals.query_view import QueryView
 
 NO_NUMBER = re.compile(r"[=>\s(,](nan|inf|-inf)\b")
 SILENCES = (7.0, 45.0, 400.0, 1e7)  # seconds after the last line at which everything is judged once more
-SNAPSHOT_EVERY, TEXT_EVERY = 20, 20  # verdicts
+MORE_EVERY = 20  # verdicts
 
 
 def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool = False, every: int = 1) -> None:
@@ -35,6 +36,20 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
     All that is made of a verdict is made now and then.
     """
     registry, story, tracks = QueryRegistry(Diagnoser), FindingHistory(), dict[str, Track]()
+
+    def look(state: QueryState, at: float) -> None:
+        verdict, view = registry.judge(state, at), registry.view(state, at)
+        if errors := state.judge.errors:  # type: ignore[attr-defined]
+            _raise_again(view, errors)
+        seen["verdicts"] += 1
+        check(verdict, seen)
+        story.take(verdict, state.history)
+        tracks.setdefault(state.history.query, Track()).take(view)
+        if seen["verdicts"] % MORE_EVERY == 0:
+            snapshot_query(state, view, 500, _refuse)
+            json.dumps(query_status(state, view), allow_nan=False)
+            text(document([verdict], at, "fuzz"))
+
     at = 0.0
     for number, each in enumerate(observations):
         at = max(at, each.at)
@@ -45,10 +60,10 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
             seen["refused"] += 1
             continue
         if state is not None and number % every == 0:
-            _judge(registry, state, at, seen, story, tracks)
+            look(state, at)
     for silence in SILENCES:
         for state in registry.queries.values():
-            _judge(registry, state, at + silence, seen, story, tracks)
+            look(state, at + silence)
     found = document([state.verdict for state in registry.queries.values() if state.verdict], at, "fuzz")
     found["timeline"] = timeline(story)
     text(found, colour=pages)
@@ -63,30 +78,6 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
         html = page(found, worst, tracks)
         assert "<script" not in html and "\x1b" not in html and not NO_NUMBER.search(html)
         seen["pages"] += 1
-
-
-def _judge(
-    registry: QueryRegistry,
-    state: QueryState,
-    at: float,
-    seen: Counter[str],
-    story: FindingHistory,
-    tracks: dict[str, Track],
-) -> None:
-    verdict = registry.judge(state, at)
-    errors = state.judge.errors  # type: ignore[attr-defined]
-    if errors:
-        _raise_again(registry, state, at, errors)
-    seen["verdicts"] += 1
-    check(verdict, seen)
-    story.take(verdict, state.history)
-    view = registry.view(state, at)
-    tracks.setdefault(state.history.query, Track()).take(view)
-    if seen["verdicts"] % SNAPSHOT_EVERY == 0:
-        snapshot_query(state, view, 500, _refuse)
-        json.dumps(query_status(state, view), allow_nan=False)
-    if seen["verdicts"] % TEXT_EVERY == 0:
-        text(document([verdict], at, "fuzz"))
 
 
 def check(verdict: Verdict, seen: Counter[str]) -> None:
@@ -119,10 +110,9 @@ def compared(observations: Iterable[Observation], seen: Counter[str]) -> None:
     seen["comparisons"] += 1
 
 
-def _raise_again(registry: QueryRegistry, state: QueryState, at: float, errors: dict[str, int]) -> None:
+def _raise_again(view: QueryView, errors: Iterable[str]) -> None:
     """A diagnoser swallows what a rule raises: asked once more, the rule says it."""
     for slug in errors:
-        view = registry.view(state, at)
         list(BY_SLUG[slug].check(view))
         ruled_out = BY_SLUG[slug].ruled_out
         if ruled_out is not None:
