@@ -176,7 +176,7 @@ def test_the_rows_must_fit_into_what_the_fixed_cost_leaves_of_the_interval(histo
     ran = [stage(seconds=[2.7 - planning] * 2, cpu=cpu)]
     remedy = more_tasks(history(stages=ran, **WORK | {"phases": phases}), 3.0)
 
-    assert dict(remedy.settings)["repartition"] == tasks
+    assert dict(remedy.settings) == {"repartition": tasks, "cores": tasks}
     assert ("cores" in remedy.action) is cores
 
 

@@ -144,12 +144,13 @@ def clocked(history, stands=20, count=40, when=None, rows=500, source=None, stra
     return retold(view, fields)
 
 
+COMPARE = "compare the event time of new rows with the clock: check the producers' clock and the column"
 STANDS = "the newest event time has not moved while 9,500 rows arrived in 38 s, so no window closes"
 
 
 @cases(
     "stray, said, step",
-    ("at one time", 0.0, "the clock or the column stands", "compare the event time of new rows with the clock: check"),
+    ("at one time", 0.0, "the clock or the column stands", COMPARE),
     ("beside older rows", 0.5, "only older rows arrive", "find the producer that sent the newest rows"),
 )
 def test_a_clock_that_stands_is_found(history, stray, said, step):
