@@ -1,4 +1,4 @@
-"""Fuzzes the core with a million lines: progress records, whole recordings, event logs; random and mutated.
+"""Fuzzes the core with a million lines: stretches of real recordings and event logs, joined at random and mutated.
 
     python -m tests.fuzzing --lines 1000000 --processes 2
     python -m tests.fuzzing --case 1234        # one case again, with its traceback
