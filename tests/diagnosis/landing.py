@@ -42,22 +42,13 @@ def reads(
         if took:
             left = left[len(took) :]
             here = (NAME, "0")
-            source = SourceProgress(
-                NAME, f"{NAME}[file:/in]", 100, {here: entry} if number else {}, {here: entry + 1}, {}, {}
-            )
-            past.add(
-                batch(
-                    number, started=T0 + at, duration=seconds, rows=100 * len(took), sources=(source,), watermark=None
-                )
-            )
+            begin, end = {here: entry} if number else {}, {here: entry + 1}
+            source = SourceProgress(NAME, f"{NAME}[file:/in]", 100, begin, end, {}, {})
+            past.add(batch(number, started=T0 + at, duration=seconds, rows=100 * len(took), sources=(source,)))
             if known:
-                changed = max(each for each in arrivals if each <= at + seconds)
-                read = FilesRead(
-                    len(took),
-                    T0 + pace * took[0] + clock,
-                    T0 + pace * took[-1] + clock,
-                    T0 + changed + 0.01 if flat else None,
-                )
+                oldest, newest = (T0 + pace * each + clock for each in (took[0], took[-1]))
+                changed = T0 + 0.01 + max(each for each in arrivals if each <= at + seconds)
+                read = FilesRead(len(took), oldest, newest, changed if flat else None)
                 past.files.append(BatchFiles("run-1", number, {NAME: read}))
             number, entry = number + 1, entry + 1
         at += max(interval, seconds)
