@@ -1,5 +1,4 @@
-"""The thresholds of the diagnosis: numbers in capitals at the top of a module. `python -m tests.diagnosis.thresholds`
-counts them."""
+"""The thresholds of the diagnosis: numbers in capitals at the top of a module."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -50,10 +49,3 @@ def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 named = zip(target.elts, node.value.elts, strict=True)
                 yield from ((each.id, value) for each, value in named if isinstance(each, ast.Name))
-
-
-if __name__ == "__main__":
-    counts = {path.relative_to(DIAGNOSIS): len(thresholds(path)) for path in modules("**")}
-    for path, count in sorted(counts.items(), key=lambda each: -each[1]):
-        print(f"{count:4} {path}")
-    print(f"{sum(counts.values()):4} in all")

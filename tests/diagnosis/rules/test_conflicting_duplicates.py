@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.conflicting_duplicates import RULE
-from tests.diagnosis.conftest import observed_by_name
+from tests.diagnosis.conftest import observed_by_name, told_by
 from tests.tables import cases
 
 
@@ -21,8 +21,7 @@ def test_copies_that_contradict_are_found_in_a_query_that_is_quick(history):
         "batches (hashed: c3, d4, a1)"
     )
     assert (finding.component.kind, finding.component.name) == ("source", "transactions")
-    told = {each.name: each.value for each in finding.evidence}
-    assert told == {"conflicting_rows": 10, "conflicting_share": 10 / 3000, "conflicting_batches": 2}
+    assert told_by(finding) == {"conflicting_rows": 10, "conflicting_share": 10 / 3000, "conflicting_batches": 2}
 
 
 def test_one_of_a_million_is_found_without_a_sample_too(history):

@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.falling_behind import RULE
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
 FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
@@ -59,7 +60,7 @@ def test_rows_that_came_while_a_batch_waited_for_its_source_did_not_pile_up(hist
 def test_results_are_late_since_the_batch_before_asked_for_its_offsets(history):
     case = {"seconds": [8, 20], "rows": [4000, 12_000]}
     [finding] = RULE.check(history(**case, phases=[{"latest_offset": 1.5, "add_batch": 6.0}, {"add_batch": 19.0}]))
-    assert {each.name: each.value for each in finding.evidence}["result_delay_seconds"] == pytest.approx(26.5)
+    assert told_by(finding)["result_delay_seconds"] == pytest.approx(26.5)
 
 
 def back_to_back(first, per_row, overhead, batches=5, rate=40):

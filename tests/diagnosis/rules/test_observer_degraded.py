@@ -1,4 +1,5 @@
 from ledgerops.diagnosis.rules.observer_degraded import RULE
+from tests.diagnosis.conftest import told_by
 from tests.diagnosis.rules.crowd import watched
 from tests.tables import cases
 
@@ -26,8 +27,7 @@ def test_all_that_is_wrong_is_one_finding(history):
         "the data about this query has gaps: collectors host and tasks failed 8 times in 10 s; 70 events were "
         "dropped in 10 s; 10,000 of at most 10,000 events are waiting"
     )
-    told = {each.name: each.value for each in finding.evidence}
-    assert told == {"collector_errors": 8, "dropped_events": 70, "queue_share": 1.0}
+    assert told_by(finding) == {"collector_errors": 8, "dropped_events": 70, "queue_share": 1.0}
 
 
 @cases(

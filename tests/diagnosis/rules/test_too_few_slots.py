@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from ledgerops.diagnosis.rules.too_few_slots import RULE
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
 REAL_TIME = {"trigger": "real_time", "trigger_interval": 300.0}
@@ -20,7 +21,7 @@ def test_tasks_of_a_real_time_query_that_wait_for_a_core_are_told_with_the_cores
         "all 4 tasks of the query must run at once, and the application has 2 cores: 2 wait until the next checkpoint"
     )
     assert finding.remedies[0].action == "start the application with 4 cores or more"
-    assert {each.name: each.value for each in finding.evidence} == {"tasks_left": 4.0, "task_slots": 2.0}
+    assert told_by(finding) == {"tasks_left": 4.0, "task_slots": 2.0}
 
 
 @cases(
