@@ -26,11 +26,11 @@ def reads(
     pace: float = 1.0,
     trigger: str = "processing_time",
     flat: bool = True,
-    known: bool = True,
+    known: int = 1_000,
     idle: bool = False,
 ) -> QueryView:
     """After so many batches of `seconds` each. The clock of files is `clock` seconds off and has this `pace`; a folder
-    that is not `flat` does not say when it changed; files are `known` or not."""
+    that is not `flat` does not say when it changed; the files of the first so many batches are `known`."""
     past = History("daily_counts")
     past.start(T0, "id-1", "run-1")
     limits = {option: str(cap)} if option else {}
@@ -45,7 +45,7 @@ def reads(
             begin, end = {here: entry} if number else {}, {here: entry + 1}
             source = SourceProgress(NAME, f"{NAME}[file:/in]", 100, begin, end, {}, {})
             past.add(batch(number, started=T0 + at, duration=seconds, rows=100 * len(took), sources=(source,)))
-            if known:
+            if number < known:
                 oldest, newest = (T0 + pace * each + clock for each in (took[0], took[-1]))
                 changed = T0 + 0.01 + max(each for each in arrivals if each <= at + seconds)
                 read = FilesRead(len(took), oldest, newest, changed if flat else None)

@@ -24,7 +24,7 @@ from tests.tables import cases
 WITH_TABLES = next(lines for lines in mutated.recordings() if any(b'"kind":"tables"' in line for line in lines))
 
 
-@pytest.mark.parametrize("number", range(len(CASES) * 8))
+@pytest.mark.parametrize("number", range(len(CASES) * 12))
 def test_a_case_is_judged_or_refused(number):
     run(11, number, Counter())
 

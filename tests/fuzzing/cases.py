@@ -30,7 +30,7 @@ def run(seed: int, number: int, seen: Counter[str]) -> None:
         _event_log(chance, seen, pages, every)
         return
     if kind in ("made", "wild"):
-        lines = [orjson.dumps(line) + b"\n" for line in application(chance, chance.choice((10, 40, 80)))]
+        lines = [orjson.dumps(line) + b"\n" for line in application(chance, chance.choice((20, 60, 150)))]
         lines = mutated.with_changes(chance, lines, chance.choice((0.01, 0.1, 0.5)) if kind == "wild" else 0.0)
     else:
         some = mutated.some(chance, chance.choice(mutated.recordings()), chance.choice((40, 150)))

@@ -6,6 +6,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Plan
 from tests.diagnosis.conftest import stage, told_by
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
+from tests.diagnosis.test_contention import slowed
 from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
 from tests.tables import cases
 
@@ -71,6 +72,12 @@ def test_a_job_that_belongs_to_no_query_is_named_and_neither_the_sink_nor_fixed_
         "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application"
     )
     assert root.remedies[1].action.startswith("put this query and that job into fair scheduling pools")
+
+
+def test_several_queries_that_take_the_cores_together_are_told_as_one(history):
+    view = slowed(history, past=0)
+    [finding] = check(CAUSE, beside(looked_at(view, driver_jvm=2.0), neighbour(view, 999), neighbour(view, 999, "pig")))
+    assert finding.component.name == "2 other queries"
 
 
 @cases(

@@ -13,10 +13,8 @@ LOST = (
     "may have been lost because they are not available in Kafka any more; set failOnDataLoss to false. "
     "Reason: Partition transactions-3 offset was changed from 1200 to 200."
 )
-
-
 CHANGED = "Partition bank.tx-0's offset was changed from 10 to {}, some data may have been missed. "
-UNREAD, AND_FAILED = "deleted before the query had read", "; the query failed because of it"
+UNREAD = "deleted before the query had read"
 TWO = {"seconds": [1.0] * 2, "read": [[500, 500]] * 2, "warm": 0}
 
 

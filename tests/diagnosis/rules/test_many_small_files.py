@@ -13,14 +13,15 @@ WAITS = [[stage("save", seconds=[0.4, 0.4], began=0.5)]] * 8
 READS_AND_WRITES = [[stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 8
 
 
-def committed(view, commits, checkpoint=None):
-    view.history.add_tables(Tables(view.now, "run-1", {}, tuple(commits), len(commits) - 1, checkpoint))
+def committed(view, commits, head=None):
+    view.history.add_tables(Tables(view.now, "run-1", {}, tuple(commits), head))
     return view.at(view.now)
 
 
-def writes(view, commits=10, files=350, size=4_100):
+def writes(view, commits=10, files=350, size=4_100, head=None):
     """The view after so many commits of so many files of `size` bytes each."""
-    return committed(view, [TableCommit(n, view.now - 30 + n, n, 700, files, files * size) for n in range(commits)])
+    written = [TableCommit(n, view.now - 30 + n, n, 700, files, files * size) for n in range(commits)]
+    return committed(view, written, head)
 
 
 def adds(view, *files):
@@ -30,15 +31,15 @@ def adds(view, *files):
 
 
 @cases(
-    "sink, first",
-    ("a table is compacted", "DeltaSink[/out]", "compact the table that it writes: OPTIMIZE (Delta)"),
-    ("a folder of plain files is not", "FileSink[file:/out]", "compare the files of a batch"),
+    "sink, head, log, first",
+    ("a table is compacted", "DeltaSink[/out]", 9, {"uncheckpointed_versions": 10}, "compact the table that it writes"),
+    ("a folder of plain files is not", "FileSink[file:/out]", None, {}, "compare the files of a batch"),
 )
-def test_many_small_files_are_told_with_what_to_do_about_them(history, sink, first):
-    [finding] = RULE.check(writes(history(plan={"sink": sink})))
+def test_many_small_files_are_told_with_what_to_do_about_them(history, sink, head, log, first):
+    [finding] = RULE.check(writes(history(plan={"sink": sink}), head=head))
 
     assert finding.summary == "each batch adds 350 files of 4.1 kB, by the last 3 commits"
-    assert told_by(finding) == {"files_per_commit": 350, "bytes_per_file": 4100, "uncheckpointed_versions": 10}
+    assert told_by(finding) == {"files_per_commit": 350, "bytes_per_file": 4100} | log
     assert finding.remedies[0].action.startswith(first)
     assert any("compact" in step.action for step in finding.remedies) is ("Delta" in sink)
     assert (RULE.severity, finding.remedies[0].safe) == ("info", True)

@@ -68,6 +68,7 @@ def test_what_stands_still_loses_a_second_each_second_and_is_told_beside_a_stuck
     ("nobody asks the broker", behind(), None),
     ("behind, but the topic keeps a week", behind(), {"keeps": WEEK}),
     ("the topic keeps all", behind(), {}),
+    ("its first minute", behind(warm=0, seconds=[2.0] * 9, backlog=GROWS[:9]), {"keeps": 4.0, "latest": [8_800]}),
     ("idle, all is read", {"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}),
     ("a restart: no past", {"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}),
     ("a first backlog that is worked off", WORKED_OFF, {"keeps": 130.0, "latest": [262_000]}),
@@ -83,12 +84,13 @@ def test_others_are_not(history, case, said):
 
 def table(history, waits, keeps):
     """The view of a query that reads a table, sampled every ten seconds: the oldest unread commit had waited so many
-    seconds (0: nothing was left), and the table keeps its commits for `keeps` seconds; None where it has all."""
+    seconds (0: nothing was left, None: not known), and the table keeps its commits for `keeps` seconds; None where it
+    has all."""
     view = history(seconds=[1.0] * 60, source="DeltaSource[/lake/orders]")
     for place, waited in enumerate(waits):
         at = view.now - 10.0 * (len(waits) - 1 - place)
         oldest = {} if keeps is None else {"oldest": 3, "oldest_at": at - keeps}
-        read = TableRead(9, 1 if waited else 0, since=at - waited if waited else None, **oldest)
+        read = TableRead(9, 0 if waited == 0 else 1, since=at - waited if waited else None, **oldest)
         view.history.add_tables(Tables(at, "run-1", {"orders": read}))
     return view.at(view.now)
 
@@ -113,6 +115,7 @@ def test_a_reader_that_comes_near_the_oldest_version_of_its_table_is_found(histo
     ("near the end, and steady: a table that keeps little", [90.0] * 9, 100.0),
     ("all is read", [*STANDS[:-1], 0.0], 100.0),
     ("the samples of a few seconds", STANDS[-3:], 100.0),
+    ("it is not known how long a commit had waited before", [None] * 8 + STANDS[-1:], 100.0),
 )
 def test_other_readers_of_tables_are_not(history, waits, keeps):
     assert list(RULE.check(table(history, waits, keeps))) == []

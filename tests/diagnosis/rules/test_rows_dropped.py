@@ -62,6 +62,7 @@ def test_few_rows_or_an_earlier_batch_are_enough(history, operators, more):
     ("a few stragglers", [drops(9)] * 5, {"rows": 100}),
     ("a tiny share", [drops(20)] * 5, {"rows": 100_000}),
     ("it is over", [drops(500)] + [drops(0)] * 11, {}),
+    ("no row was read", [drops(500)] * 5, {"rows": 0, "warm": 0}),
     ("1 in 1,400", [drops(60)] + [drops(0)] * 4, {"rows": 20_000}),
 )
 def test_others_are_not(history, operators, more):

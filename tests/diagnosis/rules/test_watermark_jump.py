@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_jump import RULE
@@ -108,6 +110,20 @@ def test_smaller_jumps_and_those_without_a_past_are_found_too(history, make, cas
 )
 def test_others_are_not(history, make, case):
     assert list(RULE.check(make(history, **case))) == []
+
+
+def without_offsets(n, batch):
+    return {"sources": tuple(replace(source, start={}, end={}) for source in batch.sources)}
+
+
+@cases(
+    "case, fields, details",
+    ("a row of a batch without offsets", {"future": 3600.0}, without_offsets, ["batch 20"]),
+    ("of a forgotten batch", {"drops": 900}, lambda n, batch: {"watermark": batch.started + 600.0}, []),
+    ("no average time is known", {"future": 3600.0}, lambda n, batch: {"event_time_avg": None}, []),
+)
+def test_what_is_not_known_of_a_batch_is_not_told(history, case, fields, details):
+    assert [finding.component.detail for finding in RULE.check(retold(live(history, **case), fields))] == details
 
 
 def test_rows_that_are_all_late_are_not_blamed_on_it(history):
