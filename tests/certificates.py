@@ -1,11 +1,10 @@
 """Certificates for tests, made by openssl, valid for a day."""
 
 import shlex
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.programs import needed
+from tests.programs import finished, needed
 
 KIND = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1"
 
@@ -36,5 +35,5 @@ def certificate_of(issuer: Issued, name: str) -> Issued:
 
 
 def _openssl(arguments: str) -> None:
-    done = subprocess.run([needed("openssl"), *shlex.split(arguments)], capture_output=True, text=True, check=False)
+    done = finished(needed("openssl"), *shlex.split(arguments))
     assert done.returncode == 0, done.stderr

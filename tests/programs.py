@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import pytest
 
@@ -50,15 +51,32 @@ def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> 
     return found
 
 
-def python(*args: str, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
+def finished(*command: object, timeout: float = 240, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A program that was run to its end: what it printed, and its exit code. Further options are those of Popen."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, **options)
+
+
+def python(*args: object, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs this Python in the checkout, with these variables besides those of this machine."""
     known = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), **env}
-    command = [sys.executable, *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, cwd=ROOT, env=known)
+    return finished(sys.executable, *args, timeout=timeout, cwd=ROOT, env=known)
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """Other processes take all cores until the end of the block."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def skip_without_flag(program: str, flag: str) -> None:
     """Skips the test where the installed version of a program does not know a flag."""
-    shown = subprocess.run([needed(program), "--help"], capture_output=True, text=True, check=False)
+    shown = finished(needed(program), "--help")
     if flag.strip() not in shown.stdout + shown.stderr:
         pytest.skip(f"this {program} does not know --{flag.strip()}")

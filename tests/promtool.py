@@ -2,18 +2,18 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import yaml
 
-from tests.programs import needed
+from tests.programs import finished, needed
 
 
-def promtool(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([needed("promtool"), *map(str, args)], capture_output=True, text=True)
+def promtool(*args: object) -> CompletedProcess[str]:
+    return finished(needed("promtool"), *args)
 
 
 def tried(folder: Path, document: Mapping[str, Any]) -> tuple[bool, str]:
