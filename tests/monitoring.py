@@ -3,7 +3,7 @@
 import json
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -17,35 +17,32 @@ from tests.programs import needed
 
 
 class Prometheus:
-    """The server, asked over its API."""
+    """The server, asked over its API; it scrapes these addresses."""
 
     def __init__(
-        self, folder: Path, exporter: str, site: Site, alertmanager: str | None = None, flags: tuple[str, ...] = ()
+        self, folder: Path, exporters: Sequence[str], site: Site, alertmanager: str | None = None, flag: str = ""
     ) -> None:
+        for name in ("rules", "targets"):
+            (folder / name).mkdir(parents=True)
         for name, text in rule_files(site).items():
-            (folder / "rules").mkdir(exist_ok=True)
             (folder / "rules" / name).write_text(text)
         (folder / "prometheus.yml").write_text(prometheus_file(site))
-        (folder / "targets").mkdir()
-        (folder / "targets" / "ledgerops.json").write_text(json.dumps([{"targets": [exporter]}]))
-        (folder / "targets" / "alertmanager.json").write_text(
-            json.dumps([{"targets": [alertmanager]}] if alertmanager else [])
-        )
+        for name, addresses in (("ledgerops", exporters), ("alertmanager", [alertmanager] if alertmanager else [])):
+            (folder / "targets" / f"{name}.json").write_text(json.dumps([{"targets": [*addresses]}]))
         self.url = f"http://127.0.0.1:{free_port()}"
         command = [
             needed("prometheus"),
             f"--config.file={folder / 'prometheus.yml'}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.url.removeprefix('http://')}",
-            *flags,
+            *([f"--{flag}"] if flag else []),
         ]
         self._process = Process("Prometheus", command, folder / "log")
         self._process.wait_until(lambda: answers(f"{self.url}/-/ready"), 60)
 
     def get(self, path: str, **parameters: str):
-        with urllib.request.urlopen(
-            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=60
-        ) as answer:
+        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return json.load(answer)["data"]
 
     def ask(self, expression: str):

@@ -4,7 +4,6 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 from tests.serving import Background, Quiet
@@ -20,7 +19,7 @@ class Got(NamedTuple):
 class OtlpReceiver:
     """`answer` is called with the handler of each POST; by default it answers 200 and takes everything."""
 
-    def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None] | None = None, port: int = 0) -> None:
+    def __init__(self, answer: Callable[[Quiet], None] | None = None, port: int = 0) -> None:
         self.got: list[Got] = []
         self.answer = answer or reply()
         outer = self
@@ -28,9 +27,8 @@ class OtlpReceiver:
         class Handler(Quiet):
             def do_POST(self) -> None:
                 body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
-                document = (
-                    json.loads(body) if self.headers["Content-Type"] == "application/json" else {"protobuf": body}
-                )
+                is_json = self.headers["Content-Type"] == "application/json"
+                document = json.loads(body) if is_json else {"protobuf": body}
                 outer.got.append(Got(time.time(), self.path, dict(self.headers.items()), document))
                 outer.answer(self)
 
@@ -59,17 +57,6 @@ class OtlpReceiver:
         ]
 
 
-def reply(
-    status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None
-) -> Callable[[BaseHTTPRequestHandler], None]:
+def reply(status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None) -> Callable[[Quiet], None]:
     """An answer for `OtlpReceiver`."""
-
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return answer
+    return lambda handler: handler.reply(status, body, {"Content-Type": "application/json", **(headers or {})})

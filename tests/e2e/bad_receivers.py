@@ -1,4 +1,4 @@
-"""Receivers of OTLP that are in the way: each is a context that gives the endpoint, None for no receiver."""
+"""Receivers of OTLP that are in the way: each is a context that gives the endpoint."""
 
 import socket
 import threading
@@ -11,11 +11,6 @@ from tests.otlp_receiver import OtlpReceiver
 from tests.serving import talking
 
 AWAY_SECONDS = 2.0
-
-
-@contextmanager
-def none() -> Iterator[str | None]:
-    yield None
 
 
 @contextmanager
@@ -51,12 +46,5 @@ def garbage() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-RECEIVERS = {
-    "none": none,
-    "good": good,
-    "hangs": silent_server,
-    "refuses": refuses,
-    "trickles": dripping_server,
-    "garbage": garbage,
-    "away": away,
-}
+RECEIVERS = {each.__name__: each for each in (good, refuses, garbage, away)}
+RECEIVERS |= {"hangs": silent_server, "trickles": dripping_server}

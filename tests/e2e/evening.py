@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,7 +35,7 @@ from tests import topics
 from tests.monitoring import Alertmanager, Prometheus
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
-from tests.programs import for_spark, needed, until
+from tests.programs import busy_cores, finished, for_spark, needed, until
 
 SCALE = 6  # a window of a minute is ten seconds
 SITE = Site(scrape_seconds=2.0, evaluation_seconds=1.0, time_scale=1 / SCALE)
@@ -115,12 +114,9 @@ class Evening:
         notify, webhook = self.folder / "notify.log", f"http://127.0.0.1:{free_port()}"
         self.alertmanager = Alertmanager(self.folder / "am", f"{webhook}/alerts", SITE, waits=WAITS)
         self._open.callback(self.alertmanager.close)
-        (self.folder / "prometheus").mkdir()
-        shop, depot = (f"127.0.0.1:{port}" for port in self.ports.values())
-        self.prometheus = Prometheus(self.folder / "prometheus", shop, SITE, self.alertmanager.address)
+        drivers = [f"127.0.0.1:{port}" for port in self.ports.values()]
+        self.prometheus = Prometheus(self.folder / "prometheus", drivers, SITE, self.alertmanager.address)
         self._open.callback(self.prometheus.close)
-        targets = self.folder / "prometheus/targets/ledgerops.json"
-        targets.write_text(json.dumps([{"targets": [shop, depot]}]))
         command = ["notify", "--send", self.receiver.url, "--prometheus", self.prometheus.url]
         command += ["--port", webhook.rpartition(":")[2], "--queue", str(self.folder / "notify.db")]
         service = Process("notify", [sys.executable, "-m", "ledgerops", *command], notify, cwd=ROOT)
@@ -253,13 +249,13 @@ class Evening:
 
         def silence() -> float:
             options = ["--author=evening", "--comment=a test", "--duration=1h", "app=depot"]
-            made = subprocess.run([*amtool, "add", *options], capture_output=True, text=True, check=True)
+            made = finished(*amtool, "add", *options)
             self.fault("depot", "stock", "block")
             until(lambda: self._suppressed("depot"), SLOW, "an alert that is silenced")
             assert self.messages("depot", 0.0) == []
             until(lambda: self._names("depot", "query-stuck"), SLOW, "a diagnosis of what hangs")
             expired = time.time()
-            subprocess.run([*amtool, "expire", made.stdout.strip()], check=True)
+            finished(*amtool, "expire", made.stdout.strip()).check_returncode()
             return expired
 
         self.incident(
@@ -276,14 +272,10 @@ class Evening:
             return any(each["status"]["state"] == "suppressed" for each in json.load(answer))
 
     def _hung_sink_on_a_busy_host(self) -> None:
-        burn = [sys.executable, "-c", "while True: pass"]
         with contextlib.ExitStack() as busy:
 
             def fault() -> None:
-                for _ in range(2 * (os.cpu_count() or 1)):
-                    process = subprocess.Popen(burn)
-                    busy.callback(process.wait)
-                    busy.callback(process.kill)
+                busy.enter_context(busy_cores())
                 self.fault("shop", "payments", "block")
 
             def repair() -> None:

@@ -71,17 +71,11 @@ class Healthy:
         class Handler(Quiet):
             def do_POST(self) -> None:
                 healthy.got.append((time.monotonic(), self.rfile.read(int(self.headers["Content-Length"])).decode()))
-                self.reply(b"")
+                self.reply()
 
             def do_GET(self) -> None:
                 query = self.path.rpartition("query=")[2]
-                self.reply(json.dumps({"queries": [{**DIAGNOSIS, "query": query}]}).encode())
-
-            def reply(self, body: bytes) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(body=json.dumps({"queries": [{**DIAGNOSIS, "query": query}]}).encode())
 
         self._server = Background(Handler)
         self.url = self._server.url
@@ -190,9 +184,7 @@ def post(port: int, query: str, began: dict[str, float]) -> None:
             full += "the queue is full" in text
             if full >= FULL_TRIES and "webhook 127.0.0.1 3" not in text:
                 return  # the healthy sender has taken it; those that deliver nothing have no room for more
-        except OSError:
-            pass
-        except http.client.HTTPException:
+        except (OSError, http.client.HTTPException):
             pass
         finally:
             connection.close()

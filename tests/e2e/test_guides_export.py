@@ -38,8 +38,18 @@ def driver():
 def prometheus(folder, flag):
     """One that takes what is sent to it, and scrapes nothing."""
     skip_without_flag("prometheus", flag)
-    (folder / "prometheus").mkdir()
-    return Prometheus(folder / "prometheus", "127.0.0.1:1", SITE, flags=(f"--{flag}",))
+    return Prometheus(folder / "prometheus", [], SITE, flag=flag)
+
+
+def sends(command, folder, taking):
+    """What the command starts sends the metrics of the driver to this Prometheus."""
+    sender = Process("the sender", command, folder / "log")
+    try:
+        [found] = until(lambda: taking.ask(ASKED), 60, "the metrics")
+        assert (found["value"][1], found["metric"]["app"]) == ("1", "shop")
+    finally:
+        sender.stop()
+        taking.close()
 
 
 def test_a_collector_passes_on_what_it_scrapes(driver, tmp_path):
@@ -52,17 +62,7 @@ def test_a_collector_passes_on_what_it_scrapes(driver, tmp_path):
     config["exporters"]["otlp_http"]["endpoint"] = f"{taking.url}/api/v1/otlp"
     config["service"]["telemetry"] = {"metrics": {"level": "none"}}
     (tmp_path / "collector.yaml").write_text(yaml.safe_dump(config))
-    collector = Process(
-        "the collector",
-        [otelcol, "--config", tmp_path / "collector.yaml"],
-        tmp_path / "log",
-    )
-    try:
-        [found] = until(lambda: taking.ask(ASKED), 60, "the metrics")
-        assert (found["value"][1], found["metric"]["app"]) == ("1", "shop")
-    finally:
-        collector.stop()
-        taking.close()
+    sends([otelcol, "--config", tmp_path / "collector.yaml"], tmp_path, taking)
 
 
 def test_an_agent_writes_to_a_remote_prometheus(driver, tmp_path):
@@ -79,13 +79,7 @@ def test_an_agent_writes_to_a_remote_prometheus(driver, tmp_path):
         needed("prometheus"), "--agent", f"--config.file={tmp_path / 'agent.yaml'}",
         f"--storage.agent.path={tmp_path / 'agent'}", f"--web.listen-address=127.0.0.1:{free_port()}",
     ]  # fmt: skip
-    agent = Process("the agent", command, tmp_path / "log")
-    try:
-        [found] = until(lambda: taking.ask(ASKED), 60, "the metrics")
-        assert (found["value"][1], found["metric"]["app"]) == ("1", "shop")
-    finally:
-        agent.stop()
-        taking.close()
+    sends(command, tmp_path, taking)
 
 
 def test_the_file_for_cloudwatch_is_json_and_names_families_that_exist():

@@ -1,7 +1,6 @@
 """The live page in a real browser, fed with the fixture registry by a small server."""
 
 import json
-import subprocess
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -9,11 +8,15 @@ import pytest
 
 from ledgerops.common.http_handler import POLICY
 from ledgerops.runtime.status import status_document
-from tests.programs import needed
+from tests.programs import finished, needed
 from tests.runtime.demo import HOSTILE, NOW, demo_fleet
 from tests.serving import Background, Quiet
 
 PAGE = files("ledgerops.agent").joinpath("live.html").read_text("utf-8")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+)
 
 
 class Server:
@@ -33,11 +36,9 @@ class Server:
                     found["/status"] = json.dumps(outer.status).encode()
                     if self.path == "/status" and outer.later is not None:
                         outer.status = outer.later
-                self.send_response(200 if self.path in found else 503)
-                self.send_header("Content-Type", "application/json" if self.path == "/status" else "text/html")
-                self.send_header("Content-Security-Policy", POLICY)
-                self.end_headers()
-                self.wfile.write(found.get(self.path, b""))
+                kind = "application/json" if self.path == "/status" else "text/html"
+                headers = {"Content-Type": kind, "Content-Security-Policy": POLICY}
+                self.reply(200 if self.path in found else 503, found.get(self.path, b""), headers)
 
         self._server = Background(Handler)
         self.url = f"{self._server.url}/"
@@ -60,23 +61,9 @@ def dom(server, tmp_path):
 
     def load(status):
         server.status = status
-        command = [
-            chromium,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--disable-dev-shm-usage",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-            server.url,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=True)
+        own = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom", server.url]
+        done = finished(chromium, *FLAGS, *own, timeout=250)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     return load
@@ -112,22 +99,13 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
 
     assert len(page.of("article")) == 7
     for part in (
-        "▼ falling behind",
-        "key-skew one task read 48,120 of 52,400 rows",
-        "skew ratio 14.90 (expected at most 3)",
-        "Do first: aggregate in two steps, with a salt on the key",
-        "8,072/s",
-        "117k",
-        "16 min 52 s",
-        "6.6 s, trigger 2.0 s",
-        "● 2 healthy",
-        "✖ 1 failed",
+        *("▼ falling behind", "key-skew one task read 48,120 of 52,400 rows", "skew ratio 14.90 (expected at most 3)"),
+        *("Do first: aggregate in two steps, with a salt on the key", "8,072/s", "117k", "16 min 52 s"),
+        *("6.6 s, trigger 2.0 s", "● 2 healthy", "✖ 1 failed"),
     ):
         assert part in page.text
-    labels = [figure["aria-label"] for figure in page.of("figure") if figure.get("aria-label")]
-    assert any(
-        label.startswith("batch duration of daily_counts, last five minutes: batch now 6.6 s") for label in labels
-    )
+    label = "batch duration of daily_counts, last five minutes: batch now 6.6 s"
+    assert any(figure.get("aria-label", "").startswith(label) for figure in page.of("figure"))
     assert all(figure["tabindex"] == "0" for figure in page.of("figure"))
     drawn = [path for path in page.of("path") if path.get("class", "").startswith("l-in") and path.get("d")]
     assert len(drawn) == 6  # all but the query that has not begun
@@ -149,7 +127,6 @@ def test_what_else_is_found_is_that_of_now(dom, server):
 
 def test_a_hostile_query_name_is_text(dom):
     page = Text(dom(status_document(demo_fleet(), NOW)))
-
     assert page.of("img") == []
     assert HOSTILE in page.text
 
@@ -167,7 +144,6 @@ def test_a_healthy_fleet_shows_no_alarm(dom):
 
 def test_an_exporter_that_does_not_answer_is_said_and_asked_again(dom, server):
     page = Text(dom(None))
-
     assert "No answer from the exporter yet (HTTP 503); trying again every 2 s." in page.text
     assert server.asked.count("/status") >= 2
 

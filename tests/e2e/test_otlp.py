@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -32,7 +31,7 @@ from tests.mixin.dashboards.replayed import DRILLS, filled
 from tests.monitoring import Prometheus
 from tests.otlp_receiver import OtlpReceiver
 from tests.paths import ROOT
-from tests.programs import for_spark, needed, skip_without_flag, until
+from tests.programs import finished, for_spark, needed, skip_without_flag, until
 
 pytestmark = pytest.mark.timeout(600)
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0)
@@ -60,11 +59,9 @@ def both(tmp_path_factory):
     """Prometheus that scraped a driver, and Prometheus that was pushed to by the same driver."""
     folder = tmp_path_factory.mktemp("otlp")
     skip_without_flag("prometheus", "web.enable-otlp-receiver")
-    (folder / "pulls").mkdir()
-    (folder / "takes").mkdir()
-    takes = Prometheus(folder / "takes", "127.0.0.1:1", SITE, flags=("--web.enable-otlp-receiver",))
+    takes = Prometheus(folder / "takes", [], SITE, flag="web.enable-otlp-receiver")
     hub = Hub(Config(port=0, app="shop", otlp_endpoint=f"{takes.url}/api/v1/otlp", otlp_interval=1.0))
-    pulls = Prometheus(folder / "pulls", f"127.0.0.1:{hub.exporter.port}", SITE)
+    pulls = Prometheus(folder / "pulls", [f"127.0.0.1:{hub.exporter.port}"], SITE)
     hub.start()
     try:
         replay_live(hub, "overload", LIVE_SECONDS)
@@ -224,10 +221,8 @@ def run_nightly(folder: Path, endpoint: str) -> tuple[int, float]:
     for number in range(FILES):
         (folder / "in" / f"{number}.json").write_text("\n".join(f'{{"id": {row}}}' for row in range(100)))
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", APP, str(folder), endpoint], cwd=ROOT, env=for_spark(), capture_output=True, text=True,
-        timeout=240, check=True,
-    )  # fmt: skip
+    done = finished(sys.executable, "-c", APP, folder, endpoint, cwd=ROOT, env=for_spark())
+    assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1]), time.monotonic() - began
 
 
@@ -250,7 +245,7 @@ WATCHED_SECONDS = 2.0
 TOOK = {"good", "away"}  # the receivers that take something in the end
 
 
-@pytest.mark.parametrize("name", [name for name in RECEIVERS if name != "none"])
+@pytest.mark.parametrize("name", RECEIVERS)
 def test_a_bad_receiver_costs_the_driver_little_and_what_it_does_not_take_is_counted(name, monkeypatch):
     monkeypatch.setattr(otlp_receiver, "REQUEST_SECONDS", 1.0)
     series = tuple((("t", str(number)), float(number)) for number in range(500))

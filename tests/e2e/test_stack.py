@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import urllib.error
 
@@ -16,8 +15,7 @@ from ledgerops.mixin.site import Site
 from ledgerops.servers.process import Process, answers, free_port
 from tests.mixin.dashboards.replayed import filled
 from tests.monitoring import Prometheus
-from tests.paths import ROOT
-from tests.programs import until
+from tests.programs import python, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -32,22 +30,15 @@ def stack(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stack")
     port = free_port()
     options = ("--port", str(port), "--trigger", "2", "--no-view", "--out", "runs")
-    run = Process(
-        "ledgerops run",
-        [sys.executable, "-m", "ledgerops", "run", *JOBS, *options],
-        folder / "out",
-        cwd=folder,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-    )
+    command = [sys.executable, "-m", "ledgerops", "run", *JOBS, *options]
+    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    run = Process("ledgerops run", command, folder / "out", cwd=folder, env=environ)
     prometheus = None
     try:
         run.wait_until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 300)
-        prometheus = Prometheus(folder, f"127.0.0.1:{port}", SITE)
-        until(
-            lambda: len(prometheus.ask("ledgerops_capacity_rows_per_second or ledgerops_batches_total > 14")) >= 3,
-            300,
-            "fifteen batches of each query",
-        )
+        prometheus = Prometheus(folder, [f"127.0.0.1:{port}"], SITE)
+        known = "ledgerops_capacity_rows_per_second or ledgerops_batches_total > 14"
+        until(lambda: len(prometheus.ask(known)) >= 3, 300, "fifteen batches of each query")
         yield prometheus, run
     finally:
         if prometheus is not None:
@@ -58,7 +49,6 @@ def stack(tmp_path_factory):
 def test_the_rules_are_loaded_and_evaluated_without_an_error(stack):
     prometheus, _ = stack
     groups = prometheus.get("rules")["groups"]
-
     assert {group["name"] for group in groups} >= {"ledgerops-symptoms", "ledgerops-freshness", "ledgerops-observer"}
     assert [rule["lastError"] for group in groups for rule in group["rules"] if rule["health"] == "err"] == []
 
@@ -119,7 +109,7 @@ def test_every_command_of_the_runbooks_runs(stack, tmp_path):
             words += ["--once", "--url", exporter]
         if words[1] == "diagnose" and exporter not in words:
             words += ["--from", exporter]
-        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=ROOT, timeout=60)
+        done = python("-m", *words, timeout=60)
         if done.returncode not in (0, 1):
             failed[command] = done.stderr
 

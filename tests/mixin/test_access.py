@@ -109,7 +109,7 @@ def test_a_real_prometheus_scrapes_a_driver_that_wants_a_client_certificate_and_
         f'bearer_token_file = "{config.bearer_token_file}"\n[render]\nscrape_ca_file = "{ca.certificate}"\n'
         f'scrape_certificate = "{client.certificate}"\nscrape_key = "{client.key}"\nscrape_seconds = 1\n'
     )
-    prometheus = Prometheus(tmp_path, f"127.0.0.1:{exporter.port}", followed)
+    prometheus = Prometheus(tmp_path, [f"127.0.0.1:{exporter.port}"], followed)
     try:
         until(lambda: prometheus.ask("ledgerops_build_info"), 60, "a scrape")
     finally:

@@ -11,6 +11,7 @@ import pytest
 from ledgerops.ledger.jobs.calls import NO_TIME, Calls, Failure, Limits
 from tests.programs import until
 from tests.serving import Background, Quiet
+from tests.tables import cases
 
 # no answer takes so long that it is asked for again, however slow the machine
 PATIENT = Limits(concurrency=4, timeout_seconds=60.0, retries=2, pause_seconds=0.01, max_pause_seconds=0.05)
@@ -36,12 +37,7 @@ class Handler(Quiet):
             server.end.wait(30)
             self.close_connection = True
             return
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Retry-After", "3600")
-        self.send_header("Location", "/elsewhere")
-        self.end_headers()
-        self.wfile.write(body.encode())
+        self.reply(status, body.encode(), {"Retry-After": "3600", "Location": "/elsewhere"})
 
 
 class Server(Background):
@@ -116,15 +112,13 @@ def test_a_hanging_attempt_is_given_up_and_tried_again():
         assert len(server.heard) >= 2
 
 
-@pytest.mark.parametrize(
-    ("answer", "attempts", "reason"),
-    [
-        pytest.param((503, "busy"), 3, "status 503", id="it stays busy"),
-        pytest.param((HANG, ""), 3, "no answer within 0.3 s", id="it hangs"),
-        pytest.param((422, "no"), 1, "status 422", id="the question is at fault"),
-        pytest.param((307, ""), 1, "status 307", id="it sends us elsewhere"),
-        pytest.param((200, "<html>"), 1, "answer is not JSON", id="another kind of answer"),
-    ],
+@cases(
+    "answer, attempts, reason",
+    ("it stays busy", (503, "busy"), 3, "status 503"),
+    ("it hangs", (HANG, ""), 3, "no answer within 0.3 s"),
+    ("the question is at fault", (422, "no"), 1, "status 422"),
+    ("it sends us elsewhere", (307, ""), 1, "status 307"),
+    ("another kind of answer", (200, "<html>"), 1, "answer is not JSON"),
 )
 def test_one_bad_call_is_a_failure_with_a_reason_and_the_others_go_on(answer, attempts, reason):
     with calling(*[answer] * attempts, limits=HASTY if answer[0] == HANG else PATIENT) as (server, calls):

@@ -4,7 +4,6 @@ Each drill is an application of its own, with the label `app` in every series. W
 goes on with the last page, or stops answering where it is to be lost.
 """
 
-import json
 import re
 import time
 from pathlib import Path
@@ -58,9 +57,7 @@ class Fleet:
         now = time.time()
         for driver in self.drivers:
             driver.began = now
-        self.prometheus = Prometheus(folder, self.drivers[0].address, SITE)
-        targets = json.dumps([{"targets": [driver.address for driver in self.drivers]}])
-        (folder / "targets" / "ledgerops.json").write_text(targets)
+        self.prometheus = Prometheus(folder, [driver.address for driver in self.drivers], SITE)
 
     def close(self) -> None:
         self.prometheus.close()
