@@ -1,12 +1,13 @@
-"""The driver killed in mid-run, as the kernel or a power cut would."""
+"""The driver killed in mid-run, as the kernel or a power cut would, while it writes to files or to Postgres."""
 
 import os
 import sys
-from pathlib import Path
 
+import psycopg
 import pytest
 
-from ledgerops.ledger.jobs.enriched_transactions import JOB
+from ledgerops.ledger.jobs import enriched_transactions, split_transactions
+from ledgerops.ledger.sinks import PostgresSink
 from ledgerops.ledger.sinks.committed import last_batch
 from ledgerops.servers.process import Process
 from tests.ledger.jobs.feed import customer, transaction
@@ -18,51 +19,68 @@ DRIVER = """
 import sys
 from pathlib import Path
 from pyspark.sql import SparkSession
-from ledgerops.ledger.jobs.enriched_transactions import JOB
-from ledgerops.ledger.sinks import ParquetSink
+from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.run.start import SESSION_CONF, start
+from ledgerops.ledger.sinks import ParquetSink, PostgresSink
 from tests.ledger.jobs.feed import Feed
 
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-for key, value in {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", **SESSION_CONF}.items():
-    builder = builder.config(key, value)
-case = Feed(builder.getOrCreate(), JOB, Path(sys.argv[1]))
-sink = ParquetSink(case.output)
-start(JOB, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_seconds=0.1).awaitTermination()
+name, folder, url, jars = sys.argv[1:]
+conf = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.jars": jars, **SESSION_CONF}
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config(map=conf)
+case = Feed(builder.getOrCreate(), find_job(name), Path(folder))
+sink = PostgresSink(url) if url else ParquetSink(case.output)
+start(case.job, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_seconds=0.1).awaitTermination()
 """
+IDS = [[f"t{file:02}-{row:02}" for row in range(50)] for file in range(30)]
 
 
-def drive(folder: Path) -> Process:
-    return Process(
-        "the driver",
-        [sys.executable, "-c", DRIVER, str(folder)],
-        folder / "driver.log",
-        cwd=ROOT,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-    )
-
-
-def await_batch(driver: Process, output: Path, batch: int, seconds: float = 150) -> None:
-    driver.wait_until(lambda: (last_batch(output) or 0) >= batch, seconds)
-
-
-def test_every_transaction_is_written_once_though_the_driver_is_killed_twice(feed):
-    case = feed(JOB)
-    case.add([customer(f"C{n}") for n in range(5)], name="customers")
-    ids = [[f"t{file:02}-{row:02}" for row in range(50)] for file in range(30)]
-    case.add(*([transaction(i, "10:00", f"C{int(i[-2:]) % 10}") for i in batch] for batch in ids))
+def kill_twice(case, newest, url="", jars=()):
+    """Thirty files for the job, and drivers that are killed in mid-run; `newest` is the last batch that was written."""
+    case.add(*([transaction(i, "10:00", f"C{int(i[-2:]) % 10}") for i in batch] for batch in IDS))
+    command = [sys.executable, "-c", DRIVER, case.job.name, case.folder, url, ",".join(map(str, jars))]
+    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     for batch in (3, 8):
-        driver = drive(case.folder)
+        driver = Process("the driver", command, case.folder / "driver.log", cwd=ROOT, env=environ)
         try:
-            await_batch(driver, case.output, batch)
+            driver.wait_until(lambda least=batch: (newest() or 0) >= least, 150)
         finally:
             driver.kill()  # the JVM and the Python workers too
+
+
+def test_every_transaction_is_in_a_file_once_though_the_driver_is_killed_twice(feed):
+    case = feed(enriched_transactions.JOB)
+    case.add([customer(f"C{n}") for n in range(5)], name="customers")
+    kill_twice(case, lambda: last_batch(case.output))
     assert last_batch(case.output) < 29, "the input was worked off before the kill"
     case.run()
-    case.add([customer(f"C{n}") for n in range(5, 10)], name="customers")
+    case.work([customer(f"C{n}") for n in range(5, 10)], name="customers")
 
-    case.run()
-
-    assert case.rows("transaction_id") == [(i,) for batch in ids for i in batch]
+    assert case.rows("transaction_id") == [(i,) for batch in IDS for i in batch]
     # a slow machine may let some wait longer than WAIT, but those whose customer was there first have not waited
     assert {row for row in case.rows("customer_id < 'C5' AS known, enriched") if row[0]} == {(True, True)}
+
+
+def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, postgres, server_jars):
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA killed")
+    url = f"{postgres.url}?options=-csearch_path%3Dkilled"
+
+    def asked(question):
+        with psycopg.connect(url) as connection:
+            return connection.execute(question).fetchall()
+
+    def newest():
+        try:
+            return asked("SELECT max(batch) FROM ledgerops_batches")[0][0]
+        except psycopg.errors.UndefinedTable:
+            return None
+
+    case = feed(split_transactions.JOB)
+    kill_twice(case, newest, url, server_jars)
+
+    progress = case.run(sink=PostgresSink(url))
+
+    assert len(progress) > 10, "the input was worked off before the kill"
+    assert asked('SELECT transaction_id FROM "transactions.credits" ORDER BY 1') == [(i,) for b in IDS for i in b]
+    staging = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE '%staging%'"
+    assert asked(staging) == [(0,)]
