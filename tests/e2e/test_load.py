@@ -2,25 +2,16 @@
 
 import time
 
-import pytest
-
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.record_stream import PlanStream
 from ledgerops.load.generator.kafka import KafkaTarget
 from ledgerops.load.generator.pacer import produce
 from ledgerops.servers.kafka import Kafka
-from tests.cli.test_load import ORIGIN, PLAN, make, read
+from tests.cli.test_load import ORIGIN, make, plan, read  # noqa: F401  `plan` is a fixture
 from tests.load.generator.expected import expected_records
 
 
-@pytest.fixture
-def plan(tmp_path):
-    file = tmp_path / "mine.yaml"
-    file.write_text(PLAN)
-    return file
-
-
-def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):
+def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):  # noqa: F811
     said = []
     with Kafka(tmp_path / "kafka") as broker:
         topic = make(broker, "")
